@@ -19,6 +19,7 @@ from planner.contract.wire import Line
 Kept = PlanLine | ErrorLine | LintLine | TestLine | AuditLine | ResultLine
 KEPT = get_args(Kept)  # the lines that a report is made of
 WITHOUT_VIEW = frozenset({"EMBEDDED", "EXTERNAL"})
+RULE_BROKEN = "RuleBroken"  # the kind of an error of the linter
 REMEMBERED = 8  # outcomes that are not parsed again: those of the pull requests that are worked on now
 
 
@@ -79,7 +80,7 @@ class PlannerOutcome:
     @property
     def broken_rules(self) -> tuple[Problem, ...]:
         """What breaks a rule of the linter, and so stops the plan."""
-        return tuple(each for each in self.problems if each.kind == "RuleBroken")
+        return tuple(each for each in self.problems if each.kind == RULE_BROKEN)
 
     @property
     def is_too_costly(self) -> bool:

@@ -28,7 +28,7 @@ from bot.report.words import (
     waiting_words,
     work_words,
 )
-from bot.results import PlannerOutcome, Problem, is_free, problems_of, subject, touches
+from bot.results import RULE_BROKEN, PlannerOutcome, Problem, is_free, problems_of, subject, touches
 
 ANNOTATIONS_MOST = 200
 PLANNING = "Being planned and built."  # true of a plan that stands, too
@@ -166,7 +166,7 @@ def _plan(shown: Shown) -> CheckView:
             failure_title(outcome),
             _fit("\n".join(lines)),
             conclusion="failure",
-            annotations=remarks(tuple(each for each in outcome.problems if each not in outcome.broken_rules)),
+            annotations=remarks(tuple(each for each in outcome.problems if each.kind != RULE_BROKEN)),
         )
     plan = outcome.plan
     cut = "".join(f"\n\n{words}" for words in (skipped_words(plan), open_words(plan), refused_words(plan)) if words)

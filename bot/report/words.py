@@ -22,7 +22,7 @@ from bot.report.markdown import (
     tag_text,
     whole_days,
 )
-from bot.results import PlannerOutcome, Problem, is_free, moving, skipped, subject, was_interrupted
+from bot.results import RULE_BROKEN, PlannerOutcome, Problem, is_free, moving, skipped, subject, was_interrupted
 from planner.contract.lines import AuditRow
 from planner.contract.plan import ModelChange, PlanView
 from planner.contract.result import PromotionRow
@@ -47,7 +47,7 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
         return "It conflicts with the base branch"
     if outcome.plan is not None:
         return f"The environment {code(outcome.plan.environment)} could not be built"
-    if kinds == {"RuleBroken"}:
+    if kinds == {RULE_BROKEN}:
         return "The project breaks rules of its linter"
     if "ProjectError" in kinds or any(each.path for each in outcome.problems):
         return "The project does not load"

@@ -26,8 +26,7 @@ from planner.intervals import Timeline
 
 OURS = "mergeplan"  # what every commit of ours says of itself, a merge also which one it is
 MARK = re.compile(rf"{OURS} batch ([0-9a-f]{{16}}) after version (\d+)")
-METADATA = "spark.databricks.delta.commitInfo.userMetadata"  # how a statement is told what its commit says
-ONCE = {"spark.databricks.delta.merge.materializeSource": "all"}  # a merge goes through its rows twice
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"  # what the commit of a statement says of itself
 RECENT = 20  # commits among which the last merge is looked for first
 OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that its writers are told
 
@@ -81,7 +80,7 @@ class Delta(CommittedTables):
         before = last.before if last.batch_id[:8] == batch_id[:8] else last.version
         mark = f"{OURS} batch {batch_id} after version {before}"
         if last.batch_id != batch_id and native is not None:
-            return native.run(self._sessions, table, {METADATA: mark, **ONCE})
+            return native.run(self._sessions, table, {METADATA: mark})
         if last.batch_id != batch_id:
             return self._replace(table, merged(table.name), ALL, mark)
         view = f"mergeplan_{uuid4().hex}"

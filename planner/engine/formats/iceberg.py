@@ -27,7 +27,7 @@ from planner.naming import parts_of
 KEY = "mergeplan"  # what every snapshot of ours says of itself, a merge also which one it is
 OURS = "written"
 MARK = re.compile(r"batch ([0-9a-f]{16}) after (\d+)")
-METADATA = f"spark.sql.iceberg.snapshot-property.{KEY}"  # how a statement is told what its snapshot says
+METADATA = f"spark.sql.iceberg.snapshot-property.{KEY}"  # what the snapshot of a statement says of itself
 MAX_AGE = "history.expire.max-snapshot-age-ms"
 FOR_EVER = 3_155_760_000_000  # milliseconds: a hundred years
 NONE = 0  # the snapshot of a table that has none yet

@@ -21,17 +21,22 @@ class NativeMerge:
     rows: Callable[[], Frame]
 
     def run(self, sessions: Sessions, table: Table, settings: Mapping[str, str]) -> Written:
-        """Merge the rows in one commit, in a session with these settings; the rows of the batch are counted."""
+        """Merge the rows in one commit, in a session with these settings; the rows of the batch are counted.
+
+        They are computed once and put aside: a merge goes through them twice, Iceberg's takes no query with `uuid()`,
+        and none of which Spark sees that it is empty.
+        """
         view = f"mergeplan_{uuid4().hex}"
         with sessions.having(settings), sessions.statement():
-            frame, observed = sessions.current.observed(self.rows(), rows="count(1)")
+            frame = self.rows().localCheckpoint()
+            count = frame.count()
             frame.createOrReplaceTempView(view)
             try:
                 sessions.check()
                 sessions.run(statement(table.name, view, frame.columns, self.into))
             finally:
                 sessions.run(f"DROP VIEW IF EXISTS {view}")
-            return Written(observed().get("rows", 0))
+            return Written(count)
 
 
 def statement(table: str, rows: str, columns: Sequence[str], into: MergeInto) -> str:

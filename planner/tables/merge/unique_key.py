@@ -10,6 +10,7 @@ from planner.engine.protocol import MergeInto
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.render import fill
 from planner.parsing.sql.spark_text import spark_text
+from planner.semantics.spark_functions import is_volatile
 from planner.tables.merge.relations import (
     PRESENT,
     MergeBatch,
@@ -50,7 +51,10 @@ def upsert_into(
     batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]
 ) -> MergeInto | None:
     """The same as a MERGE INTO, whose rows are those of the batch; None where a key is more than columns of the model
-    and functions of them."""
+    and functions of them, and for subqueries and non-deterministic functions: a MERGE has none."""
+    given = [*_whens(when_matched, values), *(fill(expression(each), values) for each in (merge_filter,) if each)]
+    if any(isinstance(node, exp.Query) or is_volatile(node) for tree in given for node in tree.walk()):
+        return None
     keys = [_of_side(batch, key, side) for key in batch.keys for side in ("target", "source")]
     known = [key for key in keys if key is not None]
     if len(known) < len(keys):

@@ -128,3 +128,12 @@ def test_a_model_with_settings_of_its_own_is_merged_in_its_session(engine: Spark
         engine.tables.merge(PLAIN, unasked, "aaaaaaaa00000000", into)
 
     assert engine.fetch(f"SELECT n FROM {PLAIN.name} WHERE id = 2").rows == ((9,),)
+
+
+@pytest.mark.parametrize("rows", ["SELECT 1 id, uuid() `na``me`, 1 n", "SELECT 1 id, 'a' `na``me`, 1 n WHERE false"])
+def test_rows_may_be_made_anew_each_time_or_be_none(engine: SparkEngine, rows: str) -> None:
+    filled(engine, PLAIN)
+    done = engine.tables.merge(PLAIN, unasked, "aaaaaaaa00000000", replace(into_of("all"), rows=rows))
+
+    assert engine.fetch(f"SELECT count(*) FROM {PLAIN.name}").rows == ((3,),)
+    assert engine.fetch(f"SELECT count(*) FROM {PLAIN.name} WHERE n = 1 AND id = 1").rows == ((done.rows,),)

@@ -85,3 +85,15 @@ def test_a_merge_may_be_one_statement_over_columns_of_both_sides() -> None:
 @pytest.mark.parametrize("key", ["name.first", "t.id", "mergeplan_in"])
 def test_a_key_that_is_more_than_columns_of_the_model_is_merged_by_a_select_of_all_rows(key: str) -> None:
     assert upsert_into(MergeBatch("shop.t", "SELECT 1", "", COLUMNS, (key,)), "", "", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("when", "only"),
+    [
+        ("WHEN MATCHED AND source.n > (SELECT 0) THEN UPDATE SET *", ""),
+        ("WHEN MATCHED THEN UPDATE SET target.n = CAST(rand() AS int)", ""),
+        ("", "target.n > (SELECT 0)"),
+    ],
+)
+def test_what_a_merge_statement_cannot_hold_is_merged_by_a_select_of_all_rows(when: str, only: str) -> None:
+    assert upsert_into(MergeBatch("shop.t", "SELECT 1", "", COLUMNS, ("id",)), when, only, {}) is None
