@@ -19,7 +19,8 @@ EXACT = frozenset(
 )
 
 
-HASHED = EXACT | {"TEXT", "VARCHAR", "CHAR", "FLOAT", "DOUBLE"}  # equal values have equal hashes
+TEXTS = frozenset({"TEXT", "VARCHAR", "CHAR"})
+HASHED = EXACT | TEXTS | {"FLOAT", "DOUBLE"}  # equal values have equal hashes
 
 
 def within(buckets: Sequence[int]) -> str:
@@ -90,16 +91,21 @@ class DiffQuery:
         is the faster join: keys of numbers and times alone often lie in their order, and are sorted sooner.
         """
         kinds = {_type(each.type).this.name for each in self.key}
-        plain = not any("COLLATE" in each.type.upper() for each in self.key)
-        return plain and kinds <= HASHED and not kinds <= EXACT
+        return not any(map(_has_collation, self.key)) and kinds <= HASHED and not kinds <= EXACT
 
-    def joined(self, inside: str, numbered: bool) -> str:
-        """FROM and JOIN of both tables as `a` and `b`; `numbered` pairs the rows of a key that has several."""
-        names = [*(f"k{n}" for n in range(len(self.key))), *(f"v{n}" for n in range(len(self.values)))]
-        keys = ", ".join(names[: len(self.key)])
-        number = f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY h) AS rn" if numbered else "1 AS rn"
-        sides = (f"({self.rows(side, [*names, 'kh', number])}{inside})" for side in (0, 1))
-        matched = " AND ".join(f"a.{name} <=> b.{name}" for name in names[: len(self.key)])
+    def joined(self, inside: str, numbered: bool, *, to_count: bool = False) -> str:
+        """FROM and JOIN of both tables as `a` and `b`; `numbered` pairs the rows of a key that has several.
+
+        `to_count` has texts among the values as their hashes (64 bits, as buckets are compared): less to sort.
+        """
+        keys = [f"k{n}" for n in range(len(self.key))]
+        values = [
+            f"XXHASH64(v{n}) AS v{n}" if to_count and _is_text(each) else f"v{n}" for n, each in enumerate(self.values)
+        ]
+        by = ", ".join(keys)
+        number = f"ROW_NUMBER() OVER (PARTITION BY {by} ORDER BY h) AS rn" if numbered else "1 AS rn"
+        sides = (f"({self.rows(side, [*keys, *values, 'kh', number])}{inside})" for side in (0, 1))
+        matched = " AND ".join(f"a.{name} <=> b.{name}" for name in keys)
         if self.joins_by_hash:
             # One number is joined by, which is far faster than keys that may be NULL. They are compared all the same:
             # the OR, which is never true, keeps Spark from joining by them too.
@@ -137,6 +143,15 @@ class DiffQuery:
 def quoted(name: str) -> str:
     """A column's name in backquotes."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def _is_text(column: ComparedColumn) -> bool:
+    """True for texts of which equal ones have equal hashes."""
+    return _type(column.type).this.name in TEXTS and not _has_collation(column)
+
+
+def _has_collation(column: ComparedColumn) -> bool:
+    return "COLLATE" in column.type.upper()
 
 
 def _type(text: str) -> exp.DataType:

@@ -96,7 +96,7 @@ def compare_tables(
     question = _question(tables, common, options)
     if not question.key:
         raise RequestError(f"{names[0]} and {names[1]} have no column in common.")
-    found = (_counted if _differs_throughout(engine, question) else _buckets)(engine, question)
+    found = UNCOUNTED if _differs_throughout(engine, question) else _buckets(engine, question)
     rows, samples, numbered = found.rows, Samples(), found.crowded
     if rows.buckets:
         if not numbered:
@@ -166,13 +166,16 @@ def _question(tables: tuple[str, str], common: Sequence[ComparedColumn], options
 @dataclass(frozen=True)
 class _Buckets:
     """The results of the buckets: numbers of rows (`common` those of equal buckets), the WHERE of the differing ones,
-    how many rows these have in either table, and whether keys seem to have several rows."""
+    how many rows these have in either table (None: nothing is counted yet), and whether keys seem to have several
+    rows."""
 
     rows: RowDiff
     inside: str
-    held: tuple[int, int]
+    held: tuple[int, int] | None
     crowded: bool
-    nulls: bool = True  # the keys with a NULL are counted already
+
+
+UNCOUNTED = _Buckets(RowDiff(buckets=BUCKETS), "", None, crowded=False)  # all rows are joined, and counted then
 
 
 def _differs_throughout(engine: Engine, question: DiffQuery) -> bool:
@@ -185,14 +188,6 @@ def _differs_throughout(engine: Engine, question: DiffQuery) -> bool:
     common = first.keys() & second.keys()
     differing = sum(first[key] != second[key] for key in common)
     return len(common) >= SAMPLE // 10 and differing > THROUGHOUT * len(common)
-
-
-def _counted(engine: Engine, question: DiffQuery) -> _Buckets:
-    """What is to be known before all rows are joined: their number, which files tell without being read."""
-    counts = ", ".join(f"(SELECT COUNT(*) FROM {table})" for table in question.tables)
-    ((first, second),) = engine.fetch(f"SELECT {counts}").rows
-    held = _whole(first), _whole(second)
-    return _Buckets(RowDiff(held, buckets=BUCKETS), "", held, crowded=False, nulls=False)
 
 
 def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
@@ -242,19 +237,24 @@ def _joined(engine: Engine, question: DiffQuery, found: _Buckets, *, numbered: b
     counts = ["b.rn IS NULL", "a.rn IS NULL", both, f"{both} AND ({' OR '.join(differs) or 'FALSE'})"]
     counts += [f"{side}.rn IS NOT NULL AND ({question.null_key(side + '.')})" for side in "ab"]
     counts += [f"{both} AND {each}" for each in differs]
-    joined = question.joined(found.inside, numbered)
-    (answer,) = engine.fetch(f"SELECT {', '.join(f'COUNT_IF({each})' for each in counts)} FROM {joined}").rows
-    first, second, common, changed, *rest = (_whole(cell) for cell in answer)
-    nulls, columns = (rest[0], rest[1]), rest[2:]
+    told = [f"COUNT_IF({each})" for each in counts]
+    if found.held is None:  # files tell the number of their rows without being read
+        told += [f"(SELECT COUNT(*) FROM {table})" for table in question.tables]
+    joined = question.joined(found.inside, numbered, to_count=True)
+    (answer,) = engine.fetch(f"SELECT {', '.join(told)} FROM {joined}").rows
+    first, second, common, changed, *nulls = (_whole(cell) for cell in answer[:6])
+    changes = (_whole(cell) for cell in answer[6 : len(counts)])
+    held = found.held or (_whole(answer[-2]), _whole(answer[-1]))
     rows = replace(
         found.rows,
+        counts=found.rows.counts if found.held else held,
         only=(first, second),
         common=common + (found.rows.common if found.inside else 0),  # without a filter the equal buckets are joined too
         changed=changed,
-        null_keys=found.rows.null_keys if found.nulls else nulls,
-        columns=tuple((each.name, count) for each, count in zip(question.values, columns, strict=True)),
+        null_keys=found.rows.null_keys if found.held else (nulls[0], nulls[1]),
+        columns=tuple((each.name, count) for each, count in zip(question.values, changes, strict=True)),
     )
-    return rows, (first + common, second + common) != found.held
+    return rows, (first + common, second + common) != held
 
 
 def _samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -> Samples:
