@@ -74,7 +74,7 @@ class Demo:
     def show(self, number: int) -> None:
         """The plan comment, as Markdown on the terminal, which draws no graphs and folds nothing."""
         text = re.sub(
-            r"```mermaid.*?```\n?|<!--.*?-->\n?|</?(?:details|summary|sub|br)[^>]*>", "", self.body(number), flags=re.S
+            r"```mermaid.*?```\n?| ?<!--.*?-->|</?(?:details|summary|sub|br)[^>]*>", "", self.body(number), flags=re.S
         )
         text = re.sub(r"\[!(\w+)\]\s*", "", text)
         self.console.print(

@@ -11,6 +11,7 @@ from pydantic import AliasChoices, Field
 from bot.approvals import Decision, PlanShown, promises
 from bot.inflight import Meeting, Move, Undoing
 from bot.results import PlannerOutcome, unpacked
+from bot.verbs import Role
 
 LINT, TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
     "mergeplan / lint",
@@ -311,6 +312,8 @@ class ProdRecord:
     again: bool = False  # somebody asked for what failed to be tried again, or the service has started since
     swept_at: float = 0.0  # seconds of the epoch: when the janitor was last at work; 0 before the clock runs
     namespace: str = ""  # what commands begin with, by the rules as they were last read
+    needs: tuple[tuple[str, Role], ...] = ()  # the roles that those rules ask for otherwise than by default
+    deploys: bool = False  # by those rules `/deploy` is on
     held: str = ""  # the commit of a push that the rules do not let in
     moves: tuple[Move, ...] = ()  # what its last revisions changed
     held_by: Decision = UNRULED
@@ -342,8 +345,23 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Press:
+    """What somebody pressed or ticked in place of writing a comment.
+
+    `keys` is a button's identifier, with the `head` of the check that it stands on; or the boxes of the plan comment,
+    each its line before it was ticked.
+    """
+
+    keys: tuple[str, ...]
+    head: str = ""
+
+
+@dataclass(frozen=True)
 class CommandRow:
-    """A comment with commands in it, until it is answered."""
+    """A comment with commands in it, or a press in place of one, until it is answered.
+
+    The `comment_id` of a press is below zero, and of no comment.
+    """
 
     comment_id: int
     repository: str
@@ -355,3 +373,4 @@ class CommandRow:
     seen: bool = False  # has our eyes on it
     proven: bool = True  # nobody edited it, as far as can be known here
     answers: tuple[Answer, ...] = ()
+    press: Press | None = None

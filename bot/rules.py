@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
@@ -73,6 +73,12 @@ class BotConfig:
     def is_forward_only(self, branch: str) -> bool:
         """True for a branch whose plans are forward-only, by its name."""
         return bool(self.forward_only_suffix) and branch.endswith(self.forward_only_suffix)
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """What is kept of the rules in prod's record, for what is shown and taken in while nobody reads them."""
+        own = {verb: role for verb, role in self.needs.items() if DEFAULT_NEEDS.get(verb) != role}
+        return {"namespace": self.namespace, "needs": tuple(sorted(own.items())), "deploys": self.deploys}
 
     def environment(self, number: int) -> str:
         """The environment of a pull request: `pr_7`."""

@@ -85,6 +85,11 @@ class Settings(BaseSettings):
         return self.github_app_id > 0
 
     @property
+    def hears_presses(self) -> bool:
+        """True where a press of a check's button gets here: its webhook goes to the App that made the check."""
+        return self.is_app and bool(self.webhook_secret.get_secret_value())
+
+    @property
     def database_url(self) -> str:
         """Where the inbox lives: the shared state database, or a file in the bot's home."""
         return self.state_url.get_secret_value() or f"sqlite:///{self.home.resolve() / 'bot.db'}"

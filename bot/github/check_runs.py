@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -63,6 +63,7 @@ class CheckRuns:
         """Makes a check on a commit say this, by REST."""
         view, output, rest = request.view, *self._output(request.view)
         state: dict[str, Any] = {"status": view.status, "external_id": request.key}
+        state["actions"] = [asdict(each) for each in view.actions]  # none take away those that it had
         if request.details:
             state["details_url"] = request.details
         if view.done:

@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bot.records import Press
+from bot.report.checks import pull_of_key
+from bot.report.comment import PLAN_MARKER
+from bot.report.offers import IDENTIFIER_MOST, ticked
+
 MAX_BYTES = 25 * 1024 * 1024  # GitHub's own limit
 REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 OWNER = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -25,7 +30,7 @@ SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 PULL_ACTIONS = frozenset(
     {"opened", "reopened", "synchronize", "closed", "edited", "ready_for_review", "converted_to_draft"}
 )
-
+BOXES_MOST = 20  # more than are ever shown
 QUEUE_BRANCH = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-(\d{1,10})-[0-9a-f]{40,64}")
 REVIEW_ACTIONS = frozenset({"submitted", "dismissed"})
 
@@ -41,6 +46,17 @@ class WrittenComment:
 
 
 @dataclass(frozen=True)
+class Pressed:
+    """A button of a check, or boxes of a comment, and by whom; `at` is '' where GitHub does not say when."""
+
+    author: str
+    press: Press
+    check_id: int = 0
+    comment_id: int = 0
+    at: str = ""  # ISO 8601, GitHub's clock
+
+
+@dataclass(frozen=True)
 class Event:
     """Something happened in a repository: to pull request `number`, or (0) to the branch `branch`."""
 
@@ -51,6 +67,7 @@ class Event:
     branch: str = ""
     head: str = ""
     comment: WrittenComment | None = None
+    pressed: Pressed | None = None
     again: bool = False  # somebody pressed Re-run
     owner: str = ""  # whose installation of the App has changed; then `repositories` are those that it brings
     repositories: tuple[str, ...] = ()
@@ -152,6 +169,13 @@ def _whole(value: object, most: int) -> int:
     return value
 
 
+def _moment(value: object) -> str:
+    if not isinstance(value, str) or not MOMENT.fullmatch(value):
+        raise ValueError("not a time")
+    datetime.fromisoformat(value)
+    return value
+
+
 def _text(value: object) -> str:
     """A text that every database takes: no half of a surrogate pair, no NUL."""
     if not isinstance(value, str) or "\0" in value:
@@ -198,6 +222,8 @@ def _merge_group(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     action, issue, comment = payload["action"], payload["issue"], payload["comment"]
+    if action == "edited" and issue.get("pull_request") and str(comment["body"]).startswith(PLAN_MARKER):
+        return _ticks(guid, payload)
     if action != "created":
         return Ignored(guid, "edited and deleted comments run nothing")
     if not issue.get("pull_request"):
@@ -207,15 +233,48 @@ def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
         return Ignored(guid, "who wrote it has no account any more")
     if author.get("type") == "Bot":
         return Ignored(guid, "bots give no commands")
-    at = comment["created_at"]
-    if not isinstance(at, str) or not MOMENT.fullmatch(at):
-        raise ValueError("not a time")
-    datetime.fromisoformat(at.replace("Z", "+00:00"))
+    at = _moment(comment["created_at"])
     if comment.get("updated_at", at) != at:
         return Ignored(guid, "it was edited before it was delivered")
     written = WrittenComment(_whole(comment["id"], MOST_ID), _text(author["login"]), _text(comment["body"] or ""), at)
     number = _whole(issue["number"], MOST_NUMBER)
     return Event(guid, "issue_comment.created", _repository(payload), number, comment=written)
+
+
+def _ticks(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    """Somebody ticked boxes of what looks like our plan comment; whether it is ours its record tells."""
+    comment = payload["comment"]
+    boxes = ticked(_text(payload.get("changes", {}).get("body", {}).get("from", "")), _text(comment["body"]))
+    if not boxes or len(boxes) > BOXES_MOST:
+        return Ignored(guid, "an edit that is no tick of a box runs nothing")
+    author = _presser(payload)
+    if not author:
+        return Ignored(guid, "bots tick nothing")
+    at, number = _moment(comment["updated_at"]), _whole(payload["issue"]["number"], MOST_NUMBER)
+    pressed = Pressed(author, Press(boxes), comment_id=_whole(comment["id"], MOST_ID), at=at)
+    return Event(guid, "issue_comment.edited", _repository(payload), number, pressed=pressed)
+
+
+def _button(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
+    """Somebody pressed a button of a check, whose key names the pull request; whether it is ours its record tells.
+
+    GitHub itself names none for a pull request of a fork, nor for a merge's commit.
+    """
+    run, identifier = payload["check_run"], _text(payload["requested_action"]["identifier"])
+    number, author = pull_of_key(_text(run.get("external_id") or "")), _presser(payload)
+    if not number or number > MOST_NUMBER or len(identifier) > IDENTIFIER_MOST:
+        return Ignored(guid, "a button that is none of ours")
+    if not author:
+        return Ignored(guid, "bots press nothing")
+    head = _sha(run["head_sha"])
+    pressed = Pressed(author, Press((identifier,), head), check_id=_whole(run["id"], MOST_ID))
+    return Event(guid, "check_run.requested_action", _repository(payload), number, head=head, pressed=pressed)
+
+
+def _presser(payload: Mapping[str, Any]) -> str:
+    """Who did it; '' for a bot, and for an account that is gone."""
+    sender = payload["sender"] or {"type": "Bot"}
+    return "" if sender.get("type") == "Bot" else _text(sender["login"])
 
 
 def _push(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
@@ -228,6 +287,8 @@ def _push(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 
 def _check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
+    if noun == "check_run" and payload["action"] == "requested_action":
+        return _button(guid, payload)
     if payload["action"] != "rerequested":
         return Ignored(guid, f"{noun}.{str(payload['action'])[:40]} asks nothing")
     check = payload[noun]

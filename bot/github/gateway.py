@@ -59,8 +59,7 @@ class GitHub:
         with self._lock:
             if name not in self._known:
                 calls = Calls(name, self.owners, self._polls, self._settings.secrets())
-                path = self._settings.project_path
-                self._known[name] = RepositoryGateway(name, calls, login, path, self._links)
+                self._known[name] = RepositoryGateway(name, calls, login, self._settings, self._links)
             return self._known[name]
 
     def login(self) -> str:
@@ -90,12 +89,13 @@ class GitHub:
 class RepositoryGateway:
     """What the bot does in one repository."""
 
-    def __init__(self, name: str, calls: Calls, login: str, project_path: str, links: PageLinks) -> None:
+    def __init__(self, name: str, calls: Calls, login: str, settings: Settings, links: PageLinks) -> None:
         self.name = name
         self.login = login
+        self.hears_presses = settings.hears_presses
         self._links = links
         self._calls = calls
-        self.checks = CheckRuns(self._calls, project_path)
+        self.checks = CheckRuns(self._calls, settings.project_path)
         self.deployments = Deployments(self._calls)
         self.comments = Comments(self._calls, login)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -81,6 +81,7 @@ def written(answer: Mapping[str, Any], *, comment: bool, checks: int) -> Written
 def _input(request: CheckRequest, output: Input, repository: str) -> Input:
     view = request.view
     fields: Input = {"repositoryId": repository, "externalId": request.key, "status": view.status.upper()}
+    fields["actions"] = [asdict(each) for each in view.actions]  # none take away those that it had
     if request.known.id:
         fields["checkRunId"] = request.known.node
     else:

@@ -1,19 +1,22 @@
-"""Comments with commands in them, each until it is answered."""
+"""Comments with commands in them, and presses in place of comments, each until it is answered."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from bot.commands import read_commands
-from bot.github.events import WrittenComment
-from bot.inbox.database import InboxDatabase
+from bot.github.events import Pressed, WrittenComment
+from bot.inbox.database import InboxDatabase, now
 from bot.inbox.prods import read_prod
 from bot.inbox.tables import COMMANDS
-from bot.records import CommandRow
+from bot.records import CommandRow, PullRecord
 from planner.state.database import put
 
 _COMMAND = TypeAdapter(CommandRow)
@@ -59,7 +62,8 @@ class Commands:
     def _read(self, query: sa.Select[tuple[str]]) -> tuple[CommandRow, ...]:
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(COMMANDS.c.comment_id))
-            return tuple(_COMMAND.validate_json(row.data) for row in rows)
+            read = [_COMMAND.validate_json(row.data) for row in rows]
+        return tuple(sorted(read, key=lambda row: datetime.fromisoformat(row.said_at)))
 
     def _change(self, row: CommandRow, change: Callable[[CommandRow], CommandRow]) -> None:
         where = (COMMANDS.c.repository == row.repository, COMMANDS.c.comment_id == row.comment_id)
@@ -80,6 +84,35 @@ def take_command(
         CommandRow(written.comment_id, repository, number, written.author, written.body, written.at, proven=proven),
     )
     return True
+
+
+def take_press(connection: sa.Connection, repository: str, number: int, pressed: Pressed, guid: str) -> bool:
+    """Takes in a press, in the caller's transaction; False when it is known, or the same one waits for its answer.
+
+    It must be of our own check or plan comment: see `is_of_ours`. A tick that is delivered under another GUID (a
+    workflow that is run again) is told by the time of its edit.
+    """
+    once = [pressed.comment_id, pressed.at, *pressed.press.keys] if pressed.comment_id else [guid]
+    own_id = -1 - int(hashlib.sha256(json.dumps(once).encode()).hexdigest()[:15], 16)  # never a comment's
+    of_pull = (COMMANDS.c.repository == repository, COMMANDS.c.number == number, COMMANDS.c.state != "answered")
+    waiting = connection.execute(sa.select(COMMANDS.c.data).where(*of_pull)).scalars()
+    same = (pressed.author, pressed.press)
+    if _is_known(connection, repository, own_id) or any(
+        (each.author, each.press) == same for each in map(_COMMAND.validate_json, waiting)
+    ):
+        return False
+    at = pressed.at or datetime.fromtimestamp(now(connection), UTC).isoformat()
+    _put(connection, CommandRow(own_id, repository, number, pressed.author, "", at, seen=True, press=pressed.press))
+    return True
+
+
+def is_of_ours(pressed: Pressed, record: PullRecord | None) -> bool:
+    """True for a press on a check, or on the comment, that we wrote for this pull request and know of."""
+    if record is None:
+        return False
+    if pressed.comment_id:
+        return pressed.comment_id == record.comment_id
+    return any((each.id, each.sha) == (pressed.check_id, pressed.press.head) for each in record.checks)
 
 
 def _is_known(connection: sa.Connection, repository: str, comment_id: int) -> bool:

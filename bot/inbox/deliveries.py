@@ -11,12 +11,13 @@ import sqlalchemy as sa
 import structlog
 
 from bot.github.events import COMES, Event
-from bot.inbox.commands import take_command
+from bot.inbox.commands import is_of_ours, take_command, take_press
 from bot.inbox.database import InboxDatabase, now
 from bot.inbox.prods import put_prod, read_prod
 from bot.inbox.pulls import put_pull, read_pull
 from bot.inbox.queue import Due, Queue, queue_key
 from bot.inbox.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
+from bot.metrics import DELIVERIES as DELIVERIES_SEEN
 from bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState
 from planner.errors import RequestError
 
@@ -120,7 +121,7 @@ class Deliveries:
 
     def _take_in(self, connection: sa.Connection, events: Sequence[Event]) -> None:
         prods = cache(partial(read_prod, connection))
-        numbers = [() if event.owner else _numbers(connection, event, prods) for event in events]
+        numbers = [() if _asks_nobody(connection, event) else _numbers(connection, event, prods) for event in events]
         at, rows, due = now(connection), [], []
         for event, number in zip(events, numbers, strict=True):
             key = queue_key(event.repository, number[0]) if number else ""
@@ -145,6 +146,8 @@ class Deliveries:
                 _note_group(connection, event)
             if event.comment:
                 take_command(connection, event.repository, event.number, event.comment)
+            if event.pressed and number:
+                take_press(connection, event.repository, event.number, event.pressed, event.guid)
 
     def _take_in_installation(self, connection: sa.Connection, event: Event) -> None:
         """What an installation brings, or brings back, is looked at: its prods, and pull requests that are not over."""
@@ -166,6 +169,15 @@ def _wanted(connection: sa.Connection) -> dict[str, tuple[int, float | None]]:
     """How often each key was asked for, and when it is due."""
     rows = connection.execute(sa.select(LANES.c.key, LANES.c.wanted, LANES.c.due_at))
     return {row.key: (row.wanted, row.due_at) for row in rows}
+
+
+def _asks_nobody(connection: sa.Connection, event: Event) -> bool:
+    """True for an installation's event, and for a press on what we do not know as ours."""
+    if event.pressed and not is_of_ours(event.pressed, read_pull(connection, event.repository, event.number)):
+        log.warning("press_left_alone", repository=event.repository, pull_request=event.number, delivery=event.guid)
+        DELIVERIES_SEEN.labels("left_alone").inc()
+        return True
+    return bool(event.owner)
 
 
 def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], ProdRecord]) -> tuple[int, ...]:

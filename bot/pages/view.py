@@ -11,9 +11,10 @@ from bot.pages.drawing import Drawing, drawing
 from bot.pages.text import Alert, DiffLine, alert, diff_lines
 from bot.progress import RunProgress, Step
 from bot.records import AFTER_MERGE, Prod, PullRecord, PullState
-from bot.report.comment import ROWS_SHOWN, Shown, accepted_commands, blockers, facts_line, headline, status
+from bot.report.comment import ROWS_SHOWN, Shown, blockers, facts_line, headline, status
 from bot.report.markdown import NAMES, category_of
 from bot.report.models import SEVERE, Site, model_row
+from bot.report.offers import offers
 from bot.report.rows import rows_changed
 from bot.report.words import problem_line
 from bot.results import PlannerOutcome, Problem, moving
@@ -194,7 +195,8 @@ class PageView:
 
     @property
     def commands(self) -> Sequence[tuple[str, str]]:
-        return accepted_commands(self.shown) if self.record.head else ()
+        record = self.record
+        return [(each.typed, each.does) for each in offers(record, self.shown.prod)] if record.head else ()
 
     @property
     def github(self) -> str:

@@ -19,7 +19,7 @@ from bot.records import (
     PullRecord,
     PullState,
 )
-from bot.report.checks import CheckView, checks, promotion_check, superseded
+from bot.report.checks import CheckView, checks, promotion_check, superseded, with_buttons
 from bot.report.comment import Shown, plan_comment
 from bot.report.deployments import DeploymentView, deployments
 
@@ -35,13 +35,16 @@ class Due:
     deployment: DeploymentView | None = None
 
 
-def what_is_due(record: PullRecord, prod: ProdRecord) -> Due | None:
-    """The comment and the checks (of this head, the merge, older heads), or else a deployment; None for nothing."""
+def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) -> Due | None:
+    """The comment and the checks (of this head, the merge, older heads), or else a deployment; None for nothing.
+
+    `presses`: a button that is pressed on a check is heard of, so that checks have some.
+    """
     shown = Shown(record, prod)
-    views = checks(shown) if record.head else ()
+    views = [_dressed(view, shown, presses) for view in checks(shown)] if record.head else []
     wanted = [(record.head, view) for view in sorted(views, key=lambda view: ORDER.index(view.name))]
     if record.state in AFTER_MERGE and record.merge_sha and record.merge_sha != record.head:
-        wanted.append((record.merge_sha, promotion_check(record)))
+        wanted.append((record.merge_sha, _dressed(promotion_check(record), shown, presses)))
     if record.group.head and record.group.head != record.merge_sha:
         wanted += [(record.group.head, view) for view in checks(Shown(record.of_group, prod))]
     for ref in record.checks:  # of heads that are no longer the newest: nothing stays in progress
@@ -52,6 +55,10 @@ def what_is_due(record: PullRecord, prod: ProdRecord) -> Due | None:
     if due.comment or due.checks:
         return due
     return next((Due(deployment=each) for each in deployments(record) if _is_due(record, each)), None)
+
+
+def _dressed(view: CheckView, shown: Shown, presses: bool) -> CheckView:
+    return with_buttons(view, shown) if presses else view
 
 
 def overtaken(record: PullRecord, newer: str, sha: str) -> Due | None:

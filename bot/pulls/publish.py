@@ -14,7 +14,7 @@ from bot.inbox.inbox import Inbox
 from bot.pages.links import page_of
 from bot.pulls.due import Due, must_be_written, once_shown, overtaken, what_is_due
 from bot.records import CheckRef, DeploymentRef, PullRecord
-from bot.report.checks import CheckView
+from bot.report.checks import CheckView, check_key
 from bot.report.comment import PLAN_MARKER
 from bot.report.deployments import DeploymentView
 from planner.errors import MergeplanError
@@ -32,7 +32,8 @@ def publish(
     """
 
     def due(newest: PullRecord) -> Due | None:
-        return what_is_due(newest, inbox.prods.get(record.repository)) if go_on() else None
+        prod = inbox.prods.get(record.repository)
+        return what_is_due(newest, prod, presses=gateway.hears_presses) if go_on() else None
 
     return _bring_in_line(inbox, gateway, record, due)
 
@@ -162,7 +163,7 @@ def _keep(
 
 def _request(gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> CheckRequest:
     ref = record.check(view.name, sha)
-    key = f"mergeplan:{record.number}:{view.name.rpartition(' ')[2]}"
+    key = check_key(record.number, view.name)
     known = CheckId(ref.id, ref.node, ref.url) if ref else gateway.checks.find(sha, key)
     return CheckRequest(sha, view, key, known, gateway.page(record.number, page_of(view.name)))
 

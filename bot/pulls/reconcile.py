@@ -52,6 +52,7 @@ from planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 12
+COMMANDING = frozenset({"issue_comment.created", "issue_comment.edited", "check_run.requested_action"})
 NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 
 
@@ -203,8 +204,8 @@ class _Reconciliation:
             self.config = found or BotConfig(prod_branch=branch)
         except ProjectError as error:
             self.config, self.config_error = BotConfig(prod_branch=branch), error
-        if self.config.namespace != prod.namespace and self.config_error is None:
-            self.inbox.prods.change(self.job.repository, namespace=self.config.namespace)
+        if self.config_error is None and replace(prod, **self.config.told) != prod:
+            self.inbox.prods.change(self.job.repository, **self.config.told)
 
     # --- planning ---
 
@@ -317,7 +318,7 @@ class _Reconciliation:
         """Why the run must end: a newer head, a close, a /cancel, a /categorize; '' to go on."""
         news = self.inbox.deliveries.news(self.job.key, self.seen)
         reason = interrupts(news, self.pull.head)
-        if not reason and news and any(each.kind == "issue_comment.created" for each in news):
+        if not reason and any(each.kind in COMMANDING for each in news):
             self._listen(news)
         if news:
             self.seen = news[-1].id

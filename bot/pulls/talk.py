@@ -1,9 +1,10 @@
-"""Commands of one pull request: read, judged, carried out, answered once."""
+"""Commands of one pull request, written or pressed: read, judged, carried out, answered once."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -17,6 +18,7 @@ from bot.pulls.questions import WAITS, question
 from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
 from bot.report.comment import Shown, blockers
 from bot.report.markdown import counted
+from bot.report.offers import has_ticks, taken_up
 from bot.report.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
 from bot.results import cost_shown, direct
 from bot.rules import BotConfig
@@ -34,8 +36,14 @@ RUNNING = frozenset({PullState.NEW, PullState.PLANNING, PullState.WAITING})
 
 
 def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, comments: tuple[Posted, ...]) -> None:
-    """Takes in the commands that no webhook brought; answered and edited ones, bots' and nobody's are left alone."""
+    """Takes in the commands that no webhook brought; answered and edited ones, bots' and nobody's are left alone.
+
+    Who ticked a box, only its webhook says: without it the tick is taken away, and somebody ticks again.
+    """
     own = [each.body for each in comments if each.author == gateway.login]
+    plan = context.inbox.pulls.get(gateway.name, number).comment_id
+    if any(each.id == plan and has_ticks(each.body) for each in comments):
+        context.inbox.pulls.change(gateway.name, number, comment_digest="")  # it is written again, its boxes empty
     namespace = context.inbox.prods.get(gateway.name).namespace
     for each in comments:
         nobodys = not each.author or each.by_bot or each.author == gateway.login
@@ -55,7 +63,7 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
     for row in context.inbox.commands.open(gateway.name, pull.number):
         if row.state != "new":
             continue
-        found = read_commands(row.body, config.namespace)
+        found = _asked(context, row, config)
         if not found:  # it came before the rules were read, and is another bot's
             context.inbox.commands.answer(replace(row, state="answered"))
             continue
@@ -64,6 +72,14 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
         role = gateway.role(row.author) if needs_role else None
         answers = tuple(_one(context, row, each, role, pull, config) for each in found)
         context.inbox.commands.answer(replace(row, state="accepted", answers=answers))
+
+
+def _asked(context: BotContext, row: CommandRow, config: BotConfig) -> tuple[Command | Mistake, ...]:
+    """What a comment says, or a press stands for by what is offered now."""
+    if row.press is None:
+        return read_commands(row.body, config.namespace)
+    record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
+    return tuple(taken_up(key, row.press, record, prod) for key in row.press.keys)
 
 
 def _show_eyes(context: BotContext, gateway: RepositoryGateway, row: CommandRow) -> None:
@@ -101,9 +117,11 @@ def _waits(answer: Answer, record: PullRecord) -> bool:
 def _answer(context: BotContext, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
     answers = tuple(_ended(answer, record) for answer in row.answers)
     shown = Shown(record, context.inbox.prods.get(record.repository))
-    text = reply(row.comment_id, row.author, answers, state_sentence(shown))
+    text = reply(row, answers, state_sentence(shown))
     gateway.comments.write(row.number, text, reply_marker(row.comment_id))
-    gateway.comments.react(row.number, row.comment_id, "rocket" if all(answer.ok for answer in answers) else "confused")
+    if row.press is None:
+        ok = all(answer.ok for answer in answers)
+        gateway.comments.react(row.number, row.comment_id, "rocket" if ok else "confused")
     context.inbox.commands.answer(replace(row, state="answered", answers=answers))
     log.info("command_answered", repository=row.repository, pull_request=row.number, comment=row.comment_id)
 
@@ -167,7 +185,7 @@ def _facts(
         live_head=pull.head,
         shown_head=record.shown_head,
         shown_since=moment(record.shown_since) if record.shown_since else None,
-        said_at=moment(row.said_at),
+        said_at=_said_at(row, record),
         shown_plan=record.shown_plan,
         is_open=pull.is_open,
         is_fork=pull.is_fork_of(row.repository),
@@ -186,6 +204,13 @@ def _facts(
         elsewhere=config.prod_branch if pull.base_ref != config.prod_branch and record.state in NOT_OURS else "",
         base_moved=bool(record.shown_head) and prod.revision != record.shown_revision,
     )
+
+
+def _said_at(row: CommandRow, record: PullRecord) -> datetime:
+    """When it was said; a button stood beside the very plan that is shown now, whatever our clock says of GitHub's."""
+    at = moment(row.said_at)
+    pressed = row.press is not None and bool(row.press.head)
+    return max(at, moment(record.shown_since)) if pressed and record.shown_since else at
 
 
 def _start(

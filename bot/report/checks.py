@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+import re
+from dataclasses import asdict, dataclass, replace
 
 from bot.approvals import Decision
 from bot.records import AFTER_MERGE, APPROVAL, ENVIRONMENT, LINT, PLAN, PROMOTION, TESTS, PullRecord, PullState
@@ -12,6 +13,7 @@ from bot.report.approval import approval_title, held_lines, missing_lines
 from bot.report.comment import Shown, blockers, plan_comment
 from bot.report.markdown import CHECK_LIMIT, clipped, counted, fitting
 from bot.report.models import model_table
+from bot.report.offers import Button, buttons
 from bot.report.words import (
     change_words,
     cost_words,
@@ -31,6 +33,7 @@ from bot.report.words import (
 from bot.results import RULE_BROKEN, PlannerOutcome, Problem, is_free, problems_of, subject, touches
 
 ANNOTATIONS_MOST = 200
+KEY = re.compile(r"mergeplan:([1-9]\d{0,9}):[a-z]+")  # as `check_key` makes it
 PLANNING = "Being planned and built."  # true of a plan that stands, too
 
 
@@ -55,6 +58,7 @@ class CheckView:
     status: str = "completed"
     conclusion: str = "success"
     annotations: tuple[CheckAnnotation, ...] = ()
+    actions: tuple[Button, ...] = ()
 
     @property
     def done(self) -> bool:
@@ -90,6 +94,22 @@ def checks(shown: Shown) -> tuple[CheckView, ...]:
         case _:
             approval = (_approval(record),) if APPROVAL in names else ()
             return (_lint(record), _tests(record), _plan(shown), _environment(record), *approval, _promotion(record))
+
+
+def with_buttons(view: CheckView, shown: Shown) -> CheckView:
+    """A check with what may be pressed on it now; GitHub shows buttons on completed checks only."""
+    return replace(view, actions=buttons(shown.record, shown.prod, view.name)) if view.done else view
+
+
+def check_key(number: int, name: str) -> str:
+    """What tells our check of a pull request from every other on its commit."""
+    return f"mergeplan:{number}:{name.rpartition(' ')[2]}"
+
+
+def pull_of_key(key: str) -> int:
+    """The pull request that such a key names; 0 for another text."""
+    found = KEY.fullmatch(key)
+    return int(found[1]) if found else 0
 
 
 def superseded(name: str, newer: str) -> CheckView:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.commands import MARKER
@@ -21,6 +20,7 @@ from bot.report.markdown import (
     within,
 )
 from bot.report.models import OPEN, Site, diffs_blocks, models_blocks
+from bot.report.offers import offers
 from bot.report.rows import impact_block, rows_blocks, rows_title, schema_block
 from bot.report.words import (
     actual_words,
@@ -42,8 +42,7 @@ from bot.report.words import (
     waiting_words,
     work_words,
 )
-from bot.results import PlannerOutcome, Problem, direct, is_free, problems_of, touches
-from planner.contract.plan import ModelChange
+from bot.results import PlannerOutcome, Problem, is_free, problems_of, touches
 
 PLAN_MARKER = f"{MARKER}:plan -->"
 ROWS_OF_FEW, ROWS_OF_MANY = 5, 3  # models whose numbers of rows stand in the open
@@ -337,10 +336,10 @@ def foot(shown: Shown) -> str:
     lines = ["---"]
     if blocked:
         lines += ["**What blocks promotion**", "", *fitting([problem_line(each) for each in blocked], FOOT_MOST), ""]
-    commands = accepted_commands(shown)
-    if commands:
-        lines += ["**Commands accepted now**, each on a line of its own in a comment:", ""]
-        lines += fitting([f"- {code(typed)}: {does}" for typed, does in commands], FOOT_MOST)
+    offered = offers(shown.record, shown.prod)
+    if offered:
+        lines += ["**Commands accepted now**: tick one, or write it on a line of its own in a comment.", ""]
+        lines += fitting([each.box for each in offered], FOOT_MOST)
     return "\n".join(lines) if len(lines) > 1 else ""
 
 
@@ -360,36 +359,3 @@ def blockers(record: PullRecord) -> tuple[Problem, ...]:
     if not (outcome and touches(outcome.plan) and record.state is PullState.PLANNED):
         return ()
     return (*problems_of(outcome.plan.blockers if outcome.plan else ()), *approval_problems(record.decision))
-
-
-def accepted_commands(shown: Shown) -> Sequence[tuple[str, str]]:
-    """The commands that make sense in this state, as they would be typed, with what each does."""
-    record, outcome = shown.record, shown.record.outcome
-    edited = direct(outcome.plan) if outcome else ()
-    again = ("/plan", "plans again, against prod as it is now")
-    match record.state:
-        case PullState.PLANNED if outcome and outcome.is_too_costly:
-            approve = ("/approve-cost", "computes what is estimated, for this head")
-            return (approve, *(_categorize_line(model) for model in edited[:6]), again)
-        case PullState.PLANNED:
-            return (*(_categorize_line(model) for model in edited[:6]), again)
-        case PullState.FAILED | PullState.CANCELLED:
-            return (again,)
-        case PullState.NEW | PullState.PLANNING | PullState.WAITING:
-            return (("/cancel", "stops this plan"),)
-        case PullState.HELD:
-            return ((f"/ok-to-plan {record.head}", "lets this commit be planned"),)
-        case PullState.MERGED if record.held:
-            return (("/deploy", "promotes it against the rules; needs `admin`"),)
-        case PullState.PROMOTED if record.promoted_revision > 1:
-            return (("/rollback", "points prod back at the tables it had before"),)
-        case PullState.UNPROMOTED | PullState.ROLLED_BACK:
-            return (("/plan", "plans the merged branch again and promotes it"),)
-        case _:
-            return ()
-
-
-def _categorize_line(model: ModelChange) -> tuple[str, str]:
-    if model.category == "non_breaking":
-        return f"/categorize {model.name} breaking", "models downstream are recomputed too"
-    return f"/categorize {model.name} non-breaking", "models downstream keep their tables"

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bot.commands import MARKER, RESET, Command, Mistake
-from bot.records import Answer, PullRecord, PullState
-from bot.report.comment import Shown, accepted_commands, blockers
+from bot.records import Answer, CommandRow, PullRecord, PullState
+from bot.report.comment import Shown, blockers
 from bot.report.markdown import NAMES, category_of, clipped, code, counted, fitting, inert, within
+from bot.report.offers import offers
 from bot.report.rows import rows_blocks, rows_title, schema_block
 from bot.report.words import change_words, promise_sentence, view_words, work_words
 from bot.results import PlannerOutcome, touches
@@ -25,10 +26,11 @@ def reply_marker(comment_id: int) -> str:
     return f"{MARKER}:reply:{comment_id} -->"
 
 
-def reply(comment_id: int, author: str, answers: Sequence[Answer], state: str) -> str:
-    """The one reply to a comment: who asked, each command with its result, the resulting state."""
+def reply(row: CommandRow, answers: Sequence[Answer], state: str) -> str:
+    """The one reply to a comment or a press: who asked, each command with its result, the resulting state."""
+    how = "asked" if row.press is None else "pressed a button" if row.press.head else "ticked"
     results = [f"{'🚀' if answer.ok else '😕'} {code(answer.text)}\n{answer.sentence}" for answer in answers]
-    blocks = [f"{reply_marker(comment_id)}\n{code(author)} asked:", *results, f"**Now:** {state}"]
+    blocks = [f"{reply_marker(row.comment_id)}\n{code(row.author)} {how}:", *results, f"**Now:** {state}"]
     return within(blocks, REPLY_LIMIT, "*More is not shown.*")
 
 
@@ -39,7 +41,11 @@ def mistake_sentence(mistake: Mistake) -> str:
 
 def help_text(needs: Mapping[str, Role]) -> str:
     """The commands that are enabled here: what each does, who may use it, an example."""
-    lines = ["A command stands at the start of a line in a comment; several run in order.", ""]
+    lines = [
+        "A command stands at the start of a line in a comment; several run in order. Those that are accepted now stand "
+        "at the end of the plan comment, with a box to tick; with the App they are buttons on the checks too.",
+        "",
+    ]
     for verb, form in FORMS.items():
         who = "anybody" if verb is Verb.HELP else f"needs `{needs.get(verb.value, 'admin')}`"
         does = LINKS.sub(r"\1", form.does)  # they lead through the documentation
@@ -134,7 +140,7 @@ def state_sentence(shown: Shown) -> str:
         case PullState.UNPROMOTED:
             return "merged, but prod was not changed; see the plan comment."
         case _:
-            typed = ", ".join(f"`{command}`" for command, _ in accepted_commands(shown))
+            typed = ", ".join(code(each.typed) for each in offers(record, shown.prod))
             why = " ".join(inert(each.message) for each in blockers(record))
             return f"{why}{_link(record)}" + (f" Accepted now: {typed}." if typed else "")
 

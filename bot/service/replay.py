@@ -135,7 +135,10 @@ def _subject(event: Event) -> str:
 
 
 def _commands(event: Event, namespace: str) -> list[str]:
-    """What stands in the comment that commands, or nearly does."""
+    """What stands in the comment that commands, or nearly does; or what was pressed."""
+    if event.pressed:
+        keys = event.pressed.press.keys
+        return [f"It presses `{each}` by {event.pressed.author}, whose permission would be read then." for each in keys]
     if not event.comment:
         return []
     who = f"by {event.comment.author}, whose permission would be read then"

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.github.events import Event, Ignored, InvalidDelivery, read_delivery, signature
+from bot.github.events import Event, Ignored, InvalidDelivery, Pressed, read_delivery, signature
+from bot.records import Press
 
 REPOSITORY = {"full_name": "ann/shop"}
 SECRET = "a-secret"  # noqa: S105 - of this test
@@ -53,6 +54,56 @@ def test_a_comment_on_a_pull_request_is_an_event() -> None:
 def test_edits_issues_and_bots_are_ignored(payload: dict[str, Any]) -> None:
     """Behaviours 28, 36."""
     assert isinstance(delivered("issue_comment", payload), Ignored)
+
+
+BOX = "- [{}] `/plan`: plans again <!-- plan@" + "0" * 40 + " -->"
+
+
+def edit(before: str = BOX.format(" "), after: str = BOX.format("x"), **changes: Any) -> dict[str, Any]:
+    """An edit of what looks like a plan comment, by ann."""
+    text = "<!-- mergeplan:plan -->\n{}\n"
+    written = comment(body=text.format(after), updated_at="2026-01-01T00:00:09Z")
+    payload = {**written, "action": "edited", "changes": {"body": {"from": text.format(before)}}}
+    return {**payload, "sender": {"login": "ann", "type": "User"}, **changes}
+
+
+def pressed(**changes: Any) -> dict[str, Any]:
+    """A press of a button on a check of ours, by ann."""
+    run = {"id": 9, "head_sha": "a" * 40, "external_id": "mergeplan:7:plan", "pull_requests": []}
+    sender, button = {"login": "ann", "type": "User"}, {"identifier": "plan@1a2b3c4"}
+    payload = {"action": "requested_action", "repository": REPOSITORY, "sender": sender, "requested_action": button}
+    return {**payload, "check_run": {**run, **changes.pop("run", {})}, **changes}
+
+
+def test_a_tick_and_a_press_are_events_of_who_did_it() -> None:
+    """Behaviour 36: a check's key names the pull request, where GitHub itself names none."""
+    tick, press = delivered("issue_comment", edit()), delivered("check_run", pressed())
+
+    assert isinstance(tick, Event)
+    assert tick.pressed == Pressed("ann", Press((BOX.format(" "),)), comment_id=5, at="2026-01-01T00:00:09Z")
+    assert isinstance(press, Event)
+    assert press.pressed == Pressed("ann", Press(("plan@1a2b3c4",), "a" * 40), check_id=9)
+    assert (tick.number, press.number) == (7, 7)
+
+
+@pytest.mark.parametrize(
+    ("name", "payload"),
+    [
+        ("issue_comment", edit(sender={"login": "renovate[bot]", "type": "Bot"})),
+        ("issue_comment", edit(sender=None)),
+        ("issue_comment", edit(before=BOX.format("x"), after=BOX.format(" "))),
+        ("issue_comment", edit(before="")),
+        ("issue_comment", edit(changes={})),
+        ("issue_comment", edit(after="\n".join([BOX.format("x")] * 21), before="\n".join([BOX.format(" ")] * 21))),
+        ("check_run", pressed(sender={"login": "renovate[bot]", "type": "Bot"})),
+        ("check_run", pressed(run={"external_id": None})),
+        ("check_run", pressed(run={"external_id": "mergeplan:9999999999:plan"})),
+        ("check_run", pressed(requested_action={"identifier": "x" * 21})),
+    ],
+)
+def test_bots_and_what_is_none_of_ours_press_nothing(name: str, payload: dict[str, Any]) -> None:
+    """Behaviours 28, 36: an untick, an edit that GitHub does not tell, a key that is not ours."""
+    assert isinstance(delivered(name, payload), Ignored)
 
 
 def test_a_comment_of_an_account_that_is_gone_is_ignored() -> None:

@@ -16,13 +16,13 @@ def test_the_comment_is_written_first_and_then_what_a_reader_waits_for(bench: Be
     whole = bench.record(number)
     old = CheckRef(PLAN, "0" * 40, 1, "d", False)
     record = PullRecord(**{**whole.__dict__, "checks": (old,), "comment_digest": ""})
-    due = what_is_due(record, bench.context.inbox.prods.get(SHOP))
+    due = what_is_due(record, bench.context.inbox.prods.get(SHOP), presses=True)
 
     assert due is not None
     assert due.comment == bench.plan(number)
     assert [view.name for _, view in due.checks] == [ENVIRONMENT, PROMOTION, PLAN, TESTS, LINT, PLAN]
     shown = {**whole.__dict__, "checks": (*whole.checks, CheckRef(PLAN, old.sha, 1, due.checks[-1][1].digest, True))}
-    assert what_is_due(PullRecord(**shown), bench.context.inbox.prods.get(SHOP)) is None
+    assert what_is_due(PullRecord(**shown), bench.context.inbox.prods.get(SHOP), presses=True) is None
 
 
 def test_a_github_that_takes_no_check_holds_no_plan_up(bench: Bench) -> None:

@@ -1,0 +1,186 @@
+"""The commands that would be accepted now: as they are typed, as boxes of the comment, as buttons of checks. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+
+from bot.commands import MODEL, Command, Mistake, read_commands
+from bot.records import ENVIRONMENT, PLAN, PROMOTION, Press, ProdRecord, PullRecord, PullState
+from bot.report.approval import approval_problems
+from bot.report.markdown import code
+from bot.results import cost_shown, direct, touches
+from bot.verbs import DEFAULT_NEEDS, Role, Verb
+from planner.contract.plan import ModelChange
+
+BUTTONS_MOST, LABEL_MOST, DESCRIPTION_MOST, IDENTIFIER_MOST = 3, 20, 40, 20  # GitHub's limits, for one check
+MODELS_MOST = 6  # whose categories are offered
+BOX = re.compile(r"- \[([ xX])\] (`+/[^\n]* <!-- [a-z-]+@[0-9a-f]{40} -->)")
+KEY = re.compile(r"([a-z-]{1,20})@[0-9a-f]+")  # in a button's identifier and in a box
+
+
+@dataclass(frozen=True)
+class Button:
+    """A button of a check, within GitHub's limits."""
+
+    label: str
+    description: str
+    identifier: str
+
+
+@dataclass(frozen=True)
+class _Face:
+    """How a command looks on a check: which check has its button, the button's label, and what it does, in short."""
+
+    check: str
+    label: str
+    does: str
+
+
+Accepted = tuple[str, str, _Face | None]  # a command, what it does, and its face if it has one
+AGAIN = ("/plan", "plans again, against prod as it is now", _Face(PLAN, "Plan again", "Plans on prod as it is"))
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A command that would be accepted now.
+
+    `tag` is of what is shown beside it: of another head, plan or prod the same command has another one.
+    """
+
+    verb: Verb
+    command: str  # without a namespace
+    typed: str  # as it is typed here
+    does: str
+    tag: str
+    needs: Role
+    face: _Face | None = None
+
+    @property
+    def box(self) -> str:
+        """Its line in the comment: what it is and was shown with, in one, so that no other line passes for it."""
+        return f"- [ ] {code(self.typed)}: {self.does} <!-- {self.verb.value}@{self.tag[:40]} -->"
+
+    @property
+    def identifier(self) -> str:
+        """What a press of its button brings back; the press also names the check's whole head."""
+        return f"{self.verb.value}@{self.tag}"[:IDENTIFIER_MOST]
+
+    @property
+    def button(self) -> Button | None:
+        face = self.face
+        return Button(face.label, f"{face.does}. Needs {self.needs}.", self.identifier) if face else None
+
+
+def offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
+    """The commands that make sense in this state and that take no free text, each once."""
+    needs = {**DEFAULT_NEEDS, **dict(prod.needs)}
+    made = []
+    for command, does, face in _accepted(record, prod):
+        verb = Verb(command[1:].split(" ", 1)[0])
+        need: Role = "admin" if verb is Verb.DEPLOY and record.state is PullState.MERGED else needs[verb.value]
+        typed = f"/{prod.namespace} {command[1:]}" if prod.namespace else command
+        made.append(Offer(verb, command, typed, does, _tag(record, command), need, face))
+    return tuple(made)
+
+
+def buttons(record: PullRecord, prod: ProdRecord, check: str) -> tuple[Button, ...]:
+    """The buttons of one check, three at most."""
+    found = (each.button for each in offers(record, prod) if each.face and each.face.check == check)
+    return tuple(each for each in found if each)[:BUTTONS_MOST]
+
+
+def ticked(before: str, after: str) -> tuple[str, ...]:
+    """The boxes that an edit ticked, as they were before it; none when it changed anything else."""
+    old, new = (text.replace("\r\n", "\n").rstrip().split("\n") for text in (before, after))
+    if [_blank(line) for line in old] != [_blank(line) for line in new]:
+        return ()
+    return tuple(was for was, now in zip(old, new, strict=True) if was == _blank(was) and now != was)
+
+
+def has_ticks(body: str) -> bool:
+    """True when a box of a comment of ours is ticked."""
+    return any(_blank(line) != line for line in body.replace("\r\n", "\n").split("\n"))
+
+
+def taken_up(key: str, press: Press, record: PullRecord, prod: ProdRecord) -> Command | Mistake:
+    """The command of a button or a box, if exactly that one is offered now; nothing else of a press is believed."""
+    if not press.head or press.head in filter(None, (record.head, record.merge_sha)):
+        for each in offers(record, prod):
+            if key == (each.identifier if press.head else each.box):
+                (command,) = read_commands(each.command)
+                return command
+    named = KEY.search(key)
+    what = f"/{named[1]}" if named else "this"
+    return Mistake(what, "It was shown with another plan, or is not offered any more.", "Look at what is shown now.")
+
+
+def _blank(line: str) -> str:
+    """A line of ours with an empty box; another line as it is."""
+    box = BOX.fullmatch(line)
+    return f"- [ ] {box[2]}" if box else line
+
+
+def _tag(record: PullRecord, command: str) -> str:
+    """Of the plan while it stands, and not while it is made; who approves a cost approves the one that was shown."""
+    outcome = record.outcome if record.is_settled else None
+    plan = outcome.plan if outcome else None
+    where = (record.repository, record.number, record.state.value, record.head, record.merge_sha)
+    against = (record.prod_revision, record.promoted_revision, plan.id if plan else "")
+    cost = cost_shown(plan) if outcome and outcome.is_too_costly else ()
+    return hashlib.sha256(json.dumps([command, *where, *against, *cost]).encode()).hexdigest()
+
+
+def _accepted(record: PullRecord, prod: ProdRecord) -> tuple[Accepted, ...]:
+    match record.state:
+        case PullState.PLANNED:
+            return _planned(record, prod)
+        case PullState.FAILED | PullState.CANCELLED:
+            return (AGAIN,)
+        case PullState.NEW | PullState.PLANNING | PullState.WAITING:
+            return (("/cancel", "stops this plan", None),)
+        case PullState.HELD:
+            face = _Face(PLAN, "Allow this commit", "Plans this fork's head")
+            return ((f"/ok-to-plan {record.head}", "lets this commit be planned", face),)
+        case PullState.MERGED if record.held:
+            face = _Face(PROMOTION, "Deploy", "Promotes despite rules")
+            return (("/deploy", "promotes it against the rules; needs `admin`", face),)
+        case PullState.PROMOTED if record.promoted_revision > 1:
+            face = _Face(PROMOTION, "Roll back", "Prod as it was before")
+            return (("/rollback", "points prod back at the tables it had before", face),)
+        case PullState.UNPROMOTED | PullState.ROLLED_BACK:
+            face = _Face(PROMOTION, "Try again", "Plans and promotes it")
+            return (("/plan", "plans the merged branch again and promotes it", face),)
+        case _:
+            return ()
+
+
+def _planned(record: PullRecord, prod: ProdRecord) -> tuple[Accepted, ...]:
+    outcome, found = record.outcome, list[Accepted]()
+    edited = direct(outcome.plan if outcome else None)
+    if outcome and outcome.is_too_costly:
+        cost = _Face(ENVIRONMENT, "Approve cost", "Computes the estimate")
+        skip = _Face(ENVIRONMENT, "Skip backfill", "The merge computes rows")
+        found.append(("/approve-cost", "computes what is estimated, for this head", cost))
+        found.append(("/skip-backfill", "leaves new tables empty: the merge computes them", skip))
+    elif outcome and outcome.ok and touches(outcome.plan):
+        if not outcome.applied:
+            fill = _Face(ENVIRONMENT, "Backfill", "Computes the rows now")
+            found.append(("/backfill", "computes the rows before the merge", fill))
+        if prod.deploys and outcome.plan and not outcome.plan.blockers and not approval_problems(record.decision):
+            deploy = _Face(PROMOTION, "Deploy", "Promotes, then merges")
+            found.append(("/deploy", "promotes it, and then merges", deploy))
+    named = [model for model in edited if MODEL.fullmatch(model.name)][:MODELS_MOST]
+    found += [_category(model, alone=len(edited) == 1) for model in named]
+    return (*found, AGAIN)
+
+
+def _category(model: ModelChange, *, alone: bool) -> Accepted:
+    """The other category; a button does not say of which model, so there is one only where there is one model."""
+    if model.category == "non_breaking":
+        face = _Face(PLAN, "Breaking", "Downstream recomputed")
+        return f"/categorize {model.name} breaking", "models downstream are recomputed too", face if alone else None
+    face = _Face(PLAN, "Non-breaking", "Downstream keeps tables")
+    return f"/categorize {model.name} non-breaking", "models downstream keep their tables", face if alone else None

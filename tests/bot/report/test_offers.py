@@ -1,0 +1,95 @@
+"""What is offered now: within GitHub's limits whatever the project is called, and told apart from all else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.commands import Command, read_commands
+from bot.records import Press, PullState
+from bot.report.checks import check_key, checks, pull_of_key, with_buttons
+from bot.report.comment import Shown, plan_comment
+from bot.report.offers import BOX, has_ticks, offers, taken_up, ticked
+from bot.verbs import ROLES, Verb
+from tests.bot.report.test_comment import ended, shown
+
+NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,90}(\.[a-z_][a-z0-9_]{0,90}){0,2}", fullmatch=True) | st.text(max_size=60)
+COSTLY = {"event": "error", "kind": "TooCostly", "message": "Too much.", "retry": False}
+
+
+@st.composite
+def views(draw: st.DrawFn) -> Shown:
+    """A pull request in any state, of any models, under any rules."""
+    given = draw(st.lists(NAMES, max_size=4))
+    models = [{"name": name, "change": "direct", "category": "breaking", "kind": "FULL"} for name in given]
+    plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": models, "blockers": []}
+    costly = draw(st.booleans())
+    result = {"event": "result", "ok": not costly, "applied": draw(st.booleans()), "plan": plan}
+    run = ended([COSTLY, result] if costly else [result], 4 if costly else 0)
+    view = shown(draw(st.sampled_from(PullState)), run_lines=run, merge_sha="b" * 40, held=draw(st.booleans()))
+    role = draw(st.sampled_from(ROLES))
+    needs = tuple((verb.value, role) for verb in Verb)
+    namespace = draw(st.sampled_from(["", "warehouse"]))
+    prod = replace(view.prod, needs=needs, deploys=draw(st.booleans()), namespace=namespace)
+    return replace(view, record=replace(view.record, promoted_revision=draw(st.integers(0, 3))), prod=prod)
+
+
+@given(views())
+def test_buttons_and_boxes_are_within_githubs_limits_and_each_is_the_one_command_it_says(view: Shown) -> None:
+    """Behaviour 36: three buttons of a check, their lengths, no two alike; what is taken up is what is typed."""
+    record, prod = view.record, view.prod
+    for check in (with_buttons(each, view) for each in checks(view)):
+        assert len(check.actions) <= 3
+        assert check.done or not check.actions
+        for each in check.actions:
+            assert 0 < len(each.label) <= 20
+            assert 0 < len(each.description) <= 40
+            assert 0 < len(each.identifier) <= 20
+    offered = offers(record, prod)
+    assert len({each.identifier for each in offered}) == len({each.box for each in offered})
+    for each in offered:
+        assert BOX.fullmatch(each.box)
+        by_box, by_button = Press((each.box,)), Press((each.identifier,), record.head)
+        assert taken_up(each.box, by_box, record, prod) == taken_up(each.identifier, by_button, record, prod)
+        assert isinstance(taken_up(each.box, by_box, record, prod), Command)
+        (typed,) = read_commands(each.typed, prod.namespace)
+        assert typed == taken_up(each.box, by_box, record, prod)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"head": "c" * 40}, {"prod_revision": 9}, {"state": PullState.FAILED}, {"number": 8}, {"repository": "eve/shop"}],
+)
+def test_what_was_shown_with_something_else_is_not_taken_up(changes: dict[str, object]) -> None:
+    """Behaviour 4: another head, prod, state or pull request; nor a button's identifier on a check of another head."""
+    view = shown()
+    old, prod = view.record, view.prod
+    now = replace(old, **changes)  # type: ignore[arg-type]
+    for each in offers(old, prod):
+        assert not isinstance(taken_up(each.box, Press((each.box,)), now, prod), Command)
+        assert not isinstance(taken_up(each.identifier, Press((each.identifier,), now.head), now, prod), Command)
+        assert not isinstance(taken_up(each.identifier, Press((each.identifier,), "d" * 40), old, prod), Command)
+        assert not isinstance(taken_up(each.identifier, Press((each.identifier,)), old, prod), Command)
+
+
+def test_only_an_edit_that_ticks_and_does_nothing_else_is_a_tick() -> None:
+    """GitHub may end lines otherwise; who unticks, or edits anything beside, ticks nothing."""
+    text = plan_comment(shown())
+    assert text is not None
+    boxes = [each.box for each in offers(shown().record, shown().prod)]
+    first = text.replace(boxes[0], boxes[0].replace("[ ]", "[x]"))
+    both = first.replace(boxes[1], boxes[1].replace("[ ]", "[X]"))
+
+    assert ticked(text, first) == (boxes[0],)
+    assert ticked(text.replace("\n", "\r\n"), both.replace("\n", "\r\n").strip()) == tuple(boxes)
+    assert ticked(first, both) == (boxes[1],)
+    assert (ticked(both, first), ticked(first, first), ticked("", first), ticked(text, first + "!")) == ((),) * 4
+    assert (has_ticks(text), has_ticks(first), has_ticks("- [x] `/plan`: mine")) == (False, True, False)
+
+
+def test_a_checks_key_names_its_pull_request() -> None:
+    assert pull_of_key(check_key(7, "mergeplan / plan")) == 7
+    assert [pull_of_key(text) for text in ("", "7", "mergeplan:0:plan", "mergeplan:7:plan\n", "x:7:plan")] == [0] * 5
