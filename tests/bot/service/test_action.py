@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from bot.inbox.inbox import Inbox
+from bot.pulls.due import what_is_due
 from bot.sandbox.server import Sandbox
 from bot.service.action import action_settings, run_action
 from planner.errors import RequestError
@@ -30,6 +32,7 @@ class Workflow:
         self.summary = folder / "summary.md"
         self.outputs = folder / "outputs"
         self.runs = 0
+        self.edited: dict[str, Any] = {}
         monkeypatch.setenv("MERGEPLAN_HOME", str(folder / "home"))
         monkeypatch.setenv("MERGEPLAN_PLANNER_COMMAND", json.dumps([sys.executable, "-P", str(SCRIPT)]))
         monkeypatch.setenv("MERGEPLAN_WRITE_SPACING_SECONDS", "0")
@@ -63,6 +66,24 @@ class Workflow:
         issue = {"number": number, "pull_request": {"url": "."}}
         payload = {"action": "created", "repository": {"full_name": SHOP}, "issue": issue, "comment": shape}
         return self.run("issue_comment", payload)
+
+    def tick(self, number: int, command: str, author: str, *, again: bool = False) -> int:
+        """The box of a command in the plan comment is ticked; `again` runs the same event once more."""
+        if not again:
+            (comment,) = [each for each in self.github.comments(SHOP, number) if "mergeplan:plan" in each.body]
+            after = comment.body.replace(f"- [ ] `{command}`", f"- [x] `{command}`")
+            self.github.edit_comment(SHOP, comment.id, after, author=author)
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            said = {"id": comment.id, "body": after, "user": {"login": LOGIN, "type": "Bot"}, "updated_at": at}
+            self.edited = {
+                "action": "edited",
+                "repository": {"full_name": SHOP},
+                "issue": {"number": number, "pull_request": {"url": "."}},
+                "comment": said,
+                "changes": {"body": {"from": comment.body}},
+                "sender": {"login": author, "type": "User"},
+            }
+        return self.run("issue_comment", self.edited)
 
     def proposed(self, files: dict[str, str]) -> int:
         self.github.commit(SHOP, "change", files, "A change", author="wim")
@@ -146,6 +167,40 @@ def test_a_command_and_a_merge_are_heeded_as_by_the_service(workflow: Workflow) 
     github.merge(SHOP, number, author="ann")
     assert workflow.pull_request(number, "closed") == 0
     assert "### ✅ In prod" in workflow.summary.read_text().rpartition("<!-- mergeplan:plan -->")[2]
+
+
+def test_a_ticked_box_is_a_command_once_and_no_check_has_buttons(workflow: Workflow) -> None:
+    """Behaviour 36: where no button could fire; the run may be run again, and the box is empty at the end."""
+    github = workflow.github
+    workflow.push()
+    number = workflow.proposed(COLUMN)
+    workflow.pull_request(number, "opened")
+    command = "/categorize shop.orders breaking"
+    assert workflow.tick(number, command, "wim") == 0
+    assert workflow.tick(number, command, "wim", again=True) == 0
+
+    plan, reply = [each.body for each in github.comments(SHOP, number) if each.author == LOGIN]
+    assert f"`wim` ticked:\n\n🚀 `{command}`\n`shop.orders` is now Breaking" in reply
+    assert "- [ ] `/categorize shop.orders non-breaking`" in plan
+    assert "[x]" not in plan
+    head = github.pull_request(SHOP, number).head_sha
+    assert not any(run.actions for run in github.checks(SHOP, head).values())
+
+
+def test_the_service_would_leave_the_same_comment_byte_for_byte(workflow: Workflow) -> None:
+    """It writes nothing but the buttons of the checks, which no Action would hear of."""
+    workflow.push()
+    number = workflow.proposed(COLUMN)
+    workflow.pull_request(number, "opened")
+    inbox = Inbox(f"sqlite:///{workflow.folder / 'home' / 'bot.db'}")
+    record, prod = inbox.pulls.get(SHOP, number), inbox.prods.get(SHOP)
+    inbox.close()
+    due = what_is_due(record, prod, presses=True)
+
+    assert what_is_due(record, prod) is None
+    assert due is not None
+    assert due.comment == ""
+    assert [(view.name, bool(view.actions)) for _, view in due.checks] == [("mergeplan / plan", True)]
 
 
 def test_a_token_that_only_reads_ends_the_run_with_the_reason(workflow: Workflow) -> None:
