@@ -175,7 +175,7 @@ def check(view: View, owner: str, name: str, run_id: str) -> dict[str, Any]:
     run = repo.checks.get(int(run_id)) if run_id.isdecimal() else None
     if run is None:
         raise not_found()
-    pull = next((pull for pull in repo.pulls if pull.head_sha == run.head_sha), None)
+    pull = next((pull for pull in repo.pulls if run.head_sha in (pull.head_sha, pull.merge_commit_sha)), None)
     return {"repo": repo, "pull": pull, "runs": [run], "tab": "checks"}
 
 

@@ -116,6 +116,17 @@ def test_a_check_s_buttons_reach_the_app(sandbox: Sandbox, browser: httpx.Client
     assert [item.action for item in sandbox.deliveries[-2:]] == ["requested_action", "rerequested"]
 
 
+def test_a_check_of_a_merge_has_its_buttons_too(
+    sandbox: Sandbox, browser: httpx.Client, api: httpx.Client, number: int
+) -> None:
+    sandbox.merge(SHOP, number, author="ann")
+    action = {"label": "Roll back", "description": "As it was before", "identifier": "rollback"}
+    body = {"name": "promotion", "head_sha": sandbox.pull_request(SHOP, number).merge_commit_sha, "actions": [action]}
+    run = api.post("/check-runs", json={**body, "conclusion": "success"}).json()["id"]
+
+    assert ">Roll back</button>" in browser.get(f"/{SHOP}/runs/{run}").text
+
+
 @pytest.mark.parametrize("path", ["/ann/shop/pull/1/merge", "/person"])
 def test_a_form_of_another_site_is_not_taken(sandbox: Sandbox, browser: httpx.Client, number: int, path: str) -> None:
     answer = browser.post(path, data={"person": "ann"}, headers={"Origin": "http://127.0.0.2"})
