@@ -174,7 +174,7 @@ def _wanted(connection: sa.Connection) -> dict[str, tuple[int, float | None]]:
 def _asks_nobody(connection: sa.Connection, event: Event) -> bool:
     """True for an installation's event, and for a press on what we do not know as ours."""
     if event.pressed and not is_of_ours(event.pressed, read_pull(connection, event.repository, event.number)):
-        log.warning("press_left_alone", repository=event.repository, pull_request=event.number, delivery=event.guid)
+        log.info("press_left_alone", repository=event.repository, pull_request=event.number, delivery=event.guid)
         DELIVERIES_SEEN.labels("left_alone").inc()
         return True
     return bool(event.owner)

@@ -15,7 +15,7 @@ from bot.results import cost_shown, direct, touches
 from bot.verbs import DEFAULT_NEEDS, Role, Verb
 from planner.contract.plan import ModelChange
 
-BUTTONS_MOST, LABEL_MOST, DESCRIPTION_MOST, IDENTIFIER_MOST = 3, 20, 40, 20  # GitHub's limits, for one check
+BUTTONS_MOST, IDENTIFIER_MOST = 3, 20  # GitHub's, of one check; a label has 20 characters, a description 40
 MODELS_MOST = 6  # whose categories are offered
 BOX = re.compile(r"- \[([ xX])\] (`+/[^\n]* <!-- [a-z-]+@[0-9a-f]{40} -->)")
 KEY = re.compile(r"([a-z-]{1,20})@[0-9a-f]+")  # in a button's identifier and in a box
@@ -47,7 +47,7 @@ AGAIN = ("/plan", "plans again, against prod as it is now", _Face(PLAN, "Plan ag
 class Offer:
     """A command that would be accepted now.
 
-    `tag` is of what is shown beside it: of another head, plan or prod the same command has another one.
+    `tag` is of what is shown beside it: with another head, plan, prod or cost the same command has another one.
     """
 
     verb: Verb

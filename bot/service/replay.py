@@ -33,6 +33,7 @@ from bot.pulls.decide import (
     WaitForProd,
     decide,
 )
+from bot.report.offers import KEY
 from bot.settings import Settings
 from planner.errors import RequestError
 
@@ -137,8 +138,9 @@ def _subject(event: Event) -> str:
 def _commands(event: Event, namespace: str) -> list[str]:
     """What stands in the comment that commands, or nearly does; or what was pressed."""
     if event.pressed:
-        keys = event.pressed.press.keys
-        return [f"It presses `{each}` by {event.pressed.author}, whose permission would be read then." for each in keys]
+        by = f"by {event.pressed.author}, whose permission would be read then"
+        named = (KEY.search(each) for each in event.pressed.press.keys)
+        return [f"It presses `{each[0] if each else 'what is none of ours'}` {by}." for each in named]
     if not event.comment:
         return []
     who = f"by {event.comment.author}, whose permission would be read then"

@@ -17,6 +17,7 @@ from bot.github.events import signature
 from bot.sandbox.server import Sandbox
 from bot.service.connections import Limits
 from tests.bot.conftest import SECRET, SHOP
+from tests.bot.github.test_events import edit, pressed
 from tests.bot.service.test_connections import Door, _door  # noqa: F401 - the server, as a fixture
 
 pytestmark = pytest.mark.sampled
@@ -55,6 +56,7 @@ def _github() -> Iterator[Sandbox]:
 def samples(github: Sandbox) -> list[tuple[str, dict[str, Any]]]:
     """What the sandbox told, one of each event and action."""
     found = {(item.event, item.action): item.payload for item in github.deliveries}
+    found |= {("issue_comment", "edited"): edit(), ("check_run", "requested_action"): pressed()}
     return [(event, payload) for (event, _), payload in found.items()]
 
 
@@ -66,9 +68,9 @@ def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 def mutated(chance: random.Random, payload: dict[str, Any]) -> bytes:
     """A payload with one to three places changed, taken away, or made what no JSON writer makes."""
     changed, holes = copy.deepcopy(payload), []
-    used = ("action", "repository", "pull_request", "issue", "comment", "ref", "after", "installation", "repositories")
+    used = "action repository pull_request issue comment ref after installation repositories check_run sender changes"
     for _ in range(chance.randint(1, 3)):
-        spots = paths({key: changed[key] for key in changed if key in used}) or paths(changed)
+        spots = paths({key: changed[key] for key in changed if key in used.split()}) or paths(changed)
         short = [path for path in spots if len(path) <= 3]
         *way, last = chance.choice(short)
         place: Any = changed

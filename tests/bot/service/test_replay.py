@@ -12,6 +12,7 @@ from bot.service.replay import Stored, read_stored, rehearsed, sent
 from bot.settings import Settings
 from planner.errors import RequestError
 from tests.bot.conftest import COLUMN, SHOP, Bench
+from tests.bot.github.test_events import pressed
 
 
 def comment(number: int, text: str, author: str = "wim") -> dict[str, Any]:
@@ -24,6 +25,20 @@ def comment(number: int, text: str, author: str = "wim") -> dict[str, Any]:
 def opened(number: int, head: str) -> dict[str, Any]:
     pull = {"number": number, "base": {"ref": "main"}, "head": {"sha": head}}
     return {"action": "opened", "repository": {"full_name": SHOP}, "pull_request": pull}
+
+
+def test_a_rehearsal_says_who_pressed_what_and_that_an_unknown_check_is_nobodys(bench: Bench) -> None:
+    bench.open(COLUMN)
+    bench.idle()
+    record = bench.record(1)
+    (check,) = [each for each in record.checks if each.name == "mergeplan / plan"]
+    ours = {"id": check.id, "head_sha": check.sha, "external_id": "mergeplan:1:plan"}
+    lines, _ = rehearsed(bench.settings, Stored("g-9", "check_run", pressed(run=ours)))
+    unknown, ok = rehearsed(bench.settings, Stored("g-9", "check_run", pressed(run={**ours, "id": 1})))
+
+    assert "It presses `plan@1a2b3c4` by ann, whose permission would be read then." in lines
+    assert ok
+    assert "It would make due: nothing." in unknown
 
 
 def test_a_rehearsal_says_what_would_be_done_and_does_nothing(bench: Bench) -> None:
