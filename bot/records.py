@@ -371,6 +371,6 @@ class CommandRow:
     said_at: str
     state: str = "new"  # new, accepted, answered
     seen: bool = False  # has our eyes on it
-    proven: bool = True  # nobody edited it, as far as can be known here
+    proven: bool = True  # nobody edited it, or the comment whose box it is, as far as can be known here
     answers: tuple[Answer, ...] = ()
     press: Press | None = None

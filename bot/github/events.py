@@ -13,8 +13,8 @@ from typing import Any
 
 from bot.records import Press
 from bot.report.checks import pull_of_key
-from bot.report.comment import PLAN_MARKER
-from bot.report.offers import IDENTIFIER_MOST, ticked
+from bot.report.comment import PLAN_MARKER, comment_digest
+from bot.report.offers import IDENTIFIER_MOST, emptied, ticked
 
 MAX_BYTES = 25 * 1024 * 1024  # GitHub's own limit
 REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
@@ -47,13 +47,17 @@ class WrittenComment:
 
 @dataclass(frozen=True)
 class Pressed:
-    """A button of a check, or boxes of a comment, and by whom; `at` is '' where GitHub does not say when."""
+    """A button of a check, or boxes of a comment, and by whom; `at` is '' where GitHub does not say when.
+
+    `read` is the digest of the comment as it was read, its boxes empty.
+    """
 
     author: str
     press: Press
     check_id: int = 0
     comment_id: int = 0
     at: str = ""  # ISO 8601, GitHub's clock
+    read: str = ""
 
 
 @dataclass(frozen=True)
@@ -243,15 +247,16 @@ def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 def _ticks(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     """Somebody ticked boxes of what looks like our plan comment; whether it is ours its record tells."""
-    comment = payload["comment"]
-    boxes = ticked(_text(payload.get("changes", {}).get("body", {}).get("from", "")), _text(comment["body"]))
+    comment, before = payload["comment"], _text(payload.get("changes", {}).get("body", {}).get("from", ""))
+    boxes = ticked(before, _text(comment["body"]))
     if not boxes or len(boxes) > BOXES_MOST:
         return Ignored(guid, "an edit that is no tick of a box runs nothing")
     author = _presser(payload)
     if not author:
         return Ignored(guid, "bots tick nothing")
     at, number = _moment(comment["updated_at"]), _whole(payload["issue"]["number"], MOST_NUMBER)
-    pressed = Pressed(author, Press(boxes), comment_id=_whole(comment["id"], MOST_ID), at=at)
+    read = comment_digest(emptied(before))
+    pressed = Pressed(author, Press(boxes), comment_id=_whole(comment["id"], MOST_ID), at=at, read=read)
     return Event(guid, "issue_comment.edited", _repository(payload), number, pressed=pressed)
 
 

@@ -86,12 +86,13 @@ def take_command(
     return True
 
 
-def take_press(connection: sa.Connection, repository: str, number: int, pressed: Pressed, guid: str) -> bool:
+def take_press(connection: sa.Connection, record: PullRecord, pressed: Pressed, guid: str) -> bool:
     """Takes in a press, in the caller's transaction; False when it is known, or the same one waits for its answer.
 
     It must be of our own check or plan comment: see `is_of_ours`. A tick that is delivered under another GUID (a
-    workflow that is run again) is told by the time of its edit.
+    workflow that is run again) is told by the time of its edit. It is proven when the comment was as we wrote it.
     """
+    repository, number = record.repository, record.number
     once = [pressed.comment_id, pressed.at, *pressed.press.keys] if pressed.comment_id else [guid]
     own_id = -1 - int(hashlib.sha256(json.dumps(once).encode()).hexdigest()[:15], 16)  # never a comment's
     of_pull = (COMMANDS.c.repository == repository, COMMANDS.c.number == number, COMMANDS.c.state != "answered")
@@ -102,14 +103,13 @@ def take_press(connection: sa.Connection, repository: str, number: int, pressed:
     ):
         return False
     at = pressed.at or datetime.fromtimestamp(now(connection), UTC).isoformat()
-    _put(connection, CommandRow(own_id, repository, number, pressed.author, "", at, seen=True, press=pressed.press))
+    row = CommandRow(own_id, repository, number, pressed.author, "", at, seen=True, press=pressed.press)
+    _put(connection, replace(row, proven=not pressed.comment_id or pressed.read == record.comment_digest))
     return True
 
 
-def is_of_ours(pressed: Pressed, record: PullRecord | None) -> bool:
+def is_of_ours(pressed: Pressed, record: PullRecord) -> bool:
     """True for a press on a check, or on the comment, that we wrote for this pull request and know of."""
-    if record is None:
-        return False
     if pressed.comment_id:
         return pressed.comment_id == record.comment_id
     return any((each.id, each.sha) == (pressed.check_id, pressed.press.head) for each in record.checks)

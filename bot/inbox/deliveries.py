@@ -147,7 +147,7 @@ class Deliveries:
             if event.comment:
                 take_command(connection, event.repository, event.number, event.comment)
             if event.pressed and number:
-                take_press(connection, event.repository, event.number, event.pressed, event.guid)
+                take_press(connection, _pull_of(connection, event), event.pressed, event.guid)
 
     def _take_in_installation(self, connection: sa.Connection, event: Event) -> None:
         """What an installation brings, or brings back, is looked at: its prods, and pull requests that are not over."""
@@ -171,9 +171,13 @@ def _wanted(connection: sa.Connection) -> dict[str, tuple[int, float | None]]:
     return {row.key: (row.wanted, row.due_at) for row in rows}
 
 
+def _pull_of(connection: sa.Connection, event: Event) -> PullRecord:
+    return read_pull(connection, event.repository, event.number) or PullRecord(event.repository, event.number)
+
+
 def _asks_nobody(connection: sa.Connection, event: Event) -> bool:
     """True for an installation's event, and for a press on what we do not know as ours."""
-    if event.pressed and not is_of_ours(event.pressed, read_pull(connection, event.repository, event.number)):
+    if event.pressed and not is_of_ours(event.pressed, _pull_of(connection, event)):
         log.info("press_left_alone", repository=event.repository, pull_request=event.number, delivery=event.guid)
         DELIVERIES_SEEN.labels("left_alone").inc()
         return True
@@ -201,7 +205,7 @@ def _ask_again(connection: sa.Connection, repository: str, number: int) -> None:
 
 def _note_group(connection: sa.Connection, event: Event) -> None:
     """The merge queue's newest group of a pull request; one that is given up is forgotten if it is still that."""
-    record = read_pull(connection, event.repository, event.number) or PullRecord(event.repository, event.number)
+    record = _pull_of(connection, event)
     if event.kind == "merge_group.checks_requested":
         if record.group.head != event.head:  # the timer may have seen it before its webhook came, or after
             put_pull(connection, replace(record, group=MergeGroup(event.head)))

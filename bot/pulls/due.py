@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -20,7 +19,7 @@ from bot.records import (
     PullState,
 )
 from bot.report.checks import CheckView, checks, promotion_check, superseded, with_buttons
-from bot.report.comment import Shown, plan_comment
+from bot.report.comment import Shown, comment_digest, plan_comment
 from bot.report.deployments import DeploymentView, deployments
 
 ORDER = (ENVIRONMENT, APPROVAL, PROMOTION, PLAN, TESTS, LINT)  # what a reader waits for most
@@ -71,12 +70,12 @@ def overtaken(record: PullRecord, newer: str, sha: str) -> Due | None:
 def must_be_written(record: PullRecord, text: str) -> bool:
     """True when the comment says something else, or when its last plan was another one."""
     unseen = _shows(record) and bool(record.promises) and not _is_shown(record)
-    return _digest(text) != record.comment_digest or unseen
+    return comment_digest(text) != record.comment_digest or unseen
 
 
 def once_shown(record: PullRecord, text: str, at: str) -> dict[str, object]:
     """What is known of a comment once it shows this record; `at` is when it was written (UTC), '' where it was not."""
-    changes: dict[str, object] = {"comment_digest": _digest(text)}
+    changes: dict[str, object] = {"comment_digest": comment_digest(text)}
     if at and _is_new(record):
         changes["shown_since"] = at
     plan = record.outcome.plan if record.outcome else None
@@ -99,10 +98,6 @@ def _differing(record: PullRecord, wanted: Iterable[tuple[str, CheckView]]) -> t
 def _is_due(record: PullRecord, view: DeploymentView) -> bool:
     known = record.deployment(view.environment)
     return known is None or (known.sha, known.state) != (view.sha, view.state)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _shows(record: PullRecord) -> bool:

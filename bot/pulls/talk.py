@@ -32,6 +32,10 @@ UNPROVEN = (
     "No webhook brought this comment, and whether somebody edited it cannot be known here. Nothing was changed: "
     "write it again."
 )
+DOCTORED = (
+    "The comment was not as the bot wrote it when this was ticked. Nothing was changed: look at the comment, then tick "
+    "again."
+)
 RUNNING = frozenset({PullState.NEW, PullState.PLANNING, PullState.WAITING})
 
 
@@ -156,7 +160,7 @@ def _one(
     record = context.inbox.pulls.get(row.repository, row.number)
     needs = config.needs.get(command.verb.value, "admin")
     if not row.proven and ROLES.index(needs) > ROLES.index("write"):
-        return Answer(command.text, False, UNPROVEN)
+        return Answer(command.text, False, UNPROVEN if row.press is None else DOCTORED)
     verdict = decide(command, _facts(context, row, record, role, pull, config), config.needs)
     if isinstance(verdict, NotAllowed):
         answer = Answer(command.text, False, verdict.why)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from bot.commands import MARKER
@@ -85,6 +86,11 @@ def plan_comment(shown: Shown) -> str | None:
     return within(
         [block for block in blocks if block], COMMENT_LIMIT - 500, f"*Too large to show whole: the rest is in {where}.*"
     )
+
+
+def comment_digest(text: str) -> str:
+    """What tells a comment's text from every other."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def needs_no_comment(record: PullRecord) -> bool:

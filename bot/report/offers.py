@@ -94,15 +94,20 @@ def buttons(record: PullRecord, prod: ProdRecord, check: str) -> tuple[Button, .
 
 def ticked(before: str, after: str) -> tuple[str, ...]:
     """The boxes that an edit ticked, as they were before it; none when it changed anything else."""
-    old, new = (text.replace("\r\n", "\n").rstrip().split("\n") for text in (before, after))
-    if [_blank(line) for line in old] != [_blank(line) for line in new]:
+    if emptied(before) != emptied(after):
         return ()
-    return tuple(was for was, now in zip(old, new, strict=True) if was == _blank(was) and now != was)
+    both = zip(_lines(before), _lines(after), strict=True)
+    return tuple(was for was, now in both if was == _blank(was) and now != was)
+
+
+def emptied(text: str) -> str:
+    """A comment of ours with its boxes empty and its lines ended as we write them."""
+    return "\n".join(map(_blank, _lines(text))) + "\n"
 
 
 def has_ticks(body: str) -> bool:
     """True when a box of a comment of ours is ticked."""
-    return any(_blank(line) != line for line in body.replace("\r\n", "\n").split("\n"))
+    return any(_blank(line) != line for line in _lines(body))
 
 
 def taken_up(key: str, press: Press, record: PullRecord, prod: ProdRecord) -> Command | Mistake:
@@ -115,6 +120,11 @@ def taken_up(key: str, press: Press, record: PullRecord, prod: ProdRecord) -> Co
     named = KEY.search(key)
     what = f"/{named[1]}" if named else "this"
     return Mistake(what, "It was shown with another plan, or is not offered any more.", "Look at what is shown now.")
+
+
+def _lines(text: str) -> list[str]:
+    """A comment's lines; GitHub may end them, and the text, otherwise than we do."""
+    return text.rstrip().replace("\r\n", "\n").split("\n")
 
 
 def _blank(line: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from bot.github.events import Event, Ignored, InvalidDelivery, Pressed, read_delivery, signature
 from bot.records import Press
+from bot.report.comment import comment_digest
 
 REPOSITORY = {"full_name": "ann/shop"}
 SECRET = "a-secret"  # noqa: S105 - of this test
@@ -80,7 +81,8 @@ def test_a_tick_and_a_press_are_events_of_who_did_it() -> None:
     tick, press = delivered("issue_comment", edit()), delivered("check_run", pressed())
 
     assert isinstance(tick, Event)
-    assert tick.pressed == Pressed("ann", Press((BOX.format(" "),)), comment_id=5, at="2026-01-01T00:00:09Z")
+    read = comment_digest(f"<!-- mergeplan:plan -->\n{BOX.format(' ')}\n")
+    assert tick.pressed == Pressed("ann", Press((BOX.format(" "),)), comment_id=5, at="2026-01-01T00:00:09Z", read=read)
     assert isinstance(press, Event)
     assert press.pressed == Pressed("ann", Press(("plan@1a2b3c4",), "a" * 40), check_id=9)
     assert (tick.number, press.number) == (7, 7)

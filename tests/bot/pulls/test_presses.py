@@ -261,6 +261,23 @@ def test_only_a_tick_of_a_box_of_ours_runs_anything(bench: Bench) -> None:
     assert "[x]" not in bench.plan(number)
 
 
+def test_a_comment_that_somebody_dressed_up_gives_no_more_than_they_could(make_bench: Callable[..., Bench]) -> None:
+    """Behaviour 31: what needs more than `write` counts in the comment as the bot wrote it, which it is again then."""
+    bench = make_bench(BUDGET)
+    bench.knobs(bytes=5000)
+    number = bench.open(FILTER)
+    bench.idle()
+    nice = bench.plan(number).replace("over the project's budget", "a bargain")
+    bench.github.edit_comment(SHOP, bench.record(number).comment_id, nice, author="wim")
+    tick(bench, number, "`/approve-cost`", author="ann")
+
+    assert "The comment was not as the bot wrote it when this was ticked." in bench.replies(number)[0]
+    assert "a bargain" not in bench.plan(number)
+    tick(bench, number, "`/approve-cost`", author="ann")
+    assert "🚀 `/approve-cost`" in bench.replies(number)[1]
+    assert bench.conclusions(bench.head(number)) == GREEN
+
+
 def test_a_tick_that_no_webhook_brought_is_taken_away(bench: Bench) -> None:
     """Behaviour 18: who ticked cannot be known then, so nothing runs, and whoever ticked sees it."""
     number = bench.open(COLUMN)
