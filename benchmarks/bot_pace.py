@@ -118,8 +118,12 @@ def prepare(scene: Scene) -> None:
     scene.github.add_user("ann")
     scene.github.create_repository(SHOP, project(scene.size))
     scene.github.install_app(SHOP)
-    scene.wait("prod's first build", lambda: any(line["event"] == "planner_ended" for line in scene.lines()))
+    scene.wait("prod's first build", lambda: any(_is_plans_end(line) for line in scene.lines()))
     scene.wait("a quiet start", scene.is_idle)
+
+
+def _is_plans_end(line: dict[str, Any]) -> bool:
+    return line["event"] == "planner_ended" and str(line["run"]).endswith("-plan")
 
 
 def play(scene: Scene, turn: int) -> float:
