@@ -24,7 +24,7 @@ SHOP = "ann/shop"
 
 @pytest.fixture(name="inbox")
 def _inbox(empty_url: str) -> Iterator[Inbox]:  # noqa: F811 - the fixture
-    made = Inbox(empty_url, settle_seconds=0.2)
+    made = Inbox(empty_url, settle_seconds=1.0)
     yield made
     made.close()
 
