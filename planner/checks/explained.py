@@ -1,0 +1,146 @@
+"""Spark's `EXPLAIN FORMATTED` as trees of operators: what it does not say in a known form is not understood.
+
+The text is a tree of names and numbers, then a block of details for each number; subqueries follow, each with a tree of
+its own. A query cannot write the names of operators, but details hold its literals: two blocks of one number, or two
+details of one name, are therefore no plan.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+HEAD = "== Physical Plan ==\n"
+SUBQUERIES = "\n===== Subqueries =====\n"
+DEEPEST = 300  # levels of a tree
+# Each level is drawn with three characters; a star says that code is generated for the operator.
+_LINE = re.compile(r"(?P<drawn>(?:(?::  |   )*(?::- |\+- ))?)(?:\* )?(?P<name>\S.*?) *\((?P<id>\d+)\)")
+_BLOCK = re.compile(r"^\((\d+)\) ", re.M)
+_DETAIL = re.compile(r"^([A-Z][A-Za-z ]*?) ?(?:\[\d+\])?: ?", re.M)
+_REUSES = re.compile(r"\[Reuses operator id: (\d+)\]")
+_HOST = re.compile(r"operator id = (\d+)")
+
+
+class NotUnderstood(Exception):
+    """A plan of another form than is known; it says what is not known about it."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A step of a plan, and what it takes its rows from: `name` as in `Scan parquet shop.orders`, `text` is all that
+    is told of it."""
+
+    id: int
+    name: str
+    text: str = ""
+    inputs: tuple[Operator, ...] = ()
+    reuses: int | None = None  # the number of the exchange whose rows it takes
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        """What is told of it by name, as `Arguments`; NotUnderstood where one name stands twice."""
+        found = _titled(_DETAIL, self.text)
+        values = {name: told.strip() for name, told in found}
+        if len(values) < len(found):
+            raise NotUnderstood(f"two details of one name in `{self.name.split()[0]}`")
+        return values
+
+    def steps(self) -> Iterator[Operator]:
+        """Itself and all below it."""
+        yield self
+        for each in self.inputs:
+            yield from each.steps()
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The trees of a plan: of the query, and of the subqueries in it that it asks for itself. `runtime_pruned` are the
+    scans whose partitions the rows of another table choose while the query runs."""
+
+    trees: tuple[Operator, ...]
+    runtime_pruned: frozenset[int] = frozenset()
+
+    def steps(self) -> Iterator[Operator]:
+        """The operators of all trees."""
+        for tree in self.trees:
+            yield from tree.steps()
+
+
+def explained(text: str) -> Explained:
+    """The plan that Spark explains; NotUnderstood for any other text, such as that of a query which it refuses."""
+    if not text.startswith(HEAD):
+        raise NotUnderstood("no physical plan")
+    main, _, rest = text.partition(SUBQUERIES)
+    drawn, pruned = [_first(main[len(HEAD) :])], set()
+    for part in re.split(r"^Subquery:\d+ Hosting ", rest, flags=re.M)[1:]:
+        hosting, _, tree = part.partition("\n")
+        host = _HOST.match(hosting)
+        if host is None:
+            raise NotUnderstood("a subquery without a host")
+        if "dynamicpruning" in hosting:  # it has the rows of a join's other side
+            pruned.add(int(host[1]))
+        elif "ReusedSubquery" not in hosting:
+            drawn.append(_first(tree))
+    blocks = _blocks(text)
+    trees = [_tree(each, blocks) for each in drawn]
+    return Explained(tuple(tree for tree in trees if not _is_runtime_filter(tree)), frozenset(pruned))
+
+
+def _first(text: str) -> str:
+    return text.partition("\n\n")[0]
+
+
+def _blocks(text: str) -> Mapping[int, str]:
+    """What is told of each operator, by its number."""
+    found = _titled(_BLOCK, text)
+    blocks = {int(number): _first(told) for number, told in found}
+    if len(blocks) < len(found):
+        raise NotUnderstood("two operators of one number")
+    return blocks
+
+
+def _titled(title: re.Pattern[str], text: str) -> list[tuple[str, str]]:
+    """Each title in a text with what stands between it and the next one."""
+    found = list(title.finditer(text))
+    ends = [*(each.start() for each in found[1:]), len(text)]
+    return [(each[1], text[each.end() : end]) for each, end in zip(found, ends, strict=False)]
+
+
+@dataclass
+class _Open:
+    """An operator whose inputs are still being read."""
+
+    id: int
+    name: str
+    inputs: list[_Open] = field(default_factory=list)
+
+
+def _tree(drawn: str, blocks: Mapping[int, str]) -> Operator:
+    path: list[_Open] = []
+    for line in drawn.rstrip("\n").split("\n"):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise NotUnderstood("a line of its tree")
+        depth, found = len(match["drawn"]) // 3, _Open(int(match["id"]), match["name"])
+        if depth > min(len(path), DEEPEST) or (depth == 0) != (not path):
+            raise NotUnderstood("a line of its tree")
+        del path[depth:]
+        if path:
+            path[-1].inputs.append(found)
+        path.append(found)
+    return _closed(path[0], blocks)
+
+
+def _closed(found: _Open, blocks: Mapping[int, str]) -> Operator:
+    head, _, text = blocks.get(found.id, "").partition("\n")
+    if not head.startswith(found.name.split(" ", 1)[0]):
+        raise NotUnderstood("an operator of which nothing is told")
+    reused = _REUSES.search(head)
+    inputs = tuple(_closed(each, blocks) for each in found.inputs)
+    return Operator(found.id, found.name, text, inputs, int(reused[1]) if reused else None)
+
+
+def _is_runtime_filter(tree: Operator) -> bool:
+    """True for the subquery of a Bloom filter, which Spark adds by itself where tables are large."""
+    return any(step.name.endswith("Aggregate") and "bloom_filter_agg(" in step.text for step in tree.steps())

@@ -1,0 +1,132 @@
+"""What an edit does to a query's physical plan: what is dear in it, counted before and after. It is advice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from planner.checks.physical_plan import PhysicalPlan, Scan, Tables
+
+
+class Cost(StrEnum):
+    """What is dear in a physical plan."""
+
+    PRUNING = "pruning"  # all partitions of a table are read
+    FILTER = "filter"  # all of a table is read
+    CARTESIAN_PRODUCT = "cartesian_product"  # a join without a condition
+    NESTED_LOOP_JOIN = "nested_loop_join"  # a join whose condition holds no equality
+    BROADCAST = "broadcast"  # a side of a join is shuffled and not broadcast
+    ONE_TASK = "one_task"  # all rows of a window go through one task
+    PYTHON = "python"  # rows go through Python
+    SHUFFLE = "shuffle"  # rows are sent to other tasks, by hash, by range or round robin
+
+
+@dataclass(frozen=True)
+class PhysicalChange:
+    """A cost that a query has more often than before, or less often: how often, for which tables, by which columns."""
+
+    cost: Cost
+    before: int
+    after: int
+    tables: Tables = ()
+    columns: tuple[str, ...] = ()
+
+    @property
+    def is_worse(self) -> bool:
+        return self.after > self.before
+
+
+@dataclass(frozen=True)
+class PhysicalDiff:
+    """How the physical plans of a model's old and new query differ; `note` says why they were not compared."""
+
+    model: str
+    changes: tuple[PhysicalChange, ...] = ()
+    note: str = ""
+
+
+def compare(old: PhysicalPlan, new: PhysicalPlan) -> tuple[PhysicalChange, ...]:
+    """What the new plan does more often, in the order of `Cost`; where that is nothing, what it does less often.
+
+    Fewer shuffles beside a new cartesian product would be no good news.
+    """
+    worse = tuple(_grown(old, new))
+    if worse:
+        return worse
+    return tuple(_turned(each) for each in _grown(new, old))
+
+
+def _turned(change: PhysicalChange) -> PhysicalChange:
+    return PhysicalChange(change.cost, change.after, change.before, change.tables, change.columns)
+
+
+def _grown(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
+    """What `new` has more of."""
+    unpruned = {change.tables: change for change in _read_more(old.scans, new.scans)}
+    yield from unpruned.values()
+    yield from (each for each in _unfiltered(old.scans, new.scans) if each.tables not in unpruned)
+    yield from _more(Cost.CARTESIAN_PRODUCT, old.cartesian, new.cartesian)
+    yield from _more(Cost.NESTED_LOOP_JOIN, old.nested_loops, new.nested_loops)
+    lost = tuple(_no_longer_broadcast(old, new))
+    yield from lost
+    yield from _more(Cost.ONE_TASK, old.one_task, new.one_task)
+    yield from _more(Cost.PYTHON, old.python, new.python)
+    if not lost:  # a join whose sides are shuffled says that already
+        yield from _more_shuffles(old.shuffles, new.shuffles)
+
+
+def _read_more(old: Sequence[Scan], new: Sequence[Scan]) -> Iterator[PhysicalChange]:
+    """Tables of which all partitions are read where a filter chose some."""
+    for table in _in_both(old, new):
+        before, after = _of(old, table), _of(new, table)
+        if any(scan.is_pruned is None for scan in (*before, *after)):
+            continue
+        whole = [sum(not scan.is_pruned for scan in scans) for scans in (before, after)]
+        columns = {name for scan in before for name in scan.columns}
+        if whole[1] > whole[0] and whole[0] < len(before):
+            yield PhysicalChange(Cost.PRUNING, whole[0], whole[1], (table,), tuple(sorted(columns)))
+
+
+def _unfiltered(old: Sequence[Scan], new: Sequence[Scan]) -> Iterator[PhysicalChange]:
+    """Tables that are read whole where a filter was pushed to their files."""
+    for table in _in_both(old, new):
+        before, after = _of(old, table), _of(new, table)
+        if any(scan.is_filtered is None for scan in (*before, *after)):
+            continue
+        whole = [sum(not scan.is_filtered for scan in scans) for scans in (before, after)]
+        if whole[1] > whole[0] and whole[0] < len(before):
+            yield PhysicalChange(Cost.FILTER, whole[0], whole[1], (table,))
+
+
+def _in_both(old: Iterable[Scan], new: Iterable[Scan]) -> list[str]:
+    return sorted({scan.table for scan in old} & {scan.table for scan in new})
+
+
+def _of(scans: Iterable[Scan], table: str) -> list[Scan]:
+    return [scan for scan in scans if scan.table == table]
+
+
+def _no_longer_broadcast(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
+    """What a join broadcast, and another join now shuffles."""
+    fewer, more = Counter(old.broadcast) - Counter(new.broadcast), Counter(new.shuffled) - Counter(old.shuffled)
+    for tables in sorted(fewer.keys() & more.keys()):
+        if tables:
+            before = Counter(old.shuffled)[tables]
+            yield PhysicalChange(Cost.BROADCAST, before, before + more[tables], tables)
+
+
+def _more(cost: Cost, old: Sequence[Tables], new: Sequence[Tables]) -> Iterator[PhysicalChange]:
+    if len(new) > len(old):
+        tables = {table for each in Counter(new) - Counter(old) for table in each}
+        yield PhysicalChange(cost, len(old), len(new), tuple(sorted(tables)))
+
+
+def _more_shuffles(old: Sequence[tuple[str, ...]], new: Sequence[tuple[str, ...]]) -> Iterator[PhysicalChange]:
+    """The columns are told where they are those of the new shuffles alone, and no other one has another name."""
+    if len(new) <= len(old):
+        return
+    more = Counter(new) - Counter(old)
+    columns = {name for each in more for name in each} if more.total() == len(new) - len(old) else set()
+    yield PhysicalChange(Cost.SHUFFLE, len(old), len(new), columns=tuple(sorted(columns)))

@@ -1,0 +1,242 @@
+"""What is dear in a physical plan: how tables are read, what is shuffled, how tables are joined, what runs in one task.
+
+A plan with an operator that is not known here is not understood, and nothing is said of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from planner.checks.explained import Explained, NotUnderstood, Operator, explained
+
+Tables = tuple[str, ...]  # names of models, or of tables that no model has, sorted
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A physical table: whose it is, and the model's columns that it is partitioned by."""
+
+    model: str
+    columns: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Scan:
+    """How a table is read: only the partitions that a filter chooses, or only rows that any filter chooses; None where
+    that cannot be told. `columns` are those of the partitions that the filter names."""
+
+    table: str
+    is_pruned: bool | None = None
+    is_filtered: bool | None = None
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PhysicalPlan:
+    """What is compared of a plan; the order of each is of no importance."""
+
+    scans: tuple[Scan, ...] = ()
+    shuffles: tuple[tuple[str, ...], ...] = ()  # the columns of each
+    broadcast: tuple[Tables, ...] = ()  # what is broadcast for a hash join
+    shuffled: tuple[Tables, ...] = ()  # either side of a join for which both are shuffled
+    cartesian: tuple[Tables, ...] = ()
+    nested_loops: tuple[Tables, ...] = ()
+    one_task: tuple[Tables, ...] = ()  # what a window brings into one task
+    python: tuple[Tables, ...] = ()
+
+
+_FILES = re.compile(r"Scan (?:parquet|orc|csv|json|text|avro)(?: (\S.*))?")
+_BATCH = re.compile(r"BatchScan (\S+).*")
+_ANY_SCAN = re.compile(r"(?:Batch)?Scan .*")
+_JOIN = re.compile(
+    r"(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin|BroadcastNestedLoopJoin|CartesianProduct)(?:\(skew=true\))? "
+    r"(\S+)(?: (BuildLeft|BuildRight))?"
+)
+_WINDOWS = {"Window", "WindowInPandas", "ArrowWindowPython"}
+_PYTHON = {
+    "BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow", "FlatMapGroupsInPandas", "FlatMapGroupsInArrow",
+    "FlatMapCoGroupsInPandas", "FlatMapCoGroupsInArrow", "AggregateInPandas", "ArrowAggregatePython",
+    "BatchEvalPythonUDTF", "ArrowEvalPythonUDTF",
+}  # fmt: skip
+_ON_THE_WAY = {"Project", "Filter", "ColumnarToRow", "Sort", "WindowGroupLimit"}
+_AGGREGATES = {"HashAggregate", "ObjectHashAggregate", "SortAggregate"}
+_FEW_ROWS = {"LocalTableScan", "EmptyRelation", "Scan OneRowRelation"}
+_LIMITS = {"GlobalLimit", "LocalLimit", "CollectLimit"}
+_OTHERS = {
+    "AdaptiveSparkPlan", "Exchange", "BroadcastExchange", "ReusedExchange", "Union", "Expand", "Generate", "Range",
+    "TakeOrderedAndProject", "Sample", "Coalesce", "RowToColumnar", "MergingSessions", "UpdatingSessions",
+}  # fmt: skip
+_KNOWN = _WINDOWS | _PYTHON | _ON_THE_WAY | _AGGREGATES | _FEW_ROWS | _LIMITS | _OTHERS
+_SHUFFLES = ("hashpartitioning(", "rangepartitioning(", "RoundRobinPartitioning(")
+_ONE_PARTITION = "SinglePartition"
+_ATTRIBUTE = re.compile(r"\w+#\d+")
+_TRIVIAL = re.compile(r"isnotnull\(\w+#\d+\)|IsNotNull\([^(),]+\)|Subquery [\w-]+#\d+|IN dynamicpruning#\d+")
+_ICEBERG = re.compile(r"^IcebergScan\(.*?, filters=(.*), runtimeFilters=", re.M)
+
+
+def read_plan(text: str, tables: Mapping[str, Known]) -> PhysicalPlan:
+    """What is dear in an explained plan; `tables` are known by their names in lower case, without Spark's own catalog.
+
+    NotUnderstood for a plan with an operator that is not known here.
+    """
+    return _Reading(explained(text), tables).plan()
+
+
+class _Reading:
+    """One plan on the way to what is compared of it."""
+
+    def __init__(self, plan: Explained, tables: Mapping[str, Known]) -> None:
+        self._plan, self._tables = plan, tables
+        self._steps = tuple(plan.steps())
+        self._by_id = {step.id: step for step in self._steps}
+        self._scans = {step.id: self._scan(step) for step in self._steps if _ANY_SCAN.fullmatch(step.name)}
+
+    def plan(self) -> PhysicalPlan:
+        """All of it; NotUnderstood for an unknown operator."""
+        for step in self._steps:
+            if not (step.name in _KNOWN or step.id in self._scans or _JOIN.fullmatch(step.name)):
+                raise NotUnderstood(f"the operator `{step.name.split()[0]}`")
+        loops = [(step, _condition(step)) for step in self._steps if self._is_loop(step)]
+        single = {alone.id: alone for step in self._steps if (alone := _into_one_task(step))}
+        return PhysicalPlan(
+            scans=_sorted(scan for scan in self._scans.values() if scan.table),
+            shuffles=_sorted(found for step in self._steps if (found := _shuffle(step)) is not None),
+            broadcast=self._over(side for step in self._steps for side in _broadcast(step)),
+            shuffled=self._over(side for step in self._steps for side in _shuffled(step)),
+            cartesian=self._over(step for step, condition in loops if condition == "None"),
+            nested_loops=self._over(step for step, condition in loops if condition != "None"),
+            one_task=self._over(single.values()),
+            python=self._over(step for step in self._steps if step.name in _PYTHON),
+        )
+
+    def _over(self, steps: Iterable[Operator]) -> tuple[Tables, ...]:
+        return _sorted(tuple(sorted(set(self._below(step)))) for step in steps)
+
+    def _below(self, step: Operator) -> Iterator[str]:
+        """The tables that its rows come from."""
+        step = self._original(step)
+        if step.id in self._scans and self._scans[step.id].table:
+            yield self._scans[step.id].table
+        for each in step.inputs:
+            yield from self._below(each)
+
+    def _original(self, step: Operator) -> Operator:
+        """The exchange whose rows a reused one has."""
+        if step.reuses is None:
+            return step
+        if step.reuses not in self._by_id or self._by_id[step.reuses].reuses is not None:
+            raise NotUnderstood("an exchange that is reused and not there")
+        return self._by_id[step.reuses]
+
+    def _is_loop(self, step: Operator) -> bool:
+        """True for a join that looks at each pair of rows, unless one side is a row or a few constants."""
+        join = _JOIN.fullmatch(step.name)
+        if join is None or join[1] not in ("BroadcastNestedLoopJoin", "CartesianProduct"):
+            return False
+        if _condition(step) == "None" and join[2].startswith(("LeftSemi", "LeftAnti", "ExistenceJoin")):
+            return False  # of the other side one row is enough
+        return not any(self._has_few_rows(side) for side in step.inputs)
+
+    def _has_few_rows(self, side: Operator) -> bool:
+        step = self._original(side)
+        while step.name in _ON_THE_WAY | {"BroadcastExchange", "Exchange"} and len(step.inputs) == 1:
+            step = self._original(step.inputs[0])
+        if step.name in _AGGREGATES:
+            return step.details.get("Keys") == "[]"
+        return step.name in _FEW_ROWS or (step.name in _LIMITS and step.details.get("Arguments") in ("1", "1, 0"))
+
+    def _scan(self, step: Operator) -> Scan:
+        if found := _FILES.fullmatch(step.name):
+            known = self._table(found[1] or "")
+            return _file_scan(step, known)
+        if found := _BATCH.fullmatch(step.name):
+            return _batch_scan(step, self._table(found[1]), is_chosen=step.id in self._plan.runtime_pruned)
+        return Scan("")
+
+    def _table(self, name: str) -> Known:
+        """By its name, or by that without the catalog, which names in the project's own lack."""
+        shown = name.lower().replace("`", "").removeprefix("spark_catalog.")
+        unknown = Known(shown if "." in shown else "")
+        return self._tables.get(shown) or self._tables.get(shown.partition(".")[2]) or unknown
+
+
+def _file_scan(step: Operator, table: Known) -> Scan:
+    """Of files Spark tells which filters choose partitions, whatever functions stand in them, and which are pushed."""
+    details = step.details
+    if "Location" not in details:
+        raise NotUnderstood("a scan without a location")
+    chosen = _TRIVIAL.sub("", details.get("PartitionFilters", ""))
+    named = {each.partition("#")[0].lower() for each in _ATTRIBUTE.findall(chosen)}
+    pushed = _TRIVIAL.sub("", details.get("PushedFilters", ""))
+    is_pruned = bool(named)
+    columns = tuple(sorted(named & table.columns))
+    return Scan(table.model, is_pruned, is_pruned or "(" in pushed, columns)
+
+
+def _batch_scan(step: Operator, table: Known, *, is_chosen: bool) -> Scan:
+    """An Iceberg table's filters are those of its partitions and of its files alike; of others nothing is known."""
+    found = _ICEBERG.search(step.text)
+    if found is None:
+        return Scan(table.model)
+    conjuncts = [each for each in found[1].split(", ") if each and not each.endswith(" IS NOT NULL")]
+    if not table.columns:
+        return Scan(table.model, None, bool(conjuncts) or is_chosen)
+    named = {name for name in table.columns for each in conjuncts if _chooses(each, name)}
+    return Scan(table.model, bool(named) or is_chosen, bool(conjuncts) or is_chosen, tuple(sorted(named)))
+
+
+def _chooses(conjunct: str, column: str) -> bool:
+    return conjunct.lower().startswith(f"{column} ") and " OR " not in conjunct
+
+
+def _condition(step: Operator) -> str:
+    found = step.details.get("Join condition")
+    if found is None:
+        raise NotUnderstood("a join of which no condition is told")
+    return found
+
+
+def _broadcast(step: Operator) -> tuple[Operator, ...]:
+    """The side that a hash join broadcasts."""
+    join = _JOIN.fullmatch(step.name)
+    if join is None or join[1] != "BroadcastHashJoin":
+        return ()
+    if len(step.inputs) != 2 or not join[3]:
+        raise NotUnderstood("a join without two sides")
+    return (step.inputs[join[3] == "BuildRight"],)
+
+
+def _shuffled(step: Operator) -> tuple[Operator, ...]:
+    join = _JOIN.fullmatch(step.name)
+    return step.inputs if join and join[1] in ("SortMergeJoin", "ShuffledHashJoin") else ()
+
+
+def _shuffle(step: Operator) -> tuple[str, ...] | None:
+    """The columns by which rows are shuffled; None for any other operator, and where one task gets all rows."""
+    if step.name != "Exchange":
+        return None
+    arguments, given = step.details.get("Arguments", ""), step.details.get("Input", "")
+    if arguments.startswith(_ONE_PARTITION):
+        return None
+    if not arguments.startswith(_SHUFFLES):
+        raise NotUnderstood("an exchange of another kind")
+    named = set(_ATTRIBUTE.findall(arguments)) & set(_ATTRIBUTE.findall(given))
+    return tuple(sorted({each.partition("#")[0] for each in named if not each.startswith("_")}))
+
+
+def _into_one_task(step: Operator) -> Operator | None:
+    """The exchange that brings all rows of a window into one task."""
+    if step.name not in _WINDOWS:
+        return None
+    while step.name in _ON_THE_WAY | _WINDOWS and len(step.inputs) == 1:
+        step = step.inputs[0]
+    alone = step.name == "Exchange" and step.details.get("Arguments", "").startswith(_ONE_PARTITION)
+    return step if alone else None
+
+
+def _sorted(found: Iterable[T]) -> tuple[T, ...]:
+    return tuple(sorted(found, key=repr))

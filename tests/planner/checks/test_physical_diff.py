@@ -1,0 +1,86 @@
+"""Two physical plans compared: what is worse, and where nothing is, what is better."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.checks.physical_diff import Cost, PhysicalChange, compare
+from planner.checks.physical_plan import PhysicalPlan, Scan
+from tests.planner.checks.plans import READ, plan
+
+NAMES = st.lists(st.sampled_from("abc"), unique=True).map(lambda names: tuple(sorted(names)))
+SCANS = st.builds(Scan, st.sampled_from("abc"), st.sampled_from([True, False, None]), st.sampled_from([True, False]))
+PLANS = st.builds(
+    PhysicalPlan,
+    st.lists(SCANS, max_size=4).map(tuple),
+    *[st.lists(NAMES, max_size=3).map(tuple) for _ in fields(PhysicalPlan)[1:]],
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("pruned", "unpruned", [(Cost.PRUNING, 0, 1, ("shop.orders",), ("day",))]),
+        ("join", "cross", [(Cost.CARTESIAN_PRODUCT, 0, 1, ("shop.items", "shop.orders"))]),
+        ("join", "sorted", [(Cost.BROADCAST, 0, 1, ("shop.orders",))]),
+        ("windows", "one_window", [(Cost.ONE_TASK, 0, 1, ("shop.orders",))]),
+        ("windows", "grouped", [(Cost.SHUFFLE, 1, 2, (), ("day", "id"))]),
+        ("global", "python", [(Cost.PYTHON, 0, 1, ("shop.orders",))]),
+        ("range", "cross", [(Cost.CARTESIAN_PRODUCT, 0, 1, ("shop.items", "shop.orders"))]),
+    ],
+)  # fmt: skip
+def test_what_an_edit_makes_dear_is_told(old: str, new: str, found: list[tuple[Any, ...]]) -> None:
+    assert compare(plan(old), plan(new)) == tuple(PhysicalChange(*each) for each in found)
+
+
+def test_a_table_that_is_read_once_more_and_whole_is_told_but_not_one_that_was_never_pruned() -> None:
+    chosen, whole = Scan("a", True, True, ("day",)), Scan("a", False, False)
+
+    assert compare(PhysicalPlan((chosen,)), PhysicalPlan((chosen, whole))) == (
+        PhysicalChange(Cost.PRUNING, 0, 1, ("a",), ("day",)),
+    )
+    assert compare(PhysicalPlan((whole,)), PhysicalPlan((whole, whole))) == ()
+    assert compare(PhysicalPlan((chosen,)), PhysicalPlan((Scan("b", False, False),))) == ()
+    assert compare(PhysicalPlan((chosen,)), PhysicalPlan((Scan("a", None, None),))) == ()
+
+
+def test_good_news_stands_alone() -> None:
+    """Fewer shuffles are none beside a new cartesian product."""
+    both = PhysicalPlan(cartesian=(("a", "b"),))
+
+    assert [each.cost for each in compare(plan("sorted"), both)] == [Cost.CARTESIAN_PRODUCT]
+    (better,) = compare(plan("unpruned"), plan("pruned"))
+    assert (better.cost, better.is_worse, better.before, better.after) == (Cost.PRUNING, False, 1, 0)
+
+
+def test_columns_are_told_of_new_shuffles_only() -> None:
+    old, renamed = PhysicalPlan(shuffles=(("id",),)), PhysicalPlan(shuffles=(("key",),))
+    more = PhysicalPlan(shuffles=(("key",), ("day",)))
+
+    assert compare(old, renamed) == ()
+    assert compare(old, more) == (PhysicalChange(Cost.SHUFFLE, 1, 2),)
+    assert compare(renamed, more) == (PhysicalChange(Cost.SHUFFLE, 1, 2, (), ("day",)),)
+
+
+@pytest.mark.parametrize(("form", "name"), READ)
+def test_a_plan_does_not_differ_from_itself(form: str, name: str) -> None:
+    assert compare(plan(name, form), plan(name, form)) == ()
+
+
+@given(PLANS, PLANS, st.randoms())
+def test_only_how_often_counts_and_turned_round_bad_is_good(
+    old: PhysicalPlan, new: PhysicalPlan, chance: random.Random
+) -> None:
+    mixed = PhysicalPlan(*(tuple(chance.sample(each, len(each))) for each in vars(new).values()))
+
+    assert compare(new, mixed) == ()
+    assert compare(old, mixed) == compare(old, new)
+    assert {each.is_worse for each in compare(old, new)} in ({True}, {False}, set())
+    if not any(each.is_worse for each in compare(old, new)):
+        assert [each.cost for each in compare(old, new)] == [each.cost for each in compare(new, old)]
