@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from planner.apply.executor import Outcome
 from planner.cli.failure import report
@@ -10,25 +10,26 @@ from planner.cli.json_lines import JsonLines
 from planner.cli.output import Output
 from planner.cli.terminal import Terminal
 from planner.contract.result import PromotionRow, ResultLine
-from planner.contract.tables import DataDifference
 from planner.errors import Refused
 from planner.plan.build import Plan
 
 DONE = ResultLine(ok=True)
+NOTHING: Mapping[str, object] = {}
 
 
 def unapplied(
     out: Output,
     planned: Plan,
     before: PromotionRow | None = None,
-    rows: Sequence[DataDifference] | None = None,
+    compared: Mapping[str, object] = NOTHING,
 ) -> int:
-    """An empty plan is done; a blocked one is refused, each blocker reported."""
+    """An empty plan is done; a blocked one is refused, each blocker reported. What was `compared` are keys of the
+    result."""
     if isinstance(out, JsonLines):
         for blocker in planned.blockers:
             out.error(Refused(blocker.message, place=blocker.place))
-        told = None if rows is None else tuple(rows)
-        out.result(ResultLine(ok=not planned.blockers, promoted_before=before, data_diff=told))
+        result = ResultLine(ok=not planned.blockers, promoted_before=before)
+        out.result(result.model_copy(update=compared))
     return Refused.exit_code if planned.blockers else 0
 
 

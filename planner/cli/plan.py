@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from planner.cli.data_diff import data_diff_options, of_plan, options_of
 from planner.cli.given import given_to
 from planner.cli.outcome import ended, unapplied
 from planner.cli.output import Output, execution_time_option, output_of, output_option, showing
+from planner.cli.physical_plan import physical_of_plan
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import opened, workspace
 from planner.contract.from_events import view_counts
@@ -47,6 +49,7 @@ class Handling:
     expect_digest: str | None
     limit: CostLimit = NO_LIMIT
     data_diff: DataDiffOptions | None = None  # what of the rows is compared when it is applied; None: nothing
+    physical_plan: bool | None = None  # whether physical plans are; None: where Spark runs anyway, and not of prod
 
 
 @click.command()
@@ -116,6 +119,11 @@ class Handling:
 @click.option("--max-bytes", type=click.IntRange(min=0), help="Refuse to compute what would read more than this.")
 @click.option("--max-seconds", type=click.FloatRange(min=0), help="Refuse to compute what would take more batch time.")
 @data_diff_options("data-diff")
+@click.option(
+    "--physical-plan/--no-physical-plan",
+    default=None,
+    help="Compare Spark's physical plans of the edited queries after applying, as without it in all but prod.",
+)
 @execution_time_option
 @output_option
 @workspace
@@ -213,9 +221,17 @@ def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, handling: Han
             renew(work, planned)
         if handling.then_run:
             return ended(out, _run(work, out, planned))
-    rows = None if planned.blockers else of_plan(work, out, planned, handling.data_diff)
+    compared = {} if planned.blockers else _compared(work, out, planned, handling)
     before = _promoted_before(promoted_before(work, planned.environment, handling.note))
-    return unapplied(out, planned, before, rows)
+    return unapplied(out, planned, before, compared)
+
+
+def _compared(work: Workspace, out: Output, planned: Plan, handling: Handling) -> Mapping[str, object]:
+    """What a plan did to rows and to physical plans, as keys of the result; only what was asked for."""
+    rows = of_plan(work, out, planned, handling.data_diff)
+    plans = physical_of_plan(work, out, planned, handling.physical_plan)
+    told = {"data_diff": None if rows is None else tuple(rows), "physical_plan": plans}
+    return {key: value for key, value in told.items() if value is not None}
 
 
 def _agreed(out: Output, planned: Plan, silent: bool) -> bool:
@@ -237,8 +253,8 @@ def _applied(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, ha
     seconds = round(time.monotonic() - started, 3)
     expected = handling.expect_digest in (None, final.digest)
     result = ResultLine(ok=True, seconds=seconds, expected=expected)
-    if not outcome.failures and (rows := of_plan(work, out, final, handling.data_diff)) is not None:
-        result = result.model_copy(update={"data_diff": tuple(rows)})
+    if not outcome.failures:
+        result = result.model_copy(update=_compared(work, out, final, handling))
     return ended(out, outcome, result)
 
 

@@ -1,13 +1,15 @@
-"""Table diffs and lineage as the contract shows them."""
+"""Diffs of tables and of physical plans, and lineage, as the contract shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from planner.checks.data_diff import ModelDiff
+from planner.checks.physical_diff import PhysicalDiff
 from planner.checks.table_diff import RowDiff, Samples, SchemaDiff, TableDiff
 from planner.contract.from_events import sample
 from planner.contract.from_plan import spans
+from planner.contract.physical import PhysicalChangeRow, PhysicalPlanRow
 from planner.contract.result import ResultLine
 from planner.contract.tables import (
     ColumnDifference,
@@ -59,6 +61,17 @@ def data_difference(diff: ModelDiff) -> DataDifference:
         is_off=diff.is_off,
         seconds=diff.seconds,
     )
+
+
+def physical_plan_row(diff: PhysicalDiff) -> PhysicalPlanRow:
+    """What an edit does to the physical plan of a model's query."""
+    changes = (
+        PhysicalChangeRow(
+            cost=str(each.cost), before=each.before, after=each.after, tables=each.tables, columns=each.columns
+        )
+        for each in diff.changes
+    )
+    return PhysicalPlanRow(model=diff.model, changes=tuple(changes), note=diff.note)
 
 
 def _schema(diff: SchemaDiff) -> SchemaDifference:

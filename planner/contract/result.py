@@ -7,6 +7,7 @@ from pydantic import Field
 from planner.contract.adoption import AdoptionView
 from planner.contract.base import VERSION, Category, Change, Data, Direction, Maybe, Names, Version
 from planner.contract.lines import AuditRow
+from planner.contract.physical import PhysicalPlanRow
 from planner.contract.plan import ColumnChanges, PlanView
 from planner.contract.tables import DataDifference, LineageEdge, LineageNode, TableDifference, Unfollowed
 
@@ -229,6 +230,11 @@ class ResultLine(Data):
     data_diff: Maybe[tuple[DataDifference, ...]] = Field(
         default=None,
         description="`data_diff`, and `plan` with `--data-diff`: what the changes do to the rows, a model each",
+    )
+    physical_plan: Maybe[tuple[PhysicalPlanRow, ...]] = Field(
+        default=None,
+        description="`plan`, `apply` of an environment: what the edits do to Spark's physical plans, a model each "
+        "whose query runs otherwise",
     )
     table_diffs: Maybe[tuple[TableDifference, ...]] = Field(
         default=None, description="`table_diff`: the `table_diff` lines again"

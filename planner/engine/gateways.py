@@ -81,6 +81,10 @@ class Gateways:
         """How many bytes a query would read on the project's own gateway."""
         return self._own.scan_bytes(sql)
 
+    def explain(self, sql: str) -> str:
+        """The physical plan of a query on the project's own gateway."""
+        return self._own.explain(sql)
+
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
         """A connection of project code to the project's own gateway."""
         return self._own.connect_project(path, python=python)

@@ -14,6 +14,7 @@ from planner.apply.executor import Outcome
 from planner.apply.work import Filled
 from planner.checks.audits import AuditResult
 from planner.checks.data_diff import ModelDiff
+from planner.checks.physical_diff import PhysicalDiff
 from planner.checks.table_diff import TableDiff
 from planner.engine.protocol import Rows
 from planner.errors import Cancelled, Refused, RequestError
@@ -36,6 +37,7 @@ from planner.session.options import (
     TableDiffOptions,
     TestOptions,
 )
+from planner.session.physical_plan import physical_diffs_of_environment
 from planner.session.plan import applied, check_catalogs, check_queries, made_again, prepared, renew, requested
 from planner.session.planning import save
 from planner.session.results import Difference, LineageView, SessionPlan
@@ -91,6 +93,12 @@ class Opened:
         with self._doing(silent, only_looks=True) as work:
             pairs = pairs_of_environment(work, environment)
             return tuple(data_diffs(work, pairs, (PROD, environment), options or DataDiffOptions()))
+
+    def physical_plan(self, environment: str) -> tuple[PhysicalDiff, ...]:
+        """What an environment's edits do to the physical plans of its queries: prod's query and its own, explained over
+        the same tables."""
+        with self._doing(silent, only_looks=True) as work:
+            return tuple(physical_diffs_of_environment(work, environment))
 
     @contextmanager
     def _doing(self, on_event: Emit, *, only_looks: bool = False, at: str | None = None) -> Iterator[Workspace]:

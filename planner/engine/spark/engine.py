@@ -75,6 +75,15 @@ class SparkEngine:
         except QueryError:
             return None
 
+    def explain(self, sql: str) -> str:
+        """The physical plan of a query, as Spark's EXPLAIN FORMATTED tells it; no row of the query is computed."""
+        with self._sessions.statement(sql):
+            rows = self._sessions.run(f"EXPLAIN FORMATTED {wrapped(sql)}").collect()
+        text = "\n".join(str(line) for (line,) in rows)
+        if not text.startswith("=="):  # Spark tells what is wrong in place of a plan
+            raise QueryError("Spark does not explain this query.")
+        return text
+
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
         """A connection of project code to this Spark, at a socket file that is made for it; with `python` its functions
         may run in Spark's workers even where these are not isolated. RequestError when this Spark lets nobody else

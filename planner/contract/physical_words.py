@@ -1,0 +1,66 @@
+"""A change of a physical plan as a sentence, for the terminal and for reviewers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planner.contract.physical import PhysicalChangeRow
+
+MOST = 4  # names that are told
+WORSE = {
+    "pruning": "all partitions of {tables} are read; before, a filter{on} chose some.",
+    "filter": "{tables} is read without a filter; before, Spark filtered its files.",
+    "cartesian_product": "a cartesian product{over} is new: every row of one side meets every row of the other.",
+    "nested_loop_join": "a nested-loop join{over} is new: no equality says which rows meet, and every pair is tried.",
+    "broadcast": "the rows of {tables} are shuffled for a join; before, they were broadcast.",
+    "one_task": "a window without PARTITION BY{over} is new: one task gets all of its rows.",
+    "python": "a step in Python{over} is new: rows go to a Python worker and back.",
+    "shuffle": "rows are shuffled {after}{by}; before, {before}.",
+}
+BETTER = {
+    "pruning": "a filter{on} chooses partitions of {tables}; before, all were read.",
+    "filter": "Spark filters the files of {tables}; before, all rows were read.",
+    "cartesian_product": "a cartesian product{over} is gone.",
+    "nested_loop_join": "a nested-loop join{over} is gone.",
+    "broadcast": "the rows of {tables} are broadcast for a join; before, they were shuffled.",
+    "one_task": "a window without PARTITION BY{over} is gone.",
+    "python": "a step in Python{over} is gone.",
+    "shuffle": "rows are shuffled {after}; before, {before}.",
+}
+OTHER = "{cost}: {after}; before, {before}."  # a cost that a newer planner tells
+
+
+def is_worse(change: PhysicalChangeRow) -> bool:
+    """True when the query has the cost more often than before."""
+    return change.after > change.before
+
+
+def physical_sentence(change: PhysicalChangeRow, named: Callable[[str], str]) -> str:
+    """What the new query does otherwise than the old one; `named` writes a name.
+
+    >>> physical_sentence(PhysicalChangeRow(cost="shuffle", before=1, after=2), str)
+    'rows are shuffled twice; before, once.'
+    """
+    tables, columns = _listed(change.tables, named), _listed(change.columns, named)
+    return (
+        (WORSE if is_worse(change) else BETTER)
+        .get(change.cost, OTHER)
+        .format(
+            cost=named(change.cost),
+            tables=tables,
+            over=f" over {tables}" if tables else "",
+            on=f" on {columns}" if columns else "",
+            by=f", now also by {columns}" if columns else "",
+            before=_times(change.before),
+            after=_times(change.after),
+        )
+    )
+
+
+def _listed(names: tuple[str, ...], named: Callable[[str], str]) -> str:
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return ", ".join(map(named, names[:MOST])) + more
+
+
+def _times(number: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(number, f"{number} times")
