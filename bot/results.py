@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from planner.contract.base import Data
 from planner.contract.lines import AuditLine, AuditRow, ErrorLine, LintLine, PlanLine, TestLine
+from planner.contract.physical import PhysicalPlanRow
 from planner.contract.plan import ModelChange, PlanView, Remark
 from planner.contract.result import BackfillCounts, EnvironmentRow, KeptRow, PromotionRow, ResultLine
 from planner.contract.tables import DataDifference
@@ -65,6 +66,7 @@ class PlannerOutcome:
     cleaned: tuple[str, ...] = ()  # tables whose old versions the janitor removed
     kept: tuple[KeptRow, ...] = ()  # those whose old versions it left, and why
     data_diff: tuple[DataDifference, ...] = ()  # what the changes do to rows, as far as that was asked for
+    physical_plan: tuple[PhysicalPlanRow, ...] = ()  # what the edits do to Spark's physical plans
 
     @property
     def is_defect(self) -> bool:
@@ -152,6 +154,7 @@ def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
         cleaned=result.cleaned or (),
         kept=result.kept or (),
         data_diff=result.data_diff or (),
+        physical_plan=result.physical_plan or (),
     )
 
 

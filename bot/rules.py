@@ -64,6 +64,7 @@ class BotConfig:
     needs: Mapping[str, Role] = field(default_factory=lambda: dict(DEFAULT_NEEDS))
     budget: tuple[int | None, float | None] = (None, None)  # bytes and seconds of a pull request's environment
     diff: DiffRules = field(default_factory=lambda: DiffRules())
+    physical_plan: bool = True  # what edits do to Spark's physical plans is told
     namespace: str = ""  # what commands begin with; '' where `/plan` is enough
     rules: tuple[ReviewRule, ...] = ()
     deployments: bool = False  # GitHub's, of environments and prod
@@ -165,6 +166,9 @@ class CicdBot(BaseModel):
         default=(), description="Columns whose values samples of changed rows show as they are."
     )
     data_diff_budget: DiffBudget | None = Field(default=None, description="What comparing rows may cost.")
+    physical_plan: bool = Field(
+        default=True, description="Whether the physical plans of edited queries are compared with those before."
+    )
     permissions: dict[Ruled, Role] = Field(default_factory=dict, description="The role on GitHub that a command needs.")
     rules: tuple[PromotionRule, ...] = Field(
         default=(), description="Who must approve which changes, what is blocked, and when prod is frozen."
@@ -215,6 +219,7 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
         needs={**DEFAULT_NEEDS, **{str(verb): role for verb, role in read.permissions.items()}},
         budget=(read.budget.bytes, read.budget.seconds) if read.budget else (None, None),
         diff=_diff_rules(read),
+        physical_plan=read.physical_plan,
         namespace=(read.command_namespace or "").lstrip("#/").lower(),
         rules=tuple(each.rule() for each in read.rules),
         deployments=read.deployments,

@@ -15,6 +15,7 @@ from bot.report.comment import ROWS_SHOWN, Shown, blockers, facts_line, headline
 from bot.report.markdown import NAMES, category_of
 from bot.report.models import SEVERE, Site, model_row
 from bot.report.offers import offers
+from bot.report.physical import physical_lines
 from bot.report.rows import rows_changed
 from bot.report.words import problem_line
 from bot.results import PlannerOutcome, Problem, moving
@@ -115,6 +116,12 @@ class Changes:
         if outcome is None or self.record.state not in ROWS_SHOWN:
             return ()
         return tuple(sorted((each for each in outcome.data_diff if not each.is_off), key=rows_changed, reverse=True))
+
+    @property
+    def physical(self) -> list[str]:
+        """What the edits do to Spark's physical plans, a sentence each."""
+        outcome = self.record.outcome
+        return physical_lines(outcome.physical_plan) if outcome and self.record.state in ROWS_SHOWN else []
 
     @property
     def moves(self) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -25,6 +25,7 @@ def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] 
     start = [f"--start={config.pr_start}"] if config.pr_start else []
     forward = ["--forward-only"] if record.forward_only else []
     rows = () if skips else diff_arguments(config.diff, "data-diff-")
+    physical = "--physical-plan" if config.physical_plan and not skips else "--no-physical-plan"
     return (
         "plan",
         record.environment,
@@ -37,6 +38,7 @@ def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] 
         *destructive_arguments(record),
         *cost_limits(record, config),
         *rows,
+        physical,
         *(f"--must-open={path}" for path in edited),
     )
 

@@ -92,7 +92,8 @@ class GroupPlanner:
         run_id, commit = new_run_id(), record.group.head
         edited = model_files(changed, self.context.settings.project_path)
         wanted = replace(record, environment=record.group_environment, words=())
-        arguments = plan_arguments(wanted, replace(self.config, diff=self.config.diff.nothing()), edited)
+        alone = replace(self.config, diff=self.config.diff.nothing(), physical_plan=False)
+        arguments = plan_arguments(wanted, alone, edited)
         words = ("--overrides-from", record.environment) if record.environment_exists else ()
         with (
             self.context.project(self.checkout, commit) as folder,

@@ -22,6 +22,7 @@ from bot.report.markdown import (
 )
 from bot.report.models import OPEN, Site, diffs_blocks, models_blocks
 from bot.report.offers import offers
+from bot.report.physical import physical_blocks
 from bot.report.rows import impact_block, rows_blocks, rows_title, schema_block
 from bot.report.words import (
     actual_words,
@@ -293,6 +294,7 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
         rows = [
             *rows_blocks(outcome, ROWS_OF_MANY if many else ROWS_OF_FEW),
             *schema_block(outcome),
+            *physical_blocks(outcome),
             *impact_block(plan),
         ]
     drawn = graph(shown) if 1 < len(shown) <= GRAPH_MOST else ""

@@ -1,0 +1,33 @@
+"""What edits do to Spark's physical plans, as reviewers are told. Pure."""
+
+from __future__ import annotations
+
+from bot.report.markdown import code, counted, fitting, folded, inert
+from bot.results import PlannerOutcome
+from planner.contract.physical import PhysicalPlanRow
+from planner.contract.physical_words import is_worse, physical_sentence
+
+OPEN = 5  # changes that stand in the open
+ROOM = 6_000  # characters of what is folded
+
+
+def physical_blocks(outcome: PlannerOutcome | None) -> list[str]:
+    """A line for each change, what is worse first; then, folded, the models whose plans were not compared."""
+    found = outcome.physical_plan if outcome else ()
+    lines, blocks = physical_lines(found), list[str]()
+    if len(lines) > OPEN:
+        body = "\n".join(fitting([f"- {line}" for line in lines], ROOM))
+        blocks.append(folded(f"⚠️ {counted(len(lines), 'change')} of Spark's physical plans", body))
+    elif lines:
+        blocks.append("\n".join(["#### Physical plan, before and after\n", *(f"- {line}" for line in lines)]))
+    if notes := [f"- {code(row.model)}: {inert(row.note)}" for row in found if row.note]:
+        title = f"{counted(len(notes), 'physical plan')} not compared"
+        blocks.append(folded(title, "\n".join(fitting(notes, ROOM))))
+    return blocks
+
+
+def physical_lines(found: tuple[PhysicalPlanRow, ...]) -> list[str]:
+    """Each change as a sentence of Markdown, with the model before it; what is worse comes first."""
+    changes = [(row.model, change) for row in found for change in row.changes]
+    changes.sort(key=lambda each: not is_worse(each[1]))
+    return [f"{'⚠️' if is_worse(c) else '✅'} {code(model)}: {physical_sentence(c, code)}" for model, c in changes]
