@@ -25,7 +25,7 @@ BETTER = {
     "broadcast": "the rows of {tables} are broadcast for a join; before, they were shuffled.",
     "one_task": "a window without PARTITION BY{over} is gone.",
     "python": "a step in Python{over} is gone.",
-    "shuffle": "rows are shuffled {after}; before, {before}.",
+    "shuffle": "rows are shuffled less often: {after}; before, {before}.",
 }
 OTHER = "{cost}: {after}; before, {before}."  # a cost that a newer planner tells
 

@@ -31,7 +31,7 @@ def blocks(*found: PhysicalPlanRow) -> list[str]:
          "⚠️ `a.b`: a cartesian product over `a.c`, `a.d` is new: every row of one side meets every row of the other."),
         (row("a.b", "shuffle", before=1, after=3, columns=("id",)),
          "⚠️ `a.b`: rows are shuffled 3 times, now also by `id`; before, once."),
-        (row("a.b", "shuffle", before=1, after=0), "✅ `a.b`: rows are shuffled never; before, once."),
+        (row("a.b", "shuffle", before=1, after=0), "✅ `a.b`: rows are shuffled less often: never; before, once."),
         (row("a.b", "one_task", before=2, after=0), "✅ `a.b`: a window without PARTITION BY is gone."),
         (row("a.b", "of_a_newer_planner", before=1, after=2), "⚠️ `a.b`: `of_a_newer_planner`: twice; before, once."),
     ],
