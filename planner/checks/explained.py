@@ -19,6 +19,7 @@ _LINE = re.compile(r"(?P<drawn>(?:(?::  |   )*(?::- |\+- ))?)(?:\* )?(?P<name>\S
 _BLOCK = re.compile(r"^\((\d+)\) ", re.M)
 _DETAIL = re.compile(r"^([A-Z][A-Za-z ]*?) ?(?:\[\d+\])?: ?", re.M)
 _REUSES = re.compile(r"\[Reuses operator id: (\d+)\]")
+_SUBQUERY = re.compile(r"\bSubquery [\w-]+#\d+")
 _HOST = re.compile(r"operator id = (\d+)")
 
 
@@ -72,7 +73,7 @@ def explained(text: str) -> Explained:
     if not text.startswith(HEAD):
         raise NotUnderstood("no physical plan")
     main, _, rest = text.partition(SUBQUERIES)
-    drawn, pruned = [_first(main[len(HEAD) :])], set()
+    drawn, pruned = {"": _first(main[len(HEAD) :])}, set()
     for part in re.split(r"^Subquery:\d+ Hosting ", rest, flags=re.M)[1:]:
         hosting, _, tree = part.partition("\n")
         host = _HOST.match(hosting)
@@ -80,10 +81,11 @@ def explained(text: str) -> Explained:
             raise NotUnderstood("a subquery without a host")
         if "dynamicpruning" in hosting:  # it has the rows of a join's other side
             pruned.add(int(host[1]))
-        elif "ReusedSubquery" not in hosting:
-            drawn.append(_first(tree))
+        elif "ReusedSubquery" not in hosting:  # one that several operators ask for is told with each of them
+            named = _SUBQUERY.search(hosting)
+            drawn.setdefault(named[0] if named else hosting, _first(tree))
     blocks = _blocks(text)
-    trees = [_tree(each, blocks) for each in drawn]
+    trees = [_tree(each, blocks) for each in drawn.values()]
     return Explained(tuple(tree for tree in trees if not _is_runtime_filter(tree)), frozenset(pruned))
 
 

@@ -6,8 +6,9 @@ A plan with an operator that is not known here is not understood, and nothing is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
 from planner.checks.explained import Explained, NotUnderstood, Operator, explained
@@ -73,7 +74,7 @@ _OTHERS = {
 _KNOWN = _WINDOWS | _PYTHON | _ON_THE_WAY | _AGGREGATES | _FEW_ROWS | _LIMITS | _OTHERS
 _SHUFFLES = ("hashpartitioning(", "rangepartitioning(", "RoundRobinPartitioning(")
 _ONE_PARTITION = "SinglePartition"
-_ATTRIBUTE = re.compile(r"\w+#\d+")
+_ATTRIBUTE = re.compile(r"\b\w+#\d+")
 _TRIVIAL = re.compile(r"isnotnull\(\w+#\d+\)|IsNotNull\([^(),]+\)|Subquery [\w-]+#\d+|IN dynamicpruning#\d+")
 _ICEBERG = re.compile(r"^IcebergScan\(.*?, filters=(.*), runtimeFilters=", re.M)
 
@@ -93,6 +94,8 @@ class _Reading:
         self._plan, self._tables = plan, tables
         self._steps = tuple(plan.steps())
         self._by_id = {step.id: step for step in self._steps}
+        self._found: dict[int, frozenset[str]] = {}
+        self._check_order()
         self._scans = {step.id: self._scan(step) for step in self._steps if _ANY_SCAN.fullmatch(step.name)}
 
     def plan(self) -> PhysicalPlan:
@@ -113,16 +116,26 @@ class _Reading:
             python=self._over(step for step in self._steps if step.name in _PYTHON),
         )
 
-    def _over(self, steps: Iterable[Operator]) -> tuple[Tables, ...]:
-        return _sorted(tuple(sorted(set(self._below(step)))) for step in steps)
+    def _check_order(self) -> None:
+        """No operator takes rows from itself, and each has a number of its own."""
+        sources = {s.id: [each.id for each in s.inputs] + ([s.reuses] if s.reuses else []) for s in self._steps}
+        try:
+            TopologicalSorter(sources).prepare()
+        except CycleError:
+            raise NotUnderstood("an operator that reads itself") from None
+        if len(sources) < len(self._steps):
+            raise NotUnderstood("two operators of one number")
 
-    def _below(self, step: Operator) -> Iterator[str]:
+    def _over(self, steps: Iterable[Operator]) -> tuple[Tables, ...]:
+        return _sorted(tuple(sorted(self._below(step))) for step in steps)
+
+    def _below(self, step: Operator) -> frozenset[str]:
         """The tables that its rows come from."""
         step = self._original(step)
-        if step.id in self._scans and self._scans[step.id].table:
-            yield self._scans[step.id].table
-        for each in step.inputs:
-            yield from self._below(each)
+        if step.id not in self._found:  # of a chain of reused exchanges there are very many ways down
+            own = {self._scans[step.id].table} - {""} if step.id in self._scans else set()
+            self._found[step.id] = frozenset(own).union(*map(self._below, step.inputs))
+        return self._found[step.id]
 
     def _original(self, step: Operator) -> Operator:
         """The exchange whose rows a reused one has."""

@@ -31,6 +31,7 @@ def test_subqueries_are_trees_too_but_not_those_that_spark_adds_to_choose_partit
 
     assert (len(scalar.trees), scalar.runtime_pruned) == (2, frozenset())
     assert (len(dynamic.trees), dynamic.runtime_pruned) == (1, {1})
+    assert len(explained(texts("parquet")["exists"]).trees) == 2  # one subquery, for which three operators ask
 
 
 @pytest.mark.parametrize(

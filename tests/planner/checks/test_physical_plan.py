@@ -70,6 +70,13 @@ def test_an_unknown_operator_or_exchange_makes_the_whole_plan_unknown() -> None:
             read_plan(text.replace(known, unknown), TABLES)
 
 
+def test_an_exchange_that_reuses_itself_or_what_is_not_there_makes_the_plan_unknown() -> None:
+    text = texts("parquet")["reused"]
+    for wrong in ("10", "99"):
+        with pytest.raises(NotUnderstood):
+            read_plan(text.replace("operator id: 6", f"operator id: {wrong}"), TABLES)
+
+
 def test_tables_of_no_model_have_their_own_name_and_files_by_their_path_none() -> None:
     text = texts("parquet")["pruned"]
 
