@@ -228,6 +228,8 @@ def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, handling: Han
 
 def _compared(work: Workspace, out: Output, planned: Plan, handling: Handling) -> Mapping[str, object]:
     """What a plan did to rows and to physical plans, as keys of the result; only what was asked for."""
+    if isinstance(out, Terminal):
+        out.finished()  # what follows stands below the last stage
     rows = of_plan(work, out, planned, handling.data_diff)
     plans = physical_of_plan(work, out, planned, handling.physical_plan)
     told = {"data_diff": None if rows is None else tuple(rows), "physical_plan": plans}
