@@ -1,4 +1,4 @@
-"""GraphQL: who edited a comment, and comments and check runs written several at a time; REST has neither."""
+"""GraphQL: who edited a comment, comments and check runs written several at a time, reverts; REST has none of it."""
 
 from functools import cache
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Any
 from fastapi import APIRouter
 from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schema, graphql_sync
 
-from bot.sandbox import check_runs, shapes, talk
-from bot.sandbox.access import COMMENT, READ, WRITE_CHECKS, Need, door, may_edit
+from bot.sandbox import check_runs, pulls, shapes, talk
+from bot.sandbox.access import COMMENT, OPEN_PULL, PUSH, READ, WRITE_CHECKS, Need, door, may_edit
 from bot.sandbox.calls import Call, route
 from bot.sandbox.limits import ApiError, not_found
-from bot.sandbox.state import CheckRun, Comment, Json, Repository
+from bot.sandbox.state import CheckRun, Comment, Json, PullRequest, Repository
 
 router = APIRouter()
 Info = GraphQLResolveInfo[Any]
@@ -95,6 +95,26 @@ class Root:
             raise ApiError(403, "Invalid app_id: this check run was made by another App")
         check_runs.update(self._call.site, repo, run, self._call.caller.login, _in_rest(input))
         return self._payload(repo, run)
+
+    def revertPullRequest(self, _: Info, input: Json) -> Json:
+        """Opens a pull request that takes a merged one back; who asks must be able to push."""
+        repo, pull = self._pull(input["pullRequestId"])
+        for need in (PUSH, OPEN_PULL):
+            door(self._call.state, self._call.caller, repo.full_name, need)
+        made = pulls.revert(self._call.site, repo, pull, self._call.caller.login, input)
+        return {"pullRequest": self._shown(repo, pull), "revertPullRequest": self._shown(repo, made)}
+
+    def _pull(self, node: str) -> tuple[Repository, PullRequest]:
+        for repo in self._call.state.repositories.values():
+            for pull in repo.pulls:
+                if shapes.node_id("PR", pull.id) == node:
+                    return repo, pull
+        raise ApiError(404, f"Could not resolve to a node with the global id of '{node}'")
+
+    def _shown(self, repo: Repository, pull: PullRequest) -> Json:
+        page = f"{shapes.html_url(self._call.state, repo)}/pull/{pull.number}"
+        shape = {"id": shapes.node_id("PR", pull.id), "number": pull.number, "title": pull.title, "url": page}
+        return {"__typename": "PullRequest", **shape, "headRefName": pull.head_ref}
 
     def _comment(self, node: str, need: Need) -> tuple[Repository, Comment]:
         state = self._call.state

@@ -165,7 +165,7 @@ def merge(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Js
     except GitError as error:
         raise ApiError(405, "This branch can't be rebased") from error
     repos.set_ref(folder, f"refs/heads/{pull.base_ref}", after)
-    pull.merged_at, pull.merged_by, pull.merge_commit_sha = now(), sender, after
+    pull.merged_at, pull.merged_by, pull.merge_commit_sha, pull.merged_onto = now(), sender, after, before
     pushes.close(site, repo, pull, sender)
     pushes.moved(site, repo, pull.base_ref, before, after, sender)
     return after
@@ -204,3 +204,30 @@ def update_branch(site: Site, repo: Repository, pull: PullRequest, sender: str, 
     if source is not repo:
         repos.fetch(site.state.git(source.full_name), folder, after, f"refs/pull/{pull.number}/update")
     pushes.point(site, source, pull.head_ref, after, sender)
+
+
+def revert(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Json) -> PullRequest:
+    """Opens a pull request that takes a merged one back, from `revert-NUMBER-BRANCH`; 422 when that cannot be."""
+    folder = site.state.git(repo.full_name)
+    tip, after = repos.tip(folder, pull.base_ref), pull.merge_commit_sha
+    if pull.merged_at is None or after is None:
+        raise ApiError(422, "The pull request is not merged, so it cannot be reverted.")
+    before = repos.commit(folder, pull.merged_onto or repos.commit(folder, after).parents[0])
+    who, text = pushes.person(site.state, sender), f'Revert "{pull.title}"\n\nThis reverts commit {after}.\n'
+    back = repos.commit_tree(folder, before.tree, (after,), text, who)  # merged into what has come since
+    tree = repos.merged_tree(folder, tip, back) if tip else None
+    if tip is None or tree is None or tree == repos.commit(folder, tip).tree:
+        raise ApiError(422, "Sorry, this pull request couldn't be reverted automatically.")
+    title = body.get("title") or f'Revert "{pull.title}"'
+    sha = repos.commit_tree(folder, tree, (tip,), text, who)
+    branch = _free_branch(folder, f"revert-{pull.number}-{pull.head_ref}")
+    pushes.point(site, repo, branch, sha, sender)
+    about = body.get("body") or f"Reverts {repo.full_name}#{pull.number}"
+    made = {"title": title, "body": about, "head": branch, "base": pull.base_ref, "draft": body.get("draft")}
+    return open_pull(site, repo, sender, made)
+
+
+def _free_branch(folder: Path, name: str) -> str:
+    taken = {ref.removeprefix("refs/heads/") for ref in repos.refs(folder)}
+    names = (name, *(f"{name}-{number}" for number in range(1, len(taken) + 1)))
+    return next(each for each in names if each not in taken)

@@ -163,6 +163,7 @@ class PullRequest(Issue):
     merge_commit_sha: str | None = None
     merged_at: datetime | None = None
     merged_by: str | None = None
+    merged_onto: str = ""  # the base's commit before the merge
     reviews: list[Review] = field(default_factory=list)
     requested_reviewers: list[str] = field(default_factory=list)
 

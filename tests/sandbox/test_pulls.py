@@ -1,6 +1,7 @@
 """What can happen to a pull request, with real git."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from github import Github, GithubException
@@ -79,6 +80,56 @@ def test_each_way_to_merge_brings_the_change(sandbox: Sandbox, bot: Github, meth
     assert len(repos.commit(sandbox.state.git(SHOP), merged.sha).parents) == parents
     assert sandbox.read(SHOP, MODEL) == "SELECT 2 AS id\n" and sandbox.read(SHOP, "new.sql") == "SELECT 9\n"
     assert bot.get_repo(SHOP).get_pull(number).is_merged()
+
+
+@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+def test_a_merge_is_reverted_whichever_way_it_came(sandbox: Sandbox, bot: Github, method: str) -> None:
+    sandbox.commit(SHOP, "more", {"two.sql": "SELECT 2\n"}, "Second commit", author="wim")
+    number = sandbox.open_pull_request(SHOP, "more", "main", "Both", author="wim")
+    sandbox.commit(SHOP, "main", {"new.sql": "SELECT 9\n"}, "Nine", author="ann")
+    bot.get_repo(SHOP).get_pull(number).merge(merge_method=method)
+    sandbox.commit(SHOP, "main", {"later.sql": "SELECT 10\n"}, "Ten", author="ann")
+
+    made = reverted(bot, number)
+    pull = sandbox.pull_request(SHOP, made["number"])
+    bot.get_repo(SHOP).get_pull(pull.number).merge()
+
+    assert (pull.head_ref, pull.title, pull.body) == (
+        f"revert-{number}-more",
+        'Revert "Both"',
+        f"Reverts {SHOP}#{number}",
+    )
+    assert [sandbox.read(SHOP, name) for name in (MODEL, "new.sql", "later.sql")] == [
+        "SELECT 1 AS id\n",
+        "SELECT 9\n",
+        "SELECT 10\n",
+    ]
+    assert "two.sql" not in repos.git(sandbox.state.git(SHOP), "ls-tree", "--name-only", "main")
+
+
+def test_a_second_revert_has_a_branch_of_its_own_and_what_cannot_be_reverted_is_refused(
+    sandbox: Sandbox, bot: Github, number: int
+) -> None:
+    with pytest.raises(GithubException, match="not merged"):
+        reverted(bot, number)
+    bot.get_repo(SHOP).get_pull(number).merge()
+    sandbox.close(SHOP, reverted(bot, number)["number"], author="ann")
+    second = reverted(bot, number)
+    sandbox.commit(SHOP, "main", {MODEL: "SELECT 7 AS id\n"}, "Seven", author="ann")
+
+    assert second["headRefName"] == f"revert-{number}-more-1"
+    with pytest.raises(GithubException, match="couldn't be reverted automatically"):
+        reverted(bot, number)
+
+
+def reverted(bot: Github, number: int) -> dict[str, Any]:
+    """The revert of a pull request, as GraphQL answers."""
+    asked = "revertPullRequest(input: $i) { revertPullRequest { number headRefName } }"
+    document = f"mutation($i: RevertPullRequestInput!) {{ {asked} }}"
+    pull = bot.get_repo(SHOP).get_pull(number)
+    _, answer = bot.requester.graphql_query(document, {"i": {"pullRequestId": pull.node_id}})
+    made: dict[str, Any] = answer["data"]["revertPullRequest"]["revertPullRequest"]
+    return made
 
 
 def test_a_required_check_blocks_until_it_succeeds(sandbox: Sandbox, bot: Github, number: int) -> None:
