@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from planner.contract import adoption, base, lines, physical, plan, result, tables
+from planner.contract import adoption, base, history, lines, physical, plan, result, tables
 from planner.contract.base import Data
 from planner.contract.wire import LINES
 
@@ -16,7 +16,7 @@ MARKED = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 TITLES = {"PlanView": "plan", "ModelChange": "model", "RestatementView": "restatement", "TableDifference": "tables"}
 SHOWN: dict[str, type[Data]] = {
     kind.__name__: kind
-    for module in (adoption, base, lines, physical, plan, result, tables)
+    for module in (adoption, base, history, lines, physical, plan, result, tables)
     for kind in vars(module).values()
     if isinstance(kind, type) and issubclass(kind, Data) and kind is not Data
 }

@@ -9,21 +9,24 @@ from typing import Any
 import click
 
 from planner.apply.events import Promoted
+from planner.apply.rollback import RollbackPlan
+from planner.cli.failure import report
 from planner.cli.given import given_to
 from planner.cli.json_lines import JsonLines
 from planner.cli.output import Output, output_of, output_option, showing
+from planner.cli.rollback_text import behind_text, rollback_text
 from planner.cli.terminal import Terminal, counted
 from planner.cli.workspace import opened, workspace
 from planner.contract.base import Names
 from planner.contract.from_events import view_counts
-from planner.contract.result import EnvironmentRow, KeptRow, PromotionRow, ResultLine, RevisionRow
+from planner.contract.from_history import revision_row, rollback_view
+from planner.contract.result import EnvironmentRow, KeptRow, PromotionRow, ResultLine
 from planner.session.applying import Record
-from planner.session.environments import Swept, check_droppable
+from planner.session.environments import RolledBack, Swept, check_droppable, plan_rollback
 from planner.session.environments import invalidate as drop
 from planner.session.environments import janitor as sweep
 from planner.session.environments import rollback as roll_back
 from planner.snapshot.environment import Environment, checked_name
-from planner.state.environments import Revision
 
 
 @click.command()
@@ -45,7 +48,7 @@ def environments(environment: str | None, root: Path, gateway: str | None, outpu
             listed, rows = ResultLine(ok=True, environments=shown), [each.model_dump() for each in shown]
         else:
             name = work.environment(checked_name(environment)).name
-            past = tuple(_revision(each) for each in work.store.environments.history(name))
+            past = tuple(revision_row(each) for each in work.store.environments.history(name))
             listed, rows = ResultLine(ok=True, revisions=past), [each.model_dump() for each in past]
     if isinstance(out, JsonLines):
         out.result(listed)
@@ -59,26 +62,25 @@ def environments(environment: str | None, root: Path, gateway: str | None, outpu
 @click.command()
 @click.argument("environment")
 @click.option("--to", "revision", type=click.IntRange(min=1), help="The revision to go back to; else the one before.")
+@click.option("--dry-run", is_flag=True, help="Say what would move and what would be missing, and change nothing.")
 @click.option("--who", default="", help="Who wants it, for the history.")
 @click.option("--note", default="", help="Why, for the history.")
 @output_option
 @workspace
-def rollback(environment: str, revision: int | None, root: Path, gateway: str | None, output: str, **given: Any) -> int:
+def rollback(environment: str, root: Path, gateway: str | None, output: str, dry_run: bool, **given: Any) -> int:
     """Point ENVIRONMENT back to what it showed before; nothing is computed.
 
     \b
+    mergeplan rollback prod --dry-run
     mergeplan rollback prod
     mergeplan rollback prod --to 3
     """
-    name, out = checked_name(environment), output_of(output)
-    with opened(root, gateway, on_event=showing(out)) as work:
+    name, out, revision = checked_name(environment), output_of(output), given["revision"]
+    with opened(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
+        if dry_run:
+            return _shown(out, plan_rollback(work, name, revision))
         done = roll_back(work, name, revision, given_to(Record, given))
-    what = (
-        f"The interrupted rollback of `{name}` is finished"
-        if done.finished
-        else f"`{name}` shows again what it showed before"
-    )
-    _ended(out, done.promoted, done.spark_jobs, f"{what}; this is its revision {done.promoted.revision}")
+    _rolled_back(out, name, done)
     return 0
 
 
@@ -99,7 +101,7 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
     with opened(root, gateway, on_event=showing(out)) as work:
         done = drop(work, name, who)
     sentence = f"`{name}` is gone, and with it {counted(len(done.tables), 'table')}"
-    _ended(out, done.promoted, 0, sentence, tables=done.tables)
+    _ended(out, done.promoted, sentence, done.tables)
     return 0
 
 
@@ -198,18 +200,6 @@ def _environment(shown: Environment) -> EnvironmentRow:
     )
 
 
-def _revision(row: Revision) -> RevisionRow:
-    return RevisionRow(
-        revision=row.revision,
-        action=str(row.action),
-        plan_id=row.plan_id,
-        at=row.at.isoformat(),
-        models=len(row.snapshots),
-        who=row.who,
-        note=row.note,
-    )
-
-
 def _aligned(rows: list[dict[str, object]]) -> str:
     """Rows under their titles; a moment to the second."""
     cells = [[title.replace("_", " ") for title in rows[0]]]
@@ -225,9 +215,48 @@ def _cell(title: str, value: object) -> str:
     return str(value)[:19].replace("T", " ") if title.endswith("at") else str(value)
 
 
-def _ended(out: Output, done: Promoted, jobs: int, sentence: str, tables: Names | None = None) -> None:
+def _shown(out: Output, plan: RollbackPlan) -> int:
+    """What a rollback would do; the exit code says whether it can be done."""
+    refusal = plan.refusal
     if isinstance(out, JsonLines):
-        moved = PromotionRow(views=view_counts(done), revision=done.revision, spark_jobs=jobs)
+        if refusal:
+            out.error(refusal)
+        out.result(ResultLine(ok=not refusal, rollback=rollback_view(plan)))
+    else:
+        out.finished()
+        out.say(rollback_text(plan))
+        if refusal:
+            report(refusal, as_json=False)
+        else:
+            out.say("\nNothing was changed.")
+    return refusal.exit_code if refusal else 0
+
+
+def _rolled_back(out: Output, name: str, done: RolledBack) -> None:
+    """What a rollback did, and what its tables lack."""
+    what = (
+        f"The interrupted rollback of `{name}` is finished"
+        if done.finished
+        else f"`{name}` shows again what it showed before"
+    )
+    sentence = f"{what}; this is its revision {done.promoted.revision}"
+    behind = done.plan.behind if done.plan else ()
+    if isinstance(out, JsonLines):
+        moved = PromotionRow(
+            views=view_counts(done.promoted), revision=done.promoted.revision, spark_jobs=done.spark_jobs
+        )
+        told = rollback_view(done.plan) if done.plan else None
+        out.result(ResultLine(ok=True, applied=True, promotion=moved, rollback=told))
+        return
+    out.finished()
+    out.say(f"\n{sentence}.")
+    for each in behind:
+        out.say(f"{each.shown.name} {behind_text(name, each)}")
+
+
+def _ended(out: Output, done: Promoted, sentence: str, tables: Names) -> None:
+    if isinstance(out, JsonLines):
+        moved = PromotionRow(views=view_counts(done), revision=done.revision, spark_jobs=0)
         out.result(ResultLine(ok=True, applied=True, promotion=moved, tables=tables))
     else:
         out.finished()

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from planner.contract.adoption import AdoptionView
 from planner.contract.base import VERSION, Category, Change, Data, Direction, Maybe, Names, Version
+from planner.contract.history import RevisionRow, RollbackView
 from planner.contract.lines import AuditRow
 from planner.contract.physical import PhysicalPlanRow
 from planner.contract.plan import ColumnChanges, PlanView
@@ -83,18 +84,6 @@ class EnvironmentRow(Data):
     models: int = Field(default=0, description="how many models it has")
     views: int = Field(default=0, description="how many views it has")
     expires_at: str | None = Field(default=None, description="when it is dropped, or null")
-
-
-class RevisionRow(Data):
-    """One promotion of an environment."""
-
-    revision: int = Field(description="its number")
-    action: str = Field(description="`promoted`, `rolled_back`, `dropped` or `undone`")
-    plan_id: str = Field(default="", description="the plan")
-    at: str = Field(description="when")
-    models: int = Field(default=0, description="how many models the environment had")
-    who: str = Field(default="", description="who wanted it")
-    note: str = Field(default="", description="why")
 
 
 class DiffRow(Data):
@@ -222,6 +211,10 @@ class ResultLine(Data):
     )
     revisions: Maybe[tuple[RevisionRow, ...]] = Field(
         default=None, description="`environments ENV`: each, newest first"
+    )
+    rollback: Maybe[RollbackView] = Field(
+        default=None,
+        description="`rollback`: what it did, or with `--dry-run` would do; absent if it finished an interrupted one",
     )
     same: Maybe[bool] = Field(
         default=None,

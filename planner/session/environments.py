@@ -10,8 +10,9 @@ from planner.apply.events import Promoted, PromotionRecovered, Recovery
 from planner.apply.events import silent as no_events
 from planner.apply.janitor import RETENTION, drop_expired, expired, sweep, unneeded
 from planner.apply.old_versions import OldVersions, remove_old_versions, to_remove
-from planner.apply.promotion import Rollback, drop_environment
-from planner.apply.promotion import rollback as roll_back
+from planner.apply.promotion import drop_environment
+from planner.apply.rollback import AskedBy, RollbackPlan, planned_rollback
+from planner.apply.rollback import rollback as roll_back
 from planner.errors import RequestError
 from planner.parsing.files.environments import replaces_views, seconds_of_promotion, ttl
 from planner.session.applying import Record
@@ -27,9 +28,13 @@ HISTORY = timedelta(days=365)
 
 @dataclass(frozen=True)
 class RolledBack:
-    """What a rollback did, and with how many Spark jobs: it reads no data, so there are none."""
+    """What a rollback did, and with how many Spark jobs: it reads no data, so there are none.
+
+    `plan` is what was decided; None where an earlier run had decided it, which was interrupted.
+    """
 
     promoted: Promoted
+    plan: RollbackPlan | None = None
     spark_jobs: int = 0
     finished: bool = False  # it had been asked for before, was interrupted, and is finished now
 
@@ -53,6 +58,13 @@ class Swept:
     old_versions: OldVersions = field(default_factory=OldVersions)
 
 
+def plan_rollback(work: Workspace, name: str, revision: int | None) -> RollbackPlan:
+    """What `rollback` would do, by the state as it is: nothing is changed, and Spark is not started."""
+    work.about = frozenset({name})
+    work.environment(name)
+    return planned_rollback(work.store, name, revision, work.now)
+
+
 def rollback(work: Workspace, name: str, revision: int | None, record: Record) -> RolledBack:
     """The environment points again at what it showed at a revision (None: the last that was different)."""
     work.about = frozenset({name})
@@ -61,12 +73,15 @@ def rollback(work: Workspace, name: str, revision: int | None, record: Record) -
         work.settle(lease)
         if (found := _finished(work, name, HistoryAction.ROLLED_BACK)) and _went_there(work.store, found, revision):
             return RolledBack(Promoted(name, found.revision, 0, len(found.views), 0, 0), finished=True)
+        plan = plan_rollback(work, name, revision)
+        if plan.refusal:  # before Spark is started
+            raise plan.refusal
         jobs = work.engine.jobs()
         config = work.project.config
         swap = SwapOptions(seconds_of_promotion(config, name), replaces_views(config, name))
-        back = Rollback(revision, record.who, record.note, swap)
-        done = roll_back(work.store, work.engine, lease, back, emit=work.on_event)
-        return RolledBack(done, work.engine.jobs() - jobs)
+        by = AskedBy(record.who, record.note, swap)
+        done = roll_back(work.store, work.engine, lease, plan, by, emit=work.on_event)
+        return RolledBack(done, plan, work.engine.jobs() - jobs)
 
 
 def check_droppable(name: str) -> None:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from planner.apply.executor import Outcome
+from planner.apply.rollback import RollbackPlan
 from planner.apply.work import Filled
 from planner.checks.audits import AuditResult
 from planner.checks.data_diff import ModelDiff
@@ -25,7 +26,16 @@ from planner.session.audits import audited
 from planner.session.cancelling import interruptible
 from planner.session.data_diff import data_diffs, pairs_of_environment
 from planner.session.diff import difference
-from planner.session.environments import Invalidated, RolledBack, Swept, check_droppable, invalidate, janitor, rollback
+from planner.session.environments import (
+    Invalidated,
+    RolledBack,
+    Swept,
+    check_droppable,
+    invalidate,
+    janitor,
+    plan_rollback,
+    rollback,
+)
 from planner.session.events import Emit, silent
 from planner.session.lint import LintReport, linted
 from planner.session.moments import moment
@@ -99,6 +109,11 @@ class Opened:
         the same tables."""
         with self._doing(silent, only_looks=True) as work:
             return tuple(physical_diffs_of_environment(work, environment))
+
+    def plan_rollback(self, environment: str, revision: int | None = None) -> RollbackPlan:
+        """What `rollback` would do; nothing is changed. `refusal` says why it cannot be done, None when it can."""
+        with self._doing(silent, only_looks=True) as work:
+            return plan_rollback(work, checked_name(environment), revision)
 
     @contextmanager
     def _doing(self, on_event: Emit, *, only_looks: bool = False, at: str | None = None) -> Iterator[Workspace]:

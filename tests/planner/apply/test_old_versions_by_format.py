@@ -13,7 +13,8 @@ import pytest
 
 from planner.apply.events import silent
 from planner.apply.old_versions import OldVersions, remove_old_versions
-from planner.apply.promotion import Rollback, Wanted, promote, rollback
+from planner.apply.promotion import Wanted, promote
+from planner.apply.rollback import planned_rollback, rollback
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import QueryError
 from planner.snapshot.environment import PROD
@@ -23,6 +24,7 @@ from tests.conftest import FORMAT
 from tests.planner.ageing import later
 from tests.planner.builders import environment
 from tests.planner.daily import Daily
+from tests.planner.shop import NOW
 
 pytestmark = [pytest.mark.prove, pytest.mark.skipif(not FORMAT, reason="`make prove-lakehouse` says which format")]
 
@@ -84,7 +86,7 @@ def test_clones_and_what_they_are_of_are_as_before_and_prod_can_go_back(daily: D
     daily.run("2026-01-03", *models(", id * 7 AS more"))
     assert names(daily) == [["a", "b"]] * 3
     with daily.store.leases.hold(PROD, "test") as lease:
-        rollback(daily.store, engine, lease, Rollback(), emit=silent)
+        rollback(daily.store, engine, lease, planned_rollback(daily.store, "prod", None, NOW), emit=silent)
     assert names(daily) == [[]] * 3
 
 

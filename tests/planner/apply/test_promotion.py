@@ -15,12 +15,12 @@ from planner.apply.events import (
     ViewSwapped,
     silent,
 )
-from planner.apply.promotion import Rollback, Wanted, drop_environment, promote, rollback
+from planner.apply.promotion import Wanted, drop_environment, promote
 from planner.apply.recovery import recover
 from planner.engine.protocol import ViewText
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.table import Table
-from planner.errors import Cancelled, LeaseHeld, QueryError, Refused, RequestError
+from planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
 from planner.model.model import Column
 from planner.snapshot.environment import Environment
 from planner.snapshot.snapshot import Snapshot
@@ -32,8 +32,8 @@ from tests.planner.engines import Double
 ID = (Column("id", "int"),)
 
 
-@pytest.fixture
-def built(store: StateStore, engine: SparkEngine) -> Callable[..., Snapshot]:
+@pytest.fixture(name="built")
+def _built(store: StateStore, engine: SparkEngine) -> Callable[..., Snapshot]:
     """Builds the table of a snapshot, with one row that tells its version."""
 
     def build(name: str, number: int) -> Snapshot:
@@ -250,75 +250,6 @@ def test_without_the_lease_nothing_is_swapped(
         promote(store, engine, lease, Wanted(Environment("prod"), new), emit=silent)
 
     assert engine.catalog.objects("s") == frozenset()
-
-
-def test_rollback_goes_to_what_was_shown_before(
-    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
-) -> None:
-    a1, a2, b1 = built("s.a", 1), built("s.a", 2), built("s.b", 1)
-    to(store, engine, environment("prod", a1))
-    to(store, engine, environment("prod", a2, b1))
-
-    with store.leases.hold("prod", "ann") as lease:
-        done = rollback(store, engine, lease, Rollback(who="ann"), emit=silent)
-
-    assert done == Promoted("prod", 3, added=0, swapped=1, dropped=1, unchanged=0)
-    assert (shown(engine, "s.a"), set(engine.catalog.objects("s"))) == ([1], {"a"})
-    newest = store.environments.history("prod")[0]
-    assert (newest.action, newest.note) == (HistoryAction.ROLLED_BACK, "back to revision 1")
-
-
-@pytest.mark.parametrize(
-    ("revision", "error", "told"),
-    [
-        (9, RequestError, "no revision 9 to go back to"),
-        (1, Refused, "at revision 1 already"),
-        (None, RequestError, "no earlier revision"),
-    ],
-)
-def test_rollback_to_nowhere_is_told(
-    store: StateStore,
-    engine: SparkEngine,
-    built: Callable[..., Snapshot],
-    revision: int | None,
-    error: type[Exception],
-    told: str,
-) -> None:
-    to(store, engine, environment("prod", built("s.a", 1)))
-
-    with store.leases.hold("prod", "ann") as lease, pytest.raises(error, match=told):
-        rollback(store, engine, lease, Rollback(revision), emit=silent)
-
-
-def test_rollback_passes_over_what_showed_the_same_and_what_was_undone(
-    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
-) -> None:
-    a1, a2, a3 = built("s.a", 1), built("s.a", 2), built("s.a", 3)
-    to(store, engine, environment("prod", a1))
-    error = QueryError("no")
-    with pytest.raises(QueryError):
-        to(store, Breaking(engine, "s.a", error), environment("prod", a2))  # type: ignore[arg-type]
-    to(store, engine, environment("prod", a3))
-    to(store, engine, environment("prod", a3))
-
-    with store.leases.hold("prod", "ann") as lease:
-        rollback(store, engine, lease, Rollback(), emit=silent)
-
-    assert shown(engine, "s.a") == [1]
-
-
-def test_rollback_names_a_table_that_is_gone(
-    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
-) -> None:
-    a1, a2 = built("s.a", 1), built("s.a", 2)
-    to(store, engine, environment("prod", a1))
-    to(store, engine, environment("prod", a2))
-    store.tables.forget([a1.table])
-
-    with store.leases.hold("prod", "ann") as lease, pytest.raises(Refused, match=r"mergeplan__s\.s__a__v1` is gone"):
-        rollback(store, engine, lease, Rollback(), emit=silent)
-
-    assert shown(engine, "s.a") == [2]
 
 
 def test_a_dropped_environment_leaves_no_schema_and_keeps_its_tables(

@@ -54,6 +54,46 @@ def test_rollback_shows_what_was_there_before_and_computes_nothing(shop: Shop, e
     assert (history[1]["who"], history[1]["note"]) == ("ann", "too early")
 
 
+def test_a_dry_run_of_a_rollback_says_what_would_move_and_starts_no_spark(shop: Shop) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    mergeplan.write("models/more.sql", "MODEL (name shop.more, kind VIEW);\nSELECT 1 AS b")
+    assert mergeplan("plan", "--auto-apply", "--execution-time", TODAY, "--note", "#7").code == 0
+    mergeplan.opened.clear()
+
+    ran = mergeplan("rollback", "prod", "--dry-run")
+    told = mergeplan("rollback", "prod", "--dry-run", "-o", "json").result["rollback"]
+
+    assert (ran.code, ran.err, mergeplan.opened) == (0, "", [])
+    assert ran.out.startswith("`prod` is at revision 2 and would show revision 1 again, which it showed until 20")
+    assert "\n2 views would move:\n  shop.more   goes away\n  shop.total  mergeplan__shop.shop__total__" in ran.out
+    assert re.search(r"Taken back:\n  revision 2  promoted  [-\d]+ [:\d]+  #7\n\nNothing was changed\.\n$", ran.out)
+    assert (told["revision"], told["target"]["revision"], told["gone"]) == (2, 1, [])
+    assert [(each["view"], each["after"] is None) for each in told["views"]] == [
+        ("shop.more", True),
+        ("shop.total", False),
+    ]
+    assert mergeplan.state.environments.get("prod").revision == 2
+
+
+def test_a_dry_run_and_a_rollback_name_the_table_that_is_gone_before_anything_moves(shop: Shop) -> None:
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    promoted(mergeplan)
+    before = mergeplan.state.environments.at_revision("prod", 1).snapshots["shop.total"].table
+    mergeplan.state.tables.forget([before])
+    mergeplan.opened.clear()
+
+    dry, real = mergeplan("rollback", "prod", "--dry-run", "-o", "json"), mergeplan("rollback", "prod")
+
+    assert (dry.code, real.code, mergeplan.opened) == (4, 4, [])
+    assert (dry.result["ok"], dry.result["rollback"]["gone"]) == (False, [before])
+    assert real.err.startswith(f"Error: The table `{before}` of revision 1 is gone. Take the change back in")
+    assert mergeplan.state.environments.get("prod").revision == 2
+
+
 def test_rollback_to_where_there_is_nothing_is_refused(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
     promoted(mergeplan)

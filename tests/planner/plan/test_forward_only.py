@@ -9,7 +9,7 @@ import pytest
 
 from planner.apply.create_tables import table_lease
 from planner.apply.events import silent
-from planner.apply.promotion import Rollback, rollback
+from planner.apply.rollback import planned_rollback, rollback
 from planner.engine.protocol import Engine
 from planner.errors import ProjectError
 from planner.plan.build import build_run
@@ -120,7 +120,7 @@ def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(
     forward(project, engine, store)
     ran(project, engine, store)
     with store.leases.hold("prod", "test") as lease:
-        rollback(store, engine, lease, Rollback(), emit=silent)
+        rollback(store, engine, lease, planned_rollback(store, "prod", None, NOW), emit=silent)
     assert rows(engine, "SELECT * FROM shop.daily ORDER BY id")[-1][0] == 3
 
     assert forward(project, engine, store) == 0
@@ -161,7 +161,7 @@ def test_dropping_the_new_table_leaves_the_old_one_whole(tmp_path: Path, engine:
     forward(project, engine, store)
     after = store.environments.get("prod").snapshots
     with store.leases.hold("prod", "test") as lease:
-        rollback(store, engine, lease, Rollback(), emit=silent)
+        rollback(store, engine, lease, planned_rollback(store, "prod", None, NOW), emit=silent)
     for name in ("shop.daily", "shop.total"):
         assert before[name].table != after[name].table
         assert store.tables.all()[after[name].table].reads == (before[name].table,)

@@ -71,6 +71,8 @@ def test_an_environment_is_compared_promoted_and_rolled_back(shop: Callable[...,
     assert [change.name for change in different.changes] == ["shop.a", "shop.b"]
     assert (compared.same, session.diff("prod").same) == (False, True)
     assert [(row.revision, row.note) for row in session.history()] == [(2, "two"), (1, "")]
+    back = session.plan_rollback("prod")
+    assert (back.target.revision, [each.model for each in back.views], back.refusal) == (1, ["shop.a", "shop.b"], None)
     assert (session.rollback("prod").promoted.revision, session.fetch("SELECT x FROM shop.b").rows) == (3, ((1,),))
 
 

@@ -1,0 +1,66 @@
+"""What a rollback would do, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from planner.apply.rollback import Behind, MovedView, RollbackPlan
+from planner.cli.counting import counted
+from planner.intervals import Timeline, subtract
+
+
+def rollback_text(plan: RollbackPlan) -> str:
+    """The revision, the views that would move, the tables that lack time, and what is taken back."""
+    name, until = plan.old.name, f"{plan.until:%Y-%m-%d %H:%M:%S} UTC"
+    lines = [
+        f"`{name}` is at revision {plan.old.revision} and would show revision {plan.target.revision} again, "
+        f"which it showed until {until}."
+    ]
+    lines += ["", f"{counted(len(plan.views), 'view')} would move:" if plan.views else "No view would move."]
+    width = max((len(each.name) for each in plan.views), default=0)
+    lines += [f"  {each.name:<{width}}  {_moved(each)}" for each in plan.views]
+    if plan.behind:
+        lines += ["", f"{counted(len(plan.behind), 'table')} would be behind:"]
+        lines += [f"  {each.shown.name} {behind_text(name, each)}" for each in plan.behind]
+    lines += ["", "Taken back:"]
+    for row in plan.since:
+        told = (str(row.action).replace("_", " "), f"{row.at:%Y-%m-%d %H:%M:%S}", row.who, row.note)
+        lines.append("  ".join((f"  revision {row.revision}", *(each for each in told if each))))
+    return "\n".join(lines)
+
+
+def behind_text(environment: str, each: Behind) -> str:
+    """What a table lacks, and what of it a run computes."""
+    run = f"`mergeplan run {environment}`"
+    if not each.shown.kind.is_incremental:
+        then = f"{run} computes it again" if each.due else "no run is due"
+        return f"{'; '.join((*_as_of(each), then))}."
+    parts = [f"lacks {_listed(each.lacks)} of today's table"] if each.lacks else ["lacks time"]
+    if each.due:
+        parts.append(f"{run} computes {_listed(each.due)}")
+    if rest := subtract(each.lacks, each.due):
+        parts.append(f"no run is due for {_listed(rest)}")
+    return f"{'; '.join(parts)}."
+
+
+def _as_of(each: Behind) -> Iterator[str]:
+    if not each.held:
+        yield "is empty"
+    elif each.lacks:
+        before, today = (timeline[-1].end - timedelta(seconds=1) for timeline in (each.held, each.lacks))
+        yield f"is as of {before:%Y-%m-%d}, today's table as of {today:%Y-%m-%d}"
+    else:
+        yield "is late"
+
+
+def _moved(view: MovedView) -> str:
+    if view.before is None:
+        return f"comes back ({view.after})"
+    if view.after is None:
+        return "goes away"
+    return f"{view.before} → {view.after}" if view.before != view.after else "keeps its table; only its texts change"
+
+
+def _listed(timeline: Timeline) -> str:
+    return ", ".join(f"[{interval}]" for interval in timeline)

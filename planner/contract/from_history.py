@@ -1,0 +1,48 @@
+"""An environment's revisions, and a rollback to one of them, as the contract shows them."""
+
+from __future__ import annotations
+
+from planner.apply.rollback import Behind, RollbackPlan
+from planner.contract.from_plan import spans
+from planner.contract.history import BehindRow, MovedViewRow, RevisionRow, RollbackView
+from planner.state.environments import Revision
+
+
+def revision_row(row: Revision) -> RevisionRow:
+    """A revision of an environment."""
+    return RevisionRow(
+        revision=row.revision,
+        action=str(row.action),
+        plan_id=row.plan_id,
+        at=row.at.isoformat(),
+        models=len(row.snapshots),
+        who=row.who,
+        note=row.note,
+    )
+
+
+def rollback_view(plan: RollbackPlan) -> RollbackView:
+    """A rollback with everything a reader needs to show it."""
+    return RollbackView(
+        environment=plan.old.name,
+        revision=plan.old.revision,
+        target=revision_row(plan.target),
+        until=plan.until.isoformat(),
+        since=tuple(map(revision_row, plan.since)),
+        views=tuple(
+            MovedViewRow(model=each.model, view=each.name, before=each.before, after=each.after) for each in plan.views
+        ),
+        behind=tuple(map(_behind, plan.behind)),
+        gone=plan.gone,
+    )
+
+
+def _behind(each: Behind) -> BehindRow:
+    return BehindRow(
+        model=each.shown.name,
+        kind=str(each.shown.kind),
+        table=each.shown.table,
+        held=spans(each.held),
+        lacks=spans(each.lacks),
+        due=spans(each.due),
+    )
