@@ -30,6 +30,7 @@ CATEGORIES: Mapping[str, str] = {
     RESET: RESET,
 }
 EVERY = "--all"
+DRY_RUN = "--dry-run"
 NEAR = 0.8  # how alike an unknown word must be to one of ours, to be answered
 CATEGORY_NAMES = ("breaking", "non-breaking", "forward-only", RESET)
 
@@ -46,6 +47,7 @@ class Command:
     where: str = ""
     every: bool = False
     number: int = 0  # of a revision, or of days
+    dry_run: bool = False
     days: tuple[str, str] = ("", "")  # from and to, both included
 
 
@@ -163,6 +165,8 @@ def _parse(verb: Verb, rest: str, shown: str) -> Command | Mistake:
             if not words or (len(words) == 1 and re.fullmatch(r"[1-9]\d{0,8}", words[0])):
                 return Command(verb, shown, number=int(words[0]) if words else 0)
             return Mistake(shown, "It takes one whole number, or nothing.", usage)
+        case Takes.REVISION:
+            return _rollback(verb, words, shown, usage)
         case Takes.SELECTOR_AND_DAYS:
             return _with_days(verb, words, shown, usage)
         case Takes.MODEL_AND_CONDITION:
@@ -171,6 +175,14 @@ def _parse(verb: Verb, rest: str, shown: str) -> Command | Mistake:
         cause = f"`/{verb.value}` takes nothing after it."
         return Mistake(shown, cause, f"Type `{FORMS[verb].usage}` on a line of its own.")
     return Command(verb, shown)
+
+
+def _rollback(verb: Verb, words: Sequence[str], shown: str, usage: str) -> Command | Mistake:
+    """A revision, or none, and `--dry-run` before or after it: whatever else is said, nothing may be undone."""
+    dry_run, rest = DRY_RUN in words, [word for word in words if word != DRY_RUN]
+    if len(words) - len(rest) > 1 or len(rest) > 1 or not all(re.fullmatch(r"[1-9]\d{0,8}", word) for word in rest):
+        return Mistake(shown, "It takes the number of a revision, or nothing, and `--dry-run`.", usage)
+    return Command(verb, shown, number=int(rest[0]) if rest else 0, dry_run=dry_run)
 
 
 def _with_days(verb: Verb, words: Sequence[str], shown: str, usage: str) -> Command | Mistake:

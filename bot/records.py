@@ -156,7 +156,20 @@ class PendingWord:
     head: str
 
 
+@dataclass(frozen=True)
+class Reversal:
+    """A rollback that took a pull request back, and the pull request that reverts its merge on the branch."""
+
+    who: str = ""
+    revision: int = 0  # of prod, that it went back to; 0: prod did not go back from it
+    others: tuple[int, ...] = ()  # where it was asked for: the pull requests that it took back with this one
+    to_open: bool = False  # the revert is still to be opened
+    number: int = 0  # of the revert; 0 for none
+    why: str = ""  # why none was opened, as a sentence
+
+
 NO_GROUP = MergeGroup()
+NOT_REVERSED = Reversal()
 
 
 @dataclass(frozen=True)
@@ -210,6 +223,8 @@ class PullRecord:
     promoted_revision: int = 0
     rollback_by: str = ""
     rollback_to: int = 0  # the revision that was named; 0 for the one before its own
+    rollback_from: int = 0  # prod's revision when it was begun: with another one it is done, and not written down
+    reversal: Reversal = NOT_REVERSED
     unlock_by: str = ""  # who stops its promotion
     destroy_by: str = ""  # who drops its environment
     keep_until: float = 0.0  # seconds of the epoch: the environment is not dropped before

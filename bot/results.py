@@ -10,6 +10,7 @@ from typing import Annotated, get_args
 from pydantic import Field, ValidationError
 
 from planner.contract.base import Data
+from planner.contract.history import RollbackView
 from planner.contract.lines import AuditLine, AuditRow, ErrorLine, LintLine, PlanLine, TestLine
 from planner.contract.physical import PhysicalPlanRow
 from planner.contract.plan import ModelChange, PlanView, Remark
@@ -65,6 +66,7 @@ class PlannerOutcome:
     backfill: BackfillCounts | None = None  # what this run computed
     cleaned: tuple[str, ...] = ()  # tables whose old versions the janitor removed
     kept: tuple[KeptRow, ...] = ()  # those whose old versions it left, and why
+    rollback: RollbackView | None = None  # what going back did, or would do
     data_diff: tuple[DataDifference, ...] = ()  # what the changes do to rows, as far as that was asked for
     physical_plan: tuple[PhysicalPlanRow, ...] = ()  # what the edits do to Spark's physical plans
 
@@ -153,6 +155,7 @@ def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
         backfill=result.backfill,
         cleaned=result.cleaned or (),
         kept=result.kept or (),
+        rollback=result.rollback,
         data_diff=result.data_diff or (),
         physical_plan=result.physical_plan or (),
     )

@@ -69,6 +69,7 @@ class BotConfig:
     rules: tuple[ReviewRule, ...] = ()
     deployments: bool = False  # GitHub's, of environments and prod
     deploys: bool = False  # `/deploy` promotes, and then merges
+    opens_reverts: bool = True  # after a `/rollback`
     merge_method: MergeMethod = "merge"
 
     def is_forward_only(self, branch: str) -> bool:
@@ -178,6 +179,9 @@ class CicdBot(BaseModel):
     )
     enable_deploy_command: bool = Field(default=False, description="Whether `/deploy` promotes and then merges.")
     merge_method: MergeMethod = Field(default="merge", description="How `/deploy` merges.")
+    open_revert: bool = Field(
+        default=True, description="Whether `/rollback` opens a pull request that reverts the merge."
+    )
     command_namespace: str | None = Field(
         default=None,
         pattern=r"^[#/]?[A-Za-z][A-Za-z0-9-]{0,30}$",
@@ -224,6 +228,7 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
         rules=tuple(each.rule() for each in read.rules),
         deployments=read.deployments,
         deploys=read.enable_deploy_command,
+        opens_reverts=read.open_revert,
         merge_method=read.merge_method,
     )
 

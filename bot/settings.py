@@ -12,6 +12,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from planner.errors import RequestError
 
+ACTIONS_LOGIN = "github-actions[bot]"  # whom a workflow's own token stands for
+
 
 class Settings(BaseSettings):
     """The operator's settings; every field is the variable MERGEPLAN_<FIELD>."""

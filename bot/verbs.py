@@ -41,6 +41,7 @@ class Takes(StrEnum):
     HEAD = "head"
     SELECTOR_AND_DAYS = "selector and days"
     NUMBER = "number"  # one, or none
+    REVISION = "revision"  # a number, or none, and `--dry-run`
     MODEL = "model"  # one, with or without a column
     MODEL_AND_CONDITION = "model and condition"  # either, or none
 
@@ -142,13 +143,14 @@ FORMS: Mapping[Verb, Form] = {
         "nothing is running",
     ),
     Verb.ROLLBACK: Form(
-        "/rollback [REVISION]",
+        "/rollback [REVISION] [--dry-run]",
         "after the merge: takes prod back to the revision before this pull request, or to the one that is named; what "
-        "came to prod after that one goes too",
-        "/rollback",
+        "came to prod after that one goes too, and a pull request [reverts the merge](#rollback). With `--dry-run` it "
+        "only says what that would do, and needs what `/diff` needs",
+        "/rollback --dry-run",
         "maintain",
-        "prod has changed since, and no revision is named; there is no such earlier revision",
-        Takes.NUMBER,
+        "prod has changed since, and no revision is named; there is no such earlier revision; a table of it is gone",
+        Takes.REVISION,
     ),
     Verb.DEPLOY: Form(
         "/deploy",

@@ -22,6 +22,7 @@ from bot.github.events import QUEUE_BRANCH
 from bot.github.owners import Owners, OwnerUnavailable
 from bot.github.patience import GitHubFailed, GitHubPaused, patiently
 from bot.github.polling import Polls
+from bot.github.reverts import Reverts
 from bot.pages.links import PageLinks, links_of
 from bot.records import Pull
 from bot.settings import Settings
@@ -98,6 +99,7 @@ class RepositoryGateway:
         self.checks = CheckRuns(self._calls, settings.project_path)
         self.deployments = Deployments(self._calls)
         self.comments = Comments(self._calls, login)
+        self.reverts = Reverts(self._calls)
 
     # --- reading ---
 

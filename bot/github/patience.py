@@ -120,6 +120,8 @@ def asked_wait(error: GithubException) -> float | None:
 
 
 def _said(error: GithubException) -> str:
-    data = error.data
-    message = data.get("message") if isinstance(data, dict) else None
+    data = error.data if isinstance(error.data, dict) else {}
+    by_graphql = data.get("errors")
+    first = by_graphql[0] if isinstance(by_graphql, list) and by_graphql and isinstance(by_graphql[0], dict) else {}
+    message = data.get("message") or first.get("message")
     return f"GitHub answered {error.status}: {str(message or 'no reason given')[:300]}"

@@ -32,7 +32,7 @@ PERMISSIONS = (
 )
 # The bot works without these; who wants what they are for grants them to the App by hand.
 OPTIONAL = (
-    Permission("contents", "write", "[`/deploy`](bot.md#deploy): it merges"),
+    Permission("contents", "write", "[`/deploy`](bot.md#deploy): it merges; [`/rollback`](bot.md#rollback)"),
     Permission("deployments", "write", "[deployments](bot.md#deployments) on GitHub"),
     Permission("members", "read", "[rules](bot.md#who-decides) that name teams"),
     Permission("merge_queues", "read", "[merge queues](bot.md#merge-queue), with the event *Merge group*"),

@@ -237,6 +237,8 @@ def _roll_back(facts: ProdFacts) -> Action | None:
         if not record.rollback_by:
             continue
         before = record.rollback_to or record.promoted_revision - 1
+        if record.rollback_from:
+            return RollBack(record.number, record.rollback_by, before)
         moved = facts.prod.revision <= before if record.rollback_to else facts.prod.revision != record.promoted_revision
         if moved or before < 1:
             return RefuseRollback(record.number, f"Prod has moved on to revision {facts.prod.revision}.")

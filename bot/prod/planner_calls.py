@@ -121,6 +121,12 @@ def first_problem(outcome: PlannerOutcome) -> str:
     return outcome.problems[0].message if outcome.problems else f"The planner ended with {outcome.exit_code}."
 
 
+def problem_words(outcome: PlannerOutcome) -> str:
+    """Why, and what to do."""
+    hint = outcome.problems[0].hint if outcome.problems else ""
+    return f"{first_problem(outcome)} {hint}".strip()
+
+
 def reasons(outcome: PlannerOutcome) -> list[str]:
     """What went wrong in a child, for the log."""
     return [f"{each.kind}: {each.message}" for each in outcome.problems] or [f"exit code {outcome.exit_code}"]

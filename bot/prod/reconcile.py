@@ -52,14 +52,24 @@ from bot.prod.decide import (
 )
 from bot.prod.deploy import CLEARED, Deployer
 from bot.prod.gate import Gatekeeper
-from bot.prod.planner_calls import Ended, OnLine, ProdPlanner, first_problem, moved, promoted_words, reasons
+from bot.prod.planner_calls import (
+    Ended,
+    OnLine,
+    ProdPlanner,
+    first_problem,
+    moved,
+    problem_words,
+    promoted_words,
+    reasons,
+)
 from bot.pulls.arguments import merge_arguments
 from bot.pulls.publish import Shower, publish
-from bot.records import Prod, ProdRecord, PullRecord, PullState
+from bot.records import NOT_REVERSED, Prod, ProdRecord, PullRecord, PullState, Reversal
 from bot.report.approval import missing_lines
 from bot.report.checks import CheckView, held_check, prod_check
+from bot.report.rollback import rolled_back_words
 from bot.report.words import moved_sentence, view_words
-from bot.results import packed
+from bot.results import PlannerOutcome, packed
 from planner.contract.lines import BatchLine
 from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
@@ -135,7 +145,7 @@ class _ProdReconciliation:
                 self.pass_ = replace(self.pass_, built=True)
                 self._build(self.pass_.head)
             case RefuseRollback(number, reason):
-                self._pull(number, rollback_by="", rollback_to=0, reason=reason)
+                self._pull(number, rollback_by="", rollback_to=0, rollback_from=0, reason=reason)
             case RollBack(number, who, revision):
                 self._roll_back(number, who, revision)
             case StopPlan(number):
@@ -171,7 +181,8 @@ class _ProdReconciliation:
         prod, pulls = self._prod(), self.inbox.pulls.all(self.job.repository)
         steps = self._steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
         waiting = [each for each in pulls if each.state in (PullState.MERGED, PullState.UNPROMOTED) and each.merge_sha]
-        shown = {each.number for each in waiting if self._holds(prod.promoted_commit, each.merge_sha)}
+        held = (each for each in waiting if not each.reversal.revision)  # of what prod went back from it shows nothing
+        shown = {each.number for each in held if self._holds(prod.promoted_commit, each.merge_sha)}
         taken_on = {each.number for each in waiting if self._holds(prod.commit, each.merge_sha)}
         untouched = bool(steps) and prod.state is Prod.READY and self._is_untouched(prod, steps[0])
         gate = self.gatekeeper.look(prod, steps) if prod.state is Prod.READY and not untouched else Gate()
@@ -299,6 +310,7 @@ class _ProdReconciliation:
             prod = self._promoted(commit, ended)
             revision = prod.revision if ended.outcome.promotion else 0
             done = {"state": PullState.PROMOTED, "promotion": lines, "promoted_revision": revision, "attempts": 0}
+            done |= {"reversal": NOT_REVERSED}
             record = self._pull(number, **done, **CLEARED, reason=moved_sentence(planned, ended.outcome), progress="")
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
             why = f"promoted {commit}{' against the rules' if by and not record.decision.is_ok else ''}"
@@ -391,23 +403,43 @@ class _ProdReconciliation:
     # --- undoing ---
 
     def _roll_back(self, number: int, who: str, revision: int) -> None:
-        """Points prod back, when somebody who may asked for it."""
-        prod = self._prod()
-        ended = self.planner.roll_back(prod.promoted_commit, revision, who, number)
-        if ended.outcome.ok:
-            row = ended.row
+        """Points prod back, when somebody who may asked for it; done once, whenever this process dies."""
+        prod, record = self._prod(), self.inbox.pulls.get(self.job.repository, number)
+        outcome = None
+        if record.rollback_from in (0, prod.revision):
+            shown = (each for each in self._after(revision) if each.number != number)
+            back = Reversal(who, revision, tuple(each.number for each in shown))
+            self._pull(number, rollback_from=prod.revision, reversal=back)
+            ended = self.planner.roll_back(prod.promoted_commit, revision, who, number)
+            outcome, row = ended.outcome, ended.row
+            if not outcome.ok:
+                self._retry_or_go_on(ended, prod.promoted_commit)
+                over = {"rollback_by": "", "rollback_to": 0, "rollback_from": 0, "reversal": NOT_REVERSED}
+                self._pull(number, **over, reason=problem_words(outcome))
+                wake_pulls(self.context, self.job.repository)
+                return
             self._change(revision=row.revision if row else prod.revision + 1, plan_id=row.plan_id if row else "")
-            reason = f"{who} pointed prod back at the tables of revision {revision}."
-            for each in self.inbox.pulls.all(self.job.repository):
-                if each.state is PullState.PROMOTED and each.promoted_revision > revision:
-                    gone = {"rollback_by": "", "rollback_to": 0, "reason": reason}
-                    self._show(self._pull(each.number, **gone, state=PullState.ROLLED_BACK))
-            what = f"rolled prod back to revision {revision}"
-            self._notify(f"{who} {what} (#{number}).")
-            self.inbox.decisions.record(self.job.repository, number, who, what)
-        else:
-            self._pull(number, rollback_by="", rollback_to=0, reason=first_problem(ended.outcome))
+        self._went_back(number, who, revision, outcome)
+        what = f"rolled prod back to revision {revision}"
+        self._notify(f"{who} {what} (#{number}).")
+        self.inbox.decisions.record(self.job.repository, number, who, what)
         wake_pulls(self.context, self.job.repository)
+
+    def _went_back(self, number: int, who: str, revision: int, outcome: PlannerOutcome | None) -> None:
+        """Writes down what prod shows no more; of the pull request where it was asked for last, which ends it."""
+        reason, over = rolled_back_words(who, revision, outcome), {"rollback_by": "", "rollback_to": 0}
+        for each in self._after(revision):
+            if each.number != number:
+                why = {"reason": f"{reason} It was asked for in #{number}.", "reversal": Reversal(who, revision)}
+                self._show(self._pull(each.number, **over, **why, state=PullState.ROLLED_BACK))
+        back = replace(self.inbox.pulls.get(self.job.repository, number).reversal, to_open=True)
+        over |= {"rollback_from": 0, "reason": reason, "reversal": back}
+        self._show(self._pull(number, **over, state=PullState.ROLLED_BACK))
+
+    def _after(self, revision: int) -> list[PullRecord]:
+        """The pull requests that came to prod after a revision."""
+        pulls = self.inbox.pulls.all(self.job.repository)
+        return [each for each in pulls if each.state is PullState.PROMOTED and each.promoted_revision > revision]
 
     def _notify(self, sentence: str) -> None:
         self.context.notifications.send(f"{self.job.repository}: {sentence}".strip())

@@ -52,6 +52,11 @@ class HandToProd:
 
 
 @dataclass(frozen=True)
+class OpenRevert:
+    """Prod went back to before it: its merge is to be reverted on the branch."""
+
+
+@dataclass(frozen=True)
 class PlanGroup:
     """Plan what the merge queue would make of the branch, and build it."""
 
@@ -80,6 +85,7 @@ Action = (
     | MakePlan
     | DropEnvironment
     | HandToProd
+    | OpenRevert
     | Keep
     | Destroy
     | PlanGroup
@@ -156,6 +162,8 @@ def _is_passed_by(record: PullRecord, prod: ProdRecord) -> bool:
 
 
 def _merged(record: PullRecord) -> Action:
+    if record.reversal.to_open:
+        return OpenRevert()
     if record.state is PullState.PROMOTED and record.environment_exists:
         return DropEnvironment()
     if record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.again:

@@ -59,9 +59,7 @@ class NotAllowed:
 
 def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | NotAllowed:
     """Whether a command may run: first who asks, then whether what they saw is still so."""
-    need: Role = (
-        "admin" if command.verb is Verb.DEPLOY and facts.is_held_merge else needs.get(command.verb.value, "admin")
-    )
+    need: Role = "admin" if command.verb is Verb.DEPLOY and facts.is_held_merge else needed(command, needs)
     if command.verb is Verb.HELP:
         return Allowed()
     if facts.elsewhere:
@@ -77,6 +75,12 @@ def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed
             f"This needs the `{need}` permission on this repository; you have `{facts.role}`. Nothing was changed."
         )
     return RULES[command.verb](command, facts)
+
+
+def needed(command: Command, needs: Mapping[str, Role]) -> Role:
+    """The role that a command takes; to ask what a rollback would do takes what other questions take."""
+    verb = Verb.DIFF if command.dry_run else command.verb
+    return needs.get(verb.value, "admin")
 
 
 def _plan(command: Command, facts: Facts) -> Allowed | NotAllowed:

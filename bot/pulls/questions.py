@@ -15,9 +15,11 @@ from bot.inbox.queue import Job
 from bot.pulls.arguments import cost_limits, diff_arguments
 from bot.records import Answer, CommandRow, PullRecord
 from bot.report.replies import found_rows, reached, restated
+from bot.report.rollback import rollback_words
 from bot.rules import BotConfig
 from bot.verbs import Verb
 from planner.contract.result import ResultLine
+from planner.snapshot.environment import PROD
 
 WAITS = "answer"  # of an Answer: the planner has to be asked
 
@@ -29,6 +31,8 @@ def question(command: Command, record: PullRecord, config: BotConfig) -> tuple[s
         days = (f"{option}={day}" for option, day in named if day)
         restated = ("plan", record.environment, "--auto-apply", f"--restate-model={command.model}")
         return (*restated, *days, *cost_limits(record, config))
+    if command.verb is Verb.ROLLBACK:
+        return ("rollback", PROD, "--to", str(command.number or record.promoted_revision - 1), "--dry-run")
     if command.verb is Verb.LINEAGE:
         return ("lineage", command.model, "--downstream")
     where = (f"--where={command.where}",) if command.where else ()
@@ -74,8 +78,12 @@ class Questions:
             return failed(f"The commit cannot be read: {error}", "RequestError", hint="Ask again later.")
 
     def _asked(self, arguments: tuple[str, ...], record: PullRecord) -> Finished:
-        """Rows are looked at from prod's commit, where no code of the pull request runs; lineage is its own."""
+        """Prod and rows are asked for on prod's commit, where no code of the pull request runs; lineage is its own."""
         base, run_id = record.base_sha, new_run_id()
+        if arguments[0] == "rollback":
+            commit = self.context.inbox.prods.get(self.job.repository).promoted_commit
+            with self.context.project(self.checkout, commit) as folder:
+                return self.context.plan(PlannerCall(self.job, folder, arguments, run_id), should_stop=self.should_stop)
         if not (base and record.head and self.checkout.has(base) and self.checkout.has(record.head)):
             return failed("There is no plan of this pull request.", "RequestError", hint="Type `/plan` first.")
         if arguments[0] == "data_diff":
@@ -104,6 +112,8 @@ def answered(answer: Answer, finished: Finished) -> Answer:
         return replace(answer, ok=False, sentence=f"{why} Nothing was changed.", waits_for="")
     if answer.asked[0] == "data_diff":
         return replace(answer, sentence=found_rows(outcome), waits_for="")
+    if outcome.rollback:
+        return replace(answer, sentence=rollback_words(outcome.rollback), waits_for="")
     if answer.asked[0] == "plan":
         return replace(answer, sentence=restated(outcome), waits_for="")
     result = next((line for line in reversed(finished.lines) if isinstance(line, ResultLine)), ResultLine(ok=False))

@@ -32,6 +32,7 @@ from bot.pulls.decide import (
     Keep,
     Leave,
     MakePlan,
+    OpenRevert,
     PlanGroup,
     Rest,
     WaitForProd,
@@ -43,6 +44,7 @@ from bot.pulls.groups import GroupPlanner
 from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.questions import Questions
 from bot.pulls.radar import look_around
+from bot.pulls.reverts import reverted
 from bot.pulls.reviews import Reviewers, judge, rules_at
 from bot.pulls.talk import answer_all, carry_out, pick_up
 from bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, PullState
@@ -141,6 +143,8 @@ class _Reconciliation:
                 self._make_plan(reason)
             case DropEnvironment():
                 self._drop()
+            case OpenRevert():
+                self._change(reversal=reverted(self.gateway, self.pull, record, self.config, self.job.attempts))
             case HandToProd():
                 again = {"again": False, "progress": "Waiting for prod's turn."}
                 self._change(state=PullState.MERGED, merge_sha=self.pull.merge_sha, reason="", words=(), **again)

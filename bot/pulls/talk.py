@@ -13,13 +13,14 @@ from bot.commands import Command, Mistake, chosen_model, read_commands
 from bot.context import BotContext, moment
 from bot.github.comments import written_comment
 from bot.github.gateway import GitHubFailed, RepositoryGateway
-from bot.pulls.policy import Facts, NotAllowed, decide
+from bot.pulls.policy import Facts, NotAllowed, decide, needed
 from bot.pulls.questions import WAITS, question
 from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
 from bot.report.comment import Shown, blockers
 from bot.report.markdown import counted
 from bot.report.offers import has_ticks, taken_up
 from bot.report.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
+from bot.report.reverts import revert_words
 from bot.results import cost_shown, direct
 from bot.rules import BotConfig
 from bot.verbs import ROLES, Role, Verb
@@ -108,7 +109,7 @@ def answer_all(context: BotContext, gateway: RepositoryGateway, number: int, con
 
 def _waits(answer: Answer, record: PullRecord) -> bool:
     if answer.waits_for == "rollback":
-        return bool(record.rollback_by)
+        return bool(record.rollback_by) or record.reversal.to_open
     if answer.waits_for == "destroy":
         return bool(record.destroy_by)
     if answer.waits_for == "deploy":
@@ -145,9 +146,8 @@ def _ended(answer: Answer, record: PullRecord) -> Answer:
         )
     if answer.waits_for == "rollback":
         ok = record.state is PullState.ROLLED_BACK
-        return replace(
-            answer, ok=ok, sentence=record.reason if ok else f"Prod was not changed. {record.reason}".strip()
-        )
+        done = f"{record.reason} {revert_words(record)}" if ok else f"Prod was not changed. {record.reason}".strip()
+        return replace(answer, ok=ok, sentence=done)
     return answer
 
 
@@ -158,8 +158,7 @@ def _one(
     if isinstance(command, Mistake):
         return Answer(command.text, False, mistake_sentence(command))
     record = context.inbox.pulls.get(row.repository, row.number)
-    needs = config.needs.get(command.verb.value, "admin")
-    if not row.proven and ROLES.index(needs) > ROLES.index("write"):
+    if not row.proven and ROLES.index(needed(command, config.needs)) > ROLES.index("write"):
         return Answer(command.text, False, UNPROVEN if row.press is None else DOCTORED)
     verdict = decide(command, _facts(context, row, record, role, pull, config), config.needs)
     if isinstance(verdict, NotAllowed):
@@ -236,7 +235,7 @@ def _start(
             unseen: dict[str, Any] = {"shown_head": "", "shown_since": ""} if record.state is PullState.HELD else {}
             inbox.pulls.change(*where, allowed_head=command.sha, **unseen)
             return Answer(command.text, True, accepted(command), waits_for="plan")
-        case Verb.ROLLBACK:
+        case Verb.ROLLBACK if not command.dry_run:
             inbox.pulls.change(*where, rollback_by=row.author, rollback_to=command.number)
             inbox.queue.wake(row.repository, 0)
             return Answer(command.text, True, "Prod is being rolled back.", waits_for="rollback")
@@ -259,7 +258,7 @@ def _start(
             if answer.ok:
                 inbox.pulls.change(*where, backfill="skip" if command.verb is Verb.SKIP_BACKFILL else "full")
             return answer
-        case Verb.DIFF | Verb.LINEAGE | Verb.RESTATE:
+        case Verb.DIFF | Verb.LINEAGE | Verb.RESTATE | Verb.ROLLBACK:
             rules = config.diff.without_samples() if pull.is_fork_of(row.repository) else config.diff
             asked = question(command, record, replace(config, diff=rules))
             return Answer(command.text, True, "The planner was asked.", WAITS, asked=asked)

@@ -22,6 +22,7 @@ from bot.report.markdown import (
     tag_text,
     whole_days,
 )
+from bot.report.reverts import revert_words
 from bot.results import RULE_BROKEN, PlannerOutcome, Problem, is_free, moving, skipped, subject, was_interrupted
 from planner.contract.lines import AuditRow
 from planner.contract.plan import ModelChange, PlanView
@@ -224,10 +225,7 @@ def promotion_status(record: PullRecord) -> str:
     outcome = record.promoted
     done = outcome.promotion if outcome else None
     if record.state is PullState.ROLLED_BACK:
-        return (
-            f"> [!IMPORTANT]\n> {inert(record.reason)} The branch still holds this change: "
-            "revert the merge, or the next promotion brings it back."
-        )
+        return f"> [!IMPORTANT]\n> {inert(record.reason)} {revert_words(record)}"
     if record.state is PullState.UNPROMOTED:
         mend = "Mend it with another pull request, or type `/plan` to try again."
         return f"> [!CAUTION]\n> Prod still shows what it showed before. {mend}"

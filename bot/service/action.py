@@ -19,12 +19,11 @@ from bot.report.summary import job_summary
 from bot.service.logs import start_logging
 from bot.service.serve import open_desk
 from bot.service.worker import Worker
-from bot.settings import Settings, checked_for_github, load_settings
+from bot.settings import ACTIONS_LOGIN, Settings, checked_for_github, load_settings
 from planner.errors import RequestError
 from planner.isolation.system import hide_process
 
 log = structlog.get_logger(__name__)
-ACTIONS_LOGIN = "github-actions[bot]"
 DRAIN_SECONDS = 6 * 3600.0
 
 

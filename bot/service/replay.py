@@ -28,6 +28,7 @@ from bot.pulls.decide import (
     Keep,
     Leave,
     MakePlan,
+    OpenRevert,
     PlanGroup,
     Rest,
     WaitForProd,
@@ -178,6 +179,8 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
             return f"Then its environment {record.environment or ''} would be dropped."
         case HandToProd():
             return f"Then its merge {pull.merge_sha[:12]} would be promoted to prod."
+        case OpenRevert():
+            return "Then a pull request that reverts its merge would be opened."
         case CarryOver():
             return "Then its plan would stand as it is: prod has moved elsewhere."
         case PlanGroup():

@@ -264,6 +264,29 @@ def physical_plan(found: list[dict[str, Any]], cost: str) -> list[dict[str, Any]
     return [{"model": name, "changes": [change], "note": ""} for name in edited]
 
 
+def rolled_back(state: dict[str, Any], target: int) -> dict[str, Any]:
+    """What going back to a revision of prod does; tables lack as many days as the knobs say."""
+    history, now = state["history"]["prod"], state["environments"]["prod"]
+    old, new = now["models"], history[str(target)]
+    row = {"revision": target, "action": "promoted", "plan_id": "", "at": "2026-01-07T10:00:00+00:00", "models": 2,
+           "who": "", "note": ""}  # fmt: skip
+    moved = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
+    tables = [(f"shop__{digest(each[name])}" if name in each else None) for name in moved for each in (old, new)]
+    views = [
+        {"model": name, "view": name, "before": before, "after": after}
+        for name, before, after in zip(moved, tables[::2], tables[1::2], strict=True)
+    ]
+    lacks = [["2026-01-05", f"2026-01-0{5 + knobs()['lacks']}"]] if knobs().get("lacks") else []
+    behind = [
+        {"model": name, "kind": "INCREMENTAL_BY_TIME_RANGE", "table": "t", "held": [], "lacks": lacks, "due": lacks}
+        for name in moved
+        if lacks and name in new
+    ]
+    since = [row | {"revision": number, "note": ""} for number in range(now["revision"], target, -1)]
+    return {"environment": "prod", "revision": now["revision"], "target": row, "until": "2026-01-08T10:00:00+00:00",
+            "since": since, "views": views, "behind": behind, "gone": []}  # fmt: skip
+
+
 def wait(name: str) -> None:
     """Builds for as long as the knobs say so; with `hush` without a word, which outlives whoever listened."""
     index = 0
@@ -337,10 +360,20 @@ def main() -> None:
         say("result", ok=True, applied=False, expired=[], tables=[], dropped=True, cleaned=["s.one"], kept=kept)
     elif verb == "rollback":
         prod = state["environments"]["prod"]
+        back = rolled_back(state, int(option("--to")))
+        if knobs().get("gone"):
+            fail("The table `shop__orders__1` of revision 1 is gone.", "", 0, "Refused", "Plan again.", 4)
+        if "--dry-run" in sys.argv:
+            say("result", ok=True, applied=False, rollback=back)
+            return
         prod |= {"models": state["history"]["prod"][option("--to")], "revision": prod["revision"] + 1}
         state["history"]["prod"][str(prod["revision"])] = prod["models"]
         save(state)
-        say("result", ok=True, applied=True)
+        if knobs().get("die") == "rollback":
+            raise SystemExit(137)
+        views = {"added": 0, "swapped": len(back["views"]), "dropped": 0, "unchanged": 1}
+        promotion = {"views": views, "revision": prod["revision"], "spark_jobs": 0}
+        say("result", ok=True, applied=True, promotion=promotion, rollback=back)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,38 @@ def test_changed_rows_are_shown_and_asked_about_and_a_forward_only_branch_keeps_
     assert [schema for (schema,) in rows(bench.home, "SHOW SCHEMAS") if "__pr_" in str(schema)] == []
 
 
+@pytest.mark.prove
+@pytest.mark.parametrize("branch", ["column", "column-forward-only"])
+def test_prod_goes_back_and_the_revert_that_is_opened_computes_nothing_and_moves_no_view(
+    make_bench: Callable[..., Bench], branch: str
+) -> None:
+    """Behaviours 5, 40: then branch and prod agree, and the next pull request's plan is of its own change."""
+    bench, before = example(make_bench), "SELECT * FROM sqlmesh_example.incremental_model ORDER BY id"
+    text, shown = bench.github.read(SHOP, MODEL), rows(bench.home, before)
+    number = bench.open({MODEL: text.replace("event_date,", f"event_date,{COLUMN}")}, branch)
+    bench.idle()
+    assert_merged_for_nothing(bench, number, revision=2)
+    bench.say(number, "/rollback --dry-run", author="wim")
+    assert "Prod is at revision 2 and would show revision 1 again" in bench.replies(number)[0]
+    assert "| `sqlmesh_example.incremental_model` | `sqlmesh_example__incremental_model__" in bench.replies(number)[0]
+    bench.say(number, "/rollback", author="ann")
+    assert "`ann` pointed prod back at the tables of revision 1." in bench.replies(number)[1]
+    assert rows(bench.home, before) == shown
+
+    revert = bench.record(number).reversal.number
+    planned = bench.record(revert).outcome
+    assert planned and planned.plan and (planned.plan.models, planned.plan.empty) == ((), True)
+    assert bench.checks(bench.head(revert))["plan"].title == "No models change"
+    bench.github.merge(SHOP, revert, author="ann")
+    bench.idle()
+    assert (bench.record(revert).state, bench.context.inbox.prods.get(SHOP).revision) == (PullState.PROMOTED, 3)
+    assert (rows(bench.home, before), bench.github.read(SHOP, MODEL)) == (shown, text)
+    after = bench.open({"models/more.sql": "MODEL (name sqlmesh_example.more, kind VIEW);\nSELECT 1 AS a\n"}, "more")
+    bench.idle()
+    outcome = bench.record(after).outcome
+    assert outcome and outcome.plan and [each.name for each in outcome.plan.models] == ["sqlmesh_example.more"]
+
+
 def test_a_query_that_spark_would_not_parse_fails_the_plan_at_its_line(make_bench: Callable[..., Bench]) -> None:
     """Behaviours 29, 39: where the person wrote it, and nothing is made."""
     bench = make_bench(project=BARE, planner_command=(), patience=900.0)

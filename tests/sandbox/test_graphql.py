@@ -17,6 +17,7 @@ from graphql import (
     validate,
 )
 
+from bot.github.reverts import DOCUMENT
 from bot.github.together import CheckId, CheckRequest, CommentEdit, mutation
 from bot.report.checks import CheckView
 from bot.sandbox.api_graphql import SCHEMA
@@ -69,6 +70,7 @@ def test_what_the_bot_sends_is_valid_by_githubs_schema(published: GraphQLSchema)
 
     assert set(variables) == {"comment", "c0", "c1"}
     assert validate(published, parse(document)) == []
+    assert validate(published, parse(DOCUMENT)) == []
 
 
 def check(sandbox: Sandbox, **more: object) -> dict[str, object]:

@@ -1,0 +1,51 @@
+"""Pull requests that revert merged ones: found, or opened by GitHub's own *Revert*, each once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from bot.github.calls import Calls
+from bot.github.patience import GitHubFailed
+from bot.records import Pull
+
+# The types are those of GitHub's published schema. REST has no revert.
+DOCUMENT = (
+    "mutation($input: RevertPullRequestInput!) { revertPullRequest(input: $input) { revertPullRequest { number } } }"
+)
+
+
+class Reverts:
+    """The reverts of one repository's pull requests."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def open(self, pull: Pull, open_pulls: Callable[[], tuple[Pull, ...]], body: str) -> int:
+        """Opens the revert of a merged pull request and returns its number; one that is open is found, whosever it is.
+
+        GitHubFailed where GitHub refuses: without `contents: write`, or when later commits are in the way.
+        """
+        clean = self._calls.clean(body)
+
+        def look() -> int | None:
+            return next((each.number for each in open_pulls() if is_revert(each, pull, self._calls.name)), None)
+
+        def post() -> int:
+            repo = self._calls.repo
+            given = {"pullRequestId": repo.get_pull(pull.number).node_id, "body": clean}
+            answer = repo.requester.graphql_query(DOCUMENT, {"input": given})[1]
+            try:
+                return int(answer["data"]["revertPullRequest"]["revertPullRequest"]["number"])
+            except (KeyError, TypeError) as error:
+                raise GitHubFailed("GitHub did not say which pull request it opened", 422) from error
+
+        return self._calls.write_once(look, post)
+
+
+def is_revert(each: Pull, of: Pull, repository: str) -> bool:
+    """True for an open pull request from the branch that *Revert* makes: `revert-41-branch`, or with a number behind it
+    where that name was taken."""
+    name = re.escape(f"revert-{of.number}-{of.head_ref}")
+    own = each.is_open and not each.is_fork_of(repository) and each.base_ref == of.base_ref
+    return own and bool(re.fullmatch(rf"{name}(-\d+)?", each.head_ref))

@@ -1,0 +1,36 @@
+"""The revert of a merge that prod no longer shows: opened once, or a sentence about why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import structlog
+
+from bot.context import DEFECT_TRIES
+from bot.github.gateway import GitHubFailed, RepositoryGateway
+from bot.github.patience import is_passing
+from bot.records import Pull, PullRecord, Reversal
+from bot.report.reverts import revert_body
+from bot.rules import BotConfig
+from bot.settings import ACTIONS_LOGIN
+
+log = structlog.get_logger(__name__)
+BY_A_WORKFLOW = "one that a workflow's own token opens starts no workflow."
+
+
+def reverted(gateway: RepositoryGateway, pull: Pull, record: PullRecord, config: BotConfig, attempts: int) -> Reversal:
+    """The rollback with its revert opened, or found; GitHubFailed while trying again may help."""
+    done = replace(record.reversal, to_open=False)
+    if not config.opens_reverts:
+        return done
+    if gateway.login == ACTIONS_LOGIN:
+        return replace(done, why=BY_A_WORKFLOW)
+    try:
+        number = gateway.reverts.open(pull, gateway.open_pulls, revert_body(record, config.prod_branch))
+    except GitHubFailed as error:
+        if is_passing(error.status) and attempts + 1 < DEFECT_TRIES:
+            raise
+        log.warning("revert_not_opened", repository=gateway.name, pull_request=pull.number, why=str(error))
+        return replace(done, why=f"{error}.")
+    log.info("revert_opened", repository=gateway.name, pull_request=pull.number, revert=number)
+    return replace(done, number=number)

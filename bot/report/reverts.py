@@ -1,0 +1,52 @@
+"""The pull request that reverts a merge once prod went back: what it says, and what is said of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.commands import MARKER
+from bot.records import PullRecord
+from bot.report.markdown import clipped, code, inert
+
+
+def revert_marker(number: int) -> str:
+    """The hidden key of the revert of one pull request."""
+    return f"{MARKER}:revert:{number} -->"
+
+
+def revert_body(record: PullRecord, branch: str) -> str:
+    """What the revert says of itself: who wanted it, what merging it does, and what the branch holds besides."""
+    back, of = record.reversal, f"#{record.number}"
+    blocks = [
+        revert_marker(record.number),
+        f"Reverts {of}, which {code(back.who)} took back in prod with `/rollback`: prod shows the tables of revision "
+        f"{back.revision} again, and {code(branch)} still holds the change.",
+    ]
+    if back.others:
+        blocks.append(
+            f"**The rollback took back {_listed(back.others)} too, and {code(branch)} holds that as well.** This pull "
+            "request does not revert it: merged alone, it brings it to prod again. See the plan."
+        )
+    else:
+        blocks.append(
+            f"Merging this makes {code(branch)} what prod shows already: nothing is computed, and no view moves. The "
+            f"plan of this pull request says so, or what else differs. Until then the next promotion brings {of} back."
+        )
+    return "\n\n".join(blocks)
+
+
+def revert_words(record: PullRecord) -> str:
+    """What of a merge that was rolled back the branch holds, and what to do about it."""
+    back, holds = record.reversal, "The branch still holds this change"
+    if back.to_open:
+        return f"{holds}: a pull request that reverts it is being opened."
+    too = f" {_listed(back.others)} went with it: revert that too." if back.others else ""
+    if back.number:
+        return f"{holds}: merge #{back.number}, which reverts it, or the next promotion brings it back.{too}"
+    why = f" No pull request was opened: {inert(clipped(back.why, 300))}" if back.why else ""
+    return f"{holds}: press *Revert* on this pull request, or the next promotion brings it back.{too}{why}"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    names = [f"#{number}" for number in numbers]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,84 @@
+"""What a rollback did to prod, or would do, in words. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bot.report.markdown import clipped, code, counted, days, fitting, inert, table
+from bot.report.words import WHOLE_KINDS, view_words
+from bot.results import PlannerOutcome
+from planner.contract.base import Spans
+from planner.contract.history import BehindRow, RevisionRow, RollbackView
+
+BEHIND_MOST = 3  # tables that are named in a sentence; of more the number is
+VIEWS_MOST = 50
+LINES_MOST = 6_000  # characters
+PULL = re.compile(r"#\d{1,9}")
+
+
+def rollback_words(view: RollbackView) -> str:
+    """What a rollback would do: the revision, views, tables that lack time, and what it takes back."""
+    until = f"{view.until[:16].replace('T', ' ')} UTC"
+    first = (
+        f"Prod is at revision {view.revision} and would show revision {view.target.revision} again, which it showed "
+        f"until {until}. Nothing was changed, and nothing would be computed."
+    )
+    blocks = [first]
+    if view.views:
+        rows = [[code(each.view), _shown(each.before), _shown(each.after)] for each in view.views[:VIEWS_MOST]]
+        rest = len(view.views) - VIEWS_MOST
+        blocks.append(table(["View", "shows now", "would show"], rows) + (f"\n\n… and {rest} more" if rest > 0 else ""))
+    else:
+        blocks.append("No view would move.")
+    if view.behind:
+        lines = [f"- {behind_words(each)}" for each in view.behind]
+        blocks.append("\n".join(["**Rows that prod would lack:**", "", *fitting(lines, LINES_MOST)]))
+    blocks.append("\n".join(["**Taken back:**", "", *fitting([_taken_back(each) for each in view.since], LINES_MOST)]))
+    return "\n\n".join(blocks)
+
+
+def rolled_back_words(who: str, revision: int, outcome: PlannerOutcome | None) -> str:
+    """What a rollback did, in sentences; None where another run did it, which was interrupted."""
+    sentences = [f"{code(who)} pointed prod back at the tables of revision {revision}."]
+    if outcome and outcome.rollback and not outcome.rollback.views:
+        sentences.append("It showed them already.")
+    elif outcome and outcome.promotion:
+        sentences.append(view_words(outcome.promotion))
+    behind = outcome.rollback.behind if outcome and outcome.rollback else ()
+    sentences += [behind_words(each) for each in behind[:BEHIND_MOST]]
+    if len(behind) > BEHIND_MOST:
+        sentences.append(f"{counted(len(behind) - BEHIND_MOST, 'more table')} lack rows too.")
+    return " ".join(sentences)
+
+
+def behind_words(each: BehindRow) -> str:
+    """What a table lacks of the one that took its place, and whether the next run computes it."""
+    if each.kind.upper() in WHOLE_KINDS:
+        ends = [timeline[-1][1] for timeline in (each.held, each.lacks) if timeline]
+        lag = f"was computed up to {ends[0]}, the later table up to {ends[1]}" if len(ends) == 2 else "is not filled"
+        return f"{code(each.model)} {lag}; {'the next run computes it again' if each.due else 'no run is due for it'}."
+    if not each.lacks:
+        return f"{code(each.model)} comes back; the next run computes {days(each.due)}."
+    then = "the next run computes them" if _within(each.lacks, each.due) else _computed(each.due)
+    return f"{code(each.model)} lacks {days(each.lacks)}, which the later table holds; {then}."
+
+
+def _computed(due: Spans) -> str:
+    return f"of them the next run computes what is due of {days(due)}" if due else "no run is due for them"
+
+
+def _within(lacks: Spans, due: Spans) -> bool:
+    """ISO texts in UTC compare as the moments do."""
+    return all(any(start <= each[0] and each[1] <= end for start, end in due) for each in lacks)
+
+
+def _shown(name: str | None) -> str:
+    return code(name.rpartition(".")[2]) if name else "nothing"
+
+
+def _taken_back(row: RevisionRow) -> str:
+    at = f"{row.at[:16].replace('T', ' ')} UTC"
+    note = row.note if PULL.fullmatch(row.note) else inert(clipped(row.note, 200))
+    facts: Sequence[str] = (row.action.replace("_", " "), at, code(row.who) if row.who else "", note)
+    return f"- revision {row.revision}: {', '.join(each for each in facts if each)}"

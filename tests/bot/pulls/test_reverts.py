@@ -1,0 +1,50 @@
+"""Which pull request reverts another, and where none is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from bot.github.reverts import is_revert
+from bot.pulls.reverts import reverted
+from bot.records import Pull, PullRecord, Reversal
+from bot.rules import BotConfig
+from bot.settings import ACTIONS_LOGIN
+
+MERGED = Pull(41, "A change", "wim", False, True, "c" * 40, "a" * 40, "ann/shop", "main", "", "change")
+REVERT = replace(MERGED, number=50, is_open=True, merged=False, head_ref="revert-41-change")
+RECORD = PullRecord("ann/shop", 41, reversal=Reversal("ann", 1, to_open=True))
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A gateway that may not be asked."""
+
+    login: str
+
+
+@pytest.mark.parametrize(
+    ("pull", "is_one"),
+    [
+        (REVERT, True),
+        (replace(REVERT, head_ref="revert-41-change-1"), True),
+        (replace(REVERT, head_ref="revert-41-changes"), False),
+        (replace(REVERT, head_ref="revert-4-change"), False),
+        (replace(REVERT, head_repository="eve/shop"), False),
+        (replace(REVERT, base_ref="other"), False),
+        (replace(REVERT, is_open=False), False),
+    ],
+)
+def test_a_revert_is_known_by_github_s_name_for_its_branch_in_the_same_repository(pull: Pull, is_one: bool) -> None:
+    assert is_revert(pull, MERGED, "ann/shop") == is_one
+
+
+@pytest.mark.parametrize(
+    ("login", "config", "why"),
+    [(ACTIONS_LOGIN, BotConfig(), "starts no workflow"), ("bot", BotConfig(opens_reverts=False), "")],
+)
+def test_none_is_opened_by_a_workflow_s_own_token_or_where_it_is_off(login: str, config: BotConfig, why: str) -> None:
+    done = reverted(Silent(login), MERGED, RECORD, config, 0)  # type: ignore[arg-type]
+
+    assert (done.to_open, done.number, why in done.why) == (False, 0, True)
