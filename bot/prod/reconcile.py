@@ -62,14 +62,14 @@ from bot.prod.planner_calls import (
     promoted_words,
     reasons,
 )
+from bot.prod.rollback import Rollbacks
 from bot.pulls.arguments import merge_arguments
 from bot.pulls.publish import Shower, publish
-from bot.records import NOT_REVERSED, Prod, ProdRecord, PullRecord, PullState, Reversal
+from bot.records import NOT_REVERSED, Prod, ProdRecord, PullRecord, PullState
 from bot.report.approval import missing_lines
 from bot.report.checks import CheckView, held_check, prod_check
-from bot.report.rollback import rolled_back_words
 from bot.report.words import moved_sentence, view_words
-from bot.results import PlannerOutcome, packed
+from bot.results import packed
 from planner.contract.lines import BatchLine
 from planner.contract.result import EnvironmentRow
 from planner.contract.wire import Line
@@ -108,6 +108,7 @@ class _ProdReconciliation:
         self.planner = ProdPlanner(context, job, self.checkout)
         self.gatekeeper = Gatekeeper(context, gateway, self.checkout, self.planner)
         self.deployer = Deployer(context, gateway, self.checkout, self.planner, self.gatekeeper, branch)
+        self.rollbacks = Rollbacks(context.inbox, job.repository, self.planner, self._show)
         self.contains = cache(self.checkout.contains)  # what a commit contains never changes
         self.merges: dict[str, int] | None = None
         self.pass_ = ProdFacts(ProdRecord(job.repository), branch, "")
@@ -145,7 +146,7 @@ class _ProdReconciliation:
                 self.pass_ = replace(self.pass_, built=True)
                 self._build(self.pass_.head)
             case RefuseRollback(number, reason):
-                self._pull(number, rollback_by="", rollback_to=0, rollback_from=0, reason=reason)
+                self.rollbacks.refuse(number, reason)
             case RollBack(number, who, revision):
                 self._roll_back(number, who, revision)
             case StopPlan(number):
@@ -403,43 +404,14 @@ class _ProdReconciliation:
     # --- undoing ---
 
     def _roll_back(self, number: int, who: str, revision: int) -> None:
-        """Points prod back, when somebody who may asked for it; done once, whenever this process dies."""
-        prod, record = self._prod(), self.inbox.pulls.get(self.job.repository, number)
-        outcome = None
-        if record.rollback_from in (0, prod.revision):
-            shown = (each for each in self._after(revision) if each.number != number)
-            back = Reversal(who, revision, tuple(each.number for each in shown))
-            self._pull(number, rollback_from=prod.revision, reversal=back)
-            ended = self.planner.roll_back(prod.promoted_commit, revision, who, number)
-            outcome, row = ended.outcome, ended.row
-            if not outcome.ok:
-                self._retry_or_go_on(ended, prod.promoted_commit)
-                over = {"rollback_by": "", "rollback_to": 0, "rollback_from": 0, "reversal": NOT_REVERSED}
-                self._pull(number, **over, reason=problem_words(outcome))
-                wake_pulls(self.context, self.job.repository)
-                return
-            self._change(revision=row.revision if row else prod.revision + 1, plan_id=row.plan_id if row else "")
-        self._went_back(number, who, revision, outcome)
-        what = f"rolled prod back to revision {revision}"
-        self._notify(f"{who} {what} (#{number}).")
-        self.inbox.decisions.record(self.job.repository, number, who, what)
+        """Points prod back, when somebody who may asked for it."""
+        failed = self.rollbacks.roll_back(self._prod(), number, who, revision)
+        if failed:
+            self._retry_or_go_on(failed, self._prod().promoted_commit)
+            self.rollbacks.refuse(number, problem_words(failed.outcome))
+        else:
+            self._notify(f"{who} rolled prod back to revision {revision} (#{number}).")
         wake_pulls(self.context, self.job.repository)
-
-    def _went_back(self, number: int, who: str, revision: int, outcome: PlannerOutcome | None) -> None:
-        """Writes down what prod shows no more; of the pull request where it was asked for last, which ends it."""
-        reason, over = rolled_back_words(who, revision, outcome), {"rollback_by": "", "rollback_to": 0}
-        for each in self._after(revision):
-            if each.number != number:
-                why = {"reason": f"{reason} It was asked for in #{number}.", "reversal": Reversal(who, revision)}
-                self._show(self._pull(each.number, **over, **why, state=PullState.ROLLED_BACK))
-        back = replace(self.inbox.pulls.get(self.job.repository, number).reversal, to_open=True)
-        over |= {"rollback_from": 0, "reason": reason, "reversal": back}
-        self._show(self._pull(number, **over, state=PullState.ROLLED_BACK))
-
-    def _after(self, revision: int) -> list[PullRecord]:
-        """The pull requests that came to prod after a revision."""
-        pulls = self.inbox.pulls.all(self.job.repository)
-        return [each for each in pulls if each.state is PullState.PROMOTED and each.promoted_revision > revision]
 
     def _notify(self, sentence: str) -> None:
         self.context.notifications.send(f"{self.job.repository}: {sentence}".strip())

@@ -31,6 +31,6 @@ def reverted(gateway: RepositoryGateway, pull: Pull, record: PullRecord, config:
         if is_passing(error.status) and attempts + 1 < DEFECT_TRIES:
             raise
         log.warning("revert_not_opened", repository=gateway.name, pull_request=pull.number, why=str(error))
-        return replace(done, why=f"{error}.")
+        return replace(done, why=f"{str(error).rstrip('.')}.")
     log.info("revert_opened", repository=gateway.name, pull_request=pull.number, revert=number)
     return replace(done, number=number)

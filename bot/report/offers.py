@@ -159,7 +159,8 @@ def _accepted(record: PullRecord, prod: ProdRecord) -> tuple[Accepted, ...]:
             return (("/deploy", "promotes it against the rules; needs `admin`", face),)
         case PullState.PROMOTED if record.promoted_revision > 1:
             face = _Face(PROMOTION, "Roll back", "Prod as it was before")
-            return (("/rollback", "points prod back at the tables it had before", face),)
+            back = ("/rollback", "points prod back at the tables it had before", face)
+            return (("/rollback --dry-run", "says what that would show, and changes nothing", None), back)
         case PullState.UNPROMOTED | PullState.ROLLED_BACK:
             face = _Face(PROMOTION, "Try again", "Plans and promotes it")
             return (("/plan", "plans the merged branch again and promotes it", face),)

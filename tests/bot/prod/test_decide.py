@@ -72,6 +72,7 @@ def facts(prod: ProdRecord, **more: Any) -> ProdFacts:
         (facts(replace(FAILED, again_at=101.0)), ProdAtRest()),
         (facts(replace(FAILED, revision=3, again_at=99.0)), ProdAtRest()),
         (facts(READY, pulls=(PROMOTED,), steps=(MERGE,)), RollBack(7, "rea", 2)),
+        (facts(replace(READY, revision=4), pulls=(replace(PROMOTED, rollback_from=3),)), RollBack(7, "rea", 2)),
         (facts(replace(READY, revision=4), pulls=(PROMOTED,)), RefuseRollback(7, "Prod has moved on to revision 4.")),
         (
             facts(replace(READY, revision=1), pulls=(replace(PROMOTED, promoted_revision=1),)),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.prod.reconcile import _ProdReconciliation
+from bot.prod.rollback import Rollbacks
 from bot.pulls import reconcile
 from bot.records import PullState
 from bot.sandbox.state import PullRequest
@@ -151,7 +151,7 @@ def test_killed_between_a_call_and_its_record_everything_is_done_once(
 ) -> None:
     """Behaviours 16, 17: after the planner's, and after GitHub's."""
     died = list[str]()
-    for where, name in ((_ProdReconciliation, "_went_back"), (reconcile, "reverted")):
+    for where, name in ((Rollbacks, "_went_back"), (reconcile, "reverted")):
         real = getattr(where, name)
 
         def dying(*given: Any, name: str = name, real: Callable[..., Any] = real) -> Any:
