@@ -105,7 +105,7 @@ def test_prod_goes_back_and_the_revert_that_is_opened_computes_nothing_and_moves
     revert = bench.record(number).reversal.number
     planned = bench.record(revert).outcome
     assert planned and planned.plan and (planned.plan.models, planned.plan.virtual) == ((), True)
-    assert bench.checks(bench.head(revert))["plan"].title == "No models change"
+    assert bench.checks(bench.head(revert))["plan"].title == "Nothing to do"
     bench.github.merge(SHOP, revert, author="ann")
     bench.idle()
     assert (bench.record(revert).state, bench.context.inbox.prods.get(SHOP).revision) == (PullState.PROMOTED, 3)

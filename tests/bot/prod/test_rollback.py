@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -107,11 +108,17 @@ def test_a_revert_whose_answer_is_lost_or_that_somebody_opened_already_is_opened
     assert [each.number for each in reverts(bench, number)] == [pull.number]
 
 
-@pytest.mark.parametrize("fault", ["forbidden", "conflict"])
-def test_where_github_opens_no_revert_the_reply_says_to_press_the_button(bench: Bench, fault: str) -> None:
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [("forbidden", "Resource not accessible by integration."), ("conflict", "couldn't be reverted automatically.")],
+)
+def test_where_github_opens_no_revert_the_reply_says_to_press_the_button(bench: Bench, fault: str, why: str) -> None:
     number = merged(bench)
     if fault == "forbidden":
-        bench.github.faults.fail("POST", "^/graphql$", status=403, times=20)
+        tokens = bench.github.state.tokens
+        for value, token in list(tokens.items()):
+            rights = dict(token.permissions) | {"contents": "read"}
+            tokens[value] = replace(token, permissions=tuple(sorted(rights.items())))
     else:
         bench.github.commit(SHOP, "main", {"models/orders.sql": None}, "Gone", author="ann")
         bench.idle()
@@ -119,7 +126,8 @@ def test_where_github_opens_no_revert_the_reply_says_to_press_the_button(bench: 
 
     assert bench.record(number).state is PullState.ROLLED_BACK
     assert "press *Revert* on this pull request, or the next promotion brings it back." in bench.replies(number)[0]
-    assert "No pull request was opened: GitHub answered 40" in bench.replies(number)[0]
+    assert "No pull request was opened: GitHub answered 400: " in bench.replies(number)[0]
+    assert why in bench.replies(number)[0]
     assert reverts(bench, number) == []
 
 
