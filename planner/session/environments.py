@@ -34,9 +34,9 @@ class RolledBack:
     """
 
     promoted: Promoted
-    plan: RollbackPlan | None = None
     spark_jobs: int = 0
     finished: bool = False  # it had been asked for before, was interrupted, and is finished now
+    plan: RollbackPlan | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def rollback(work: Workspace, name: str, revision: int | None, record: Record) -
         swap = SwapOptions(seconds_of_promotion(config, name), replaces_views(config, name))
         by = AskedBy(record.who, record.note, swap)
         done = roll_back(work.store, work.engine, lease, plan, by, emit=work.on_event)
-        return RolledBack(done, plan, work.engine.jobs() - jobs)
+        return RolledBack(done, work.engine.jobs() - jobs, plan=plan)
 
 
 def check_droppable(name: str) -> None:

@@ -19,6 +19,8 @@ from tests.planner.shop import ALONE, rows
 Shop = Callable[..., CommandLine]
 ONE = "MODEL (name shop.total, kind FULL);\nSELECT 1 AS a"
 TWO = "MODEL (name shop.total, kind FULL);\nSELECT 2 AS a"
+DAILY = """MODEL (name shop.days, kind INCREMENTAL_BY_TIME_RANGE (time_column d), start '2026-01-01');
+SELECT explode(sequence(CAST(@start_ds AS DATE), CAST(@end_ds AS DATE))) AS d, 1 AS x"""
 FAILING = "MODEL (name shop.total, kind FULL, audits (not_null(columns := (a))));\nSELECT CAST(NULL AS INT) AS a"
 WRITTEN = """# mine
 - name: ext.mine
@@ -92,6 +94,25 @@ def test_a_dry_run_and_a_rollback_name_the_table_that_is_gone_before_anything_mo
     assert (dry.result["ok"], dry.result["rollback"]["gone"]) == (False, [before])
     assert real.err.startswith(f"Error: The table `{before}` of revision 1 is gone. Take the change back in")
     assert mergeplan.state.environments.get("prod").revision == 2
+
+
+def test_a_rollback_names_the_days_that_runs_computed_since_and_the_next_run_computes_them(
+    shop: Shop, engine: SparkEngine
+) -> None:
+    mergeplan = shop(**SMALL, days=DAILY)
+    assert mergeplan("plan", "--auto-apply", "--execution-time", "2026-01-04 05:00:00").code == 0
+    mergeplan.edit("models/days.sql", "1 AS x", "2 AS x")
+    assert mergeplan("plan", "--auto-apply", "--execution-time", "2026-01-04 05:00:00").code == 0
+    assert mergeplan("run", "--execution-time", "2026-01-06 05:00:00").code == 0
+    lacks = "shop.days lacks [2026-01-04 - 2026-01-05], which the later table holds; `mergeplan run prod` computes ["
+
+    dry, done = mergeplan("rollback", "prod", "--dry-run").out, mergeplan("rollback", "prod").out
+    ran = mergeplan("run", "--execution-time", "2026-01-06 05:00:00")
+
+    assert f"\n1 table would be behind:\n  {lacks}" in dry
+    assert f"this is its revision 3.\n{lacks}" in done
+    assert ran.code == 0
+    assert rows(engine, "SELECT count(*), sum(x) FROM shop.days") == [(5, 5)]
 
 
 def test_rollback_to_where_there_is_nothing_is_refused(shop: Shop) -> None:
