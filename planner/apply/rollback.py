@@ -171,11 +171,9 @@ def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revisio
 
 def _moved(old: Environment, new: Environment) -> Iterator[MovedView]:
     """Each view that comes, moves or goes, by name."""
-    changes, before = view_changes(old, new), views_of(old)
+    changes, before = view_changes(old, new), {view.model: view.table for view in views_of(old).values()}
     found = [MovedView(view.model, view.name, None, view.table) for view in changes.added]
-    for view in changes.swapped:
-        was = before.get(view.name)
-        found.append(MovedView(view.model, view.name, was.table if was else None, view.table))
+    found += [MovedView(view.model, view.name, before.get(view.model), view.table) for view in changes.swapped]
     found += [MovedView(view.model, view.name, view.table, None) for view in changes.dropped]
     yield from sorted(found, key=lambda each: each.name)
 
