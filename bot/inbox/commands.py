@@ -90,10 +90,11 @@ def take_press(connection: sa.Connection, record: PullRecord, pressed: Pressed, 
     """Takes in a press, in the caller's transaction; False when it is known, or the same one waits for its answer.
 
     It must be of our own check or plan comment: see `is_of_ours`. A tick that is delivered under another GUID (a
-    workflow that is run again) is told by the time of its edit. It is proven when the comment was as we wrote it.
+    workflow that is run again) is told by the time of its edit and the text before it. It is proven when the comment
+    was as we wrote it.
     """
     repository, number = record.repository, record.number
-    once = [pressed.comment_id, pressed.at, *pressed.press.keys] if pressed.comment_id else [guid]
+    once = [pressed.comment_id, pressed.at, pressed.read, *pressed.press.keys] if pressed.comment_id else [guid]
     own_id = -1 - int(hashlib.sha256(json.dumps(once).encode()).hexdigest()[:15], 16)  # never a comment's
     of_pull = (COMMANDS.c.repository == repository, COMMANDS.c.number == number, COMMANDS.c.state != "answered")
     waiting = connection.execute(sa.select(COMMANDS.c.data).where(*of_pull)).scalars()

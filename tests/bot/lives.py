@@ -1,7 +1,8 @@
 """Random lives of pull requests, several at a time: what people, GitHub and the machine may do to them.
 
-Each life is a branch that is edited, pushed, commented on, closed, reopened, reviewed, queued or merged, while webhooks
-are lost or doubled, calls fail, and the service is killed. What must hold afterwards is always the same.
+Each life is a branch that is edited, pushed, commented on, closed, reopened, reviewed, queued or merged, its buttons
+pressed and its boxes ticked, while webhooks are lost or doubled, calls fail, and the service is killed. What must hold
+afterwards is always the same.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from bot.inbox.inbox import Inbox
 from bot.records import AFTER_MERGE, PullRecord, PullState
 from bot.sandbox.faults import RateLimit
 from bot.sandbox.limits import ApiError
+from bot.sandbox.markdown import ticked
 from bot.sandbox.pulls import MergeMethod
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
@@ -29,6 +31,7 @@ COMMANDS = (
     "/plan", "/status", "/help", "/cancel", "/categorize --all breaking", "/categorize --all reset", "/skip-backfill",
     "/backfill", "/diff", "/extend 1", "/destroy", "/pln", "/restate shop.*", "Nice.",
 )  # fmt: skip
+TAKES_BACK = ("`/rollback`", "Roll back")  # the branch holds what prod then does not
 METHODS: tuple[MergeMethod, ...] = ("merge", "squash")
 READS = (r"/pulls/\d+$", r"/comments$", r"/permission$", r"/reviews$", r"/ref/heads/")
 WRITES = (r"^/graphql$", r"/check-runs$", r"/check-runs/\d+$", r"/comments$", r"/issues/comments/\d+$", r"/reactions$")
@@ -60,6 +63,7 @@ class World:
     over: list[Life] = field(default_factory=list)
     unsettled: list[Life] = field(default_factory=list)  # over, and the service has still to end them
     commands: list[int] = field(default_factory=list)
+    pressed: int = 0  # buttons, and boxes
 
     def live(self, lives: int, together: int = 3) -> None:
         """So many lives, some at the same time, at the pace of the service; then what everybody waits for."""
@@ -103,6 +107,8 @@ class World:
             self._comment,
             self._comment,
             self._label,
+            self._press,
+            self._tick,
             self._reopen,
             self._review,
             self._fault,
@@ -124,6 +130,26 @@ class World:
         comment = self.scene.github.comment(SHOP, life.number, text, author=self.chance.choice(("wim", "ann")))
         if text.startswith("/"):
             self.commands.append(comment)
+
+    def _press(self, life: Life) -> None:
+        """Any button of any of its heads, by anybody who may write; GitHub shows those of older heads as well."""
+        runs = self.scene.github.checks(SHOP, self.chance.choice(life.heads)).values()
+        shown = [(run.id, each.identifier) for run in runs for each in run.actions if each.label not in TAKES_BACK]
+        if shown:
+            try:
+                self.scene.github.click(SHOP, *self.chance.choice(shown), author=self.chance.choice(("wim", "ann")))
+                self.pressed += 1
+            except ApiError:
+                return  # it went while a hand was on its way to it
+
+    def _tick(self, life: Life) -> None:
+        plan = [each for each in self.scene.github.comments(SHOP, life.number) if "mergeplan:plan" in each.body]
+        lines = plan[0].body.split("\n") if plan else []
+        boxes = [n for n, line in enumerate(lines) if line.startswith("- [ ] ") and TAKES_BACK[0] not in line]
+        if boxes:
+            text = ticked(plan[0].body, self.chance.choice(boxes))
+            self.scene.github.edit_comment(SHOP, plan[0].id, text, author=self.chance.choice(("wim", "ann")))
+            self.pressed += 1
 
     def _label(self, life: Life) -> None:
         self.scene.github.label(SHOP, life.number, "urgent", author="wim")
@@ -181,6 +207,7 @@ class World:
         """Everybody who waited for a review gets it, until nothing is left to do."""
         until(lambda: not self._settle(), self.patience, "all lives to end")
         until(self._is_answered, self.patience, "all commands to be answered")
+        until(self._are_presses_answered, self.patience, "all presses to be answered")
         until(lambda: not self.unfinished_checks(), self.patience, "all checks to end")
         until(lambda: self.prod_is_at_rest(), self.patience, "prod")
 
@@ -212,6 +239,10 @@ class World:
         every = (each for number in known for each in self.scene.github.comments(SHOP, number))
         asked = (each for each in every if each.id in self.commands)
         return all({"rocket", "confused"} & {reaction.content for reaction in each.reactions} for each in asked)
+
+    def _are_presses_answered(self) -> bool:
+        with closing(Inbox(f"sqlite:///{self.scene.home / 'bot.db'}")) as inbox:
+            return not any(row.press for life in self.over for row in inbox.commands.open(SHOP, life.number))
 
     def unfinished_checks(self) -> list[str]:
         """Checks that nobody will end: on a head of any life, or a merge."""

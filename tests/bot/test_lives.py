@@ -52,7 +52,9 @@ def test_random_lives_end_with_one_comment_ended_checks_and_prod_as_the_branch(s
     world = World(scene, random.Random(SEED + part), edit)  # noqa: S311
     world.live(LIVES // len(PARTS))
 
-    sys.stderr.write(f"\n{len(world.over)} lives, {world.killed} kills, {len(world.commands)} commands\n")
+    sys.stderr.write(
+        f"\n{len(world.over)} lives, {world.killed} kills, {len(world.commands)} commands, {world.pressed} presses\n"
+    )
     state = json.loads((scene.home / SHOP / "scripted.json").read_text())["environments"]
     assert state["prod"]["models"] == merged_models(scene)
     assert set(world.comments_of_plans().values()) <= {0, 1}

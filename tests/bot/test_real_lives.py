@@ -88,7 +88,9 @@ def test_random_lives_end_with_prod_as_a_build_of_the_branch_from_nothing(
     world.live(lives)
 
     seconds = time.monotonic() - began
-    sys.stderr.write(f"\n{len(world.over)} lives, {world.killed} kills, {seconds / lives:.1f} s a life\n")
+    sys.stderr.write(
+        f"\n{len(world.over)} lives, {world.killed} kills, {seconds / lives:.1f} s a life, {world.pressed} presses\n"
+    )
     assert set(world.comments_of_plans().values()) <= {0, 1}
     assert len(world.replies()) == len(set(world.replies()))
     assert world.unfinished_checks() == []
