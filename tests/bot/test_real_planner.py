@@ -132,6 +132,7 @@ def test_a_query_that_spark_would_not_parse_fails_the_plan_at_its_line(make_benc
     assert bench.record(number).state is PullState.FAILED
 
 
+@pytest.mark.prove
 def test_a_broken_rule_of_the_linter_is_told_by_its_own_check_at_its_line(make_bench: Callable[..., Bench]) -> None:
     """Behaviour 39."""
     config = BARE["config.yaml"].replace("    - ambiguousorinvalidcolumn\n", "    - noselectstar\n")
