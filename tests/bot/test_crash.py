@@ -180,6 +180,7 @@ def test_a_prod_whose_first_promotion_was_cut_off_is_finished_and_not_adopted(
         bench.stop()
 
 
+@pytest.mark.prove
 def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
     """Behaviours 2, 16: what was answered with 2xx is done after a restart, once, though it comes again."""
     scene.knobs('{"ponder": "pr"}')

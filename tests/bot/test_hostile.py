@@ -91,6 +91,7 @@ def test_a_head_with_nothing_in_common_with_the_base_is_told(bench: Bench, clone
     assert bench.conclusions(bench.head(number))["plan"] == "failure"
 
 
+@pytest.mark.prove
 def test_files_that_are_no_text_are_shown_as_they_can_be(bench: Bench, clone: Clone) -> None:
     """CRLF, a byte that is no UTF-8 in config.yaml, and a file of 20 MB stop nobody."""
     (clone.folder / "models" / "orders.sql").write_bytes(b"SELECT 1 AS id,\r\n  2 AS more\r\n")

@@ -116,6 +116,7 @@ def test_prod_goes_back_and_the_revert_that_is_opened_computes_nothing_and_moves
     assert outcome and outcome.plan and [each.name for each in outcome.plan.models] == ["sqlmesh_example.more"]
 
 
+@pytest.mark.prove
 def test_a_query_that_spark_would_not_parse_fails_the_plan_at_its_line(make_bench: Callable[..., Bench]) -> None:
     """Behaviours 29, 39: where the person wrote it, and nothing is made."""
     bench = make_bench(project=BARE, planner_command=(), patience=900.0)

@@ -82,7 +82,7 @@ def test_an_owner_that_is_let_in_again_is_worked_for_at_once(two: Bench) -> None
     assert owners(two)["ann"]["state"] == "working"
 
 
-@pytest.mark.parametrize("heard", [True, False])
+@pytest.mark.parametrize("heard", [pytest.param(True, marks=pytest.mark.prove), False])
 def test_an_app_removed_and_installed_again_is_worked_for_without_a_restart(two: Bench, heard: bool) -> None:
     """Behaviour 44: the old token gets 401 and the old installation 404; also when no webhook told of either."""
     number = two.open(COLUMN)
@@ -112,7 +112,15 @@ def test_a_removed_app_is_left_alone_and_others_go_on(two: Bench) -> None:
     assert not [call for call in two.github.calls[before:] if "/ann/" in call.path]
 
 
-@pytest.mark.parametrize("how", [RateLimit(retry_after=600), RateLimit(reset_in=600), RateLimit(429, 600), RateLimit()])
+@pytest.mark.parametrize(
+    "how",
+    [
+        RateLimit(retry_after=600),
+        pytest.param(RateLimit(reset_in=600), marks=pytest.mark.prove),
+        pytest.param(RateLimit(429, 600), marks=pytest.mark.prove),
+        RateLimit(),
+    ],
+)
 def test_a_rate_limit_pauses_every_call_of_that_owner_and_no_other(two: Bench, how: RateLimit) -> None:
     """Behaviours 23, 44: the timer's calls too; a second limit without numbers pauses for a minute."""
     two.github.faults.rate_limit(says=how, owner="ann")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from bot.records import Prod, PullState
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 from tests.bot.test_pull_requests import GREEN
@@ -42,6 +44,7 @@ def test_prods_first_build_is_tried_again_while_what_it_needs_is_busy(bench: Ben
     assert "1 non-breaking" in bench.plan(number)
 
 
+@pytest.mark.prove
 def test_a_first_build_that_stays_busy_is_told_without_a_path_and_tried_again_by_rerun(bench: Bench) -> None:
     """Behaviour 45: the check says why; pull requests wait, not planned as if all were new; Re-run and time mend it."""
     unbuilt(bench)

@@ -141,6 +141,7 @@ def test_with_open_revert_off_none_is_opened(make_bench: Callable[..., Bench]) -
     assert reverts(off, number) == []
 
 
+@pytest.mark.prove
 def test_of_several_that_went_back_the_asked_one_is_reverted_and_the_others_are_named(bench: Bench) -> None:
     """Behaviour 40: merged alone, the revert brings the others to prod again, and says so."""
     first, second = merged(bench), merged(bench, MORE, "more")
@@ -154,6 +155,7 @@ def test_of_several_that_went_back_the_asked_one_is_reverted_and_the_others_are_
     assert "press *Revert* on this pull request" in bench.plan(second)
 
 
+@pytest.mark.prove
 def test_killed_between_a_call_and_its_record_everything_is_done_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +183,7 @@ def test_killed_between_a_call_and_its_record_everything_is_done_once(
     assert f"merge #{pull.number}, which reverts it" in reply
 
 
+@pytest.mark.prove
 def test_a_planner_that_dies_when_prod_went_back_is_asked_again(bench: Bench) -> None:
     number = merged(bench)
     bench.knobs(die="rollback")

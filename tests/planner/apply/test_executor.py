@@ -410,6 +410,7 @@ def test_cancelling_ends_what_runs_and_keeps_what_was_recorded(
     assert store.leases.holder("prod") is None
 
 
+@pytest.mark.prove
 def test_the_address_of_sparks_pages_comes_with_the_backfill(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:

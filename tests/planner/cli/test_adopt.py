@@ -144,6 +144,7 @@ class Dying(Double):
         return self._engine.catalog.standing(name)
 
 
+@pytest.mark.prove
 def test_what_a_crash_had_moved_is_back_with_the_next_command(legacy: CommandLine, engine: SparkEngine) -> None:
     run(engine, "CREATE SCHEMA IF NOT EXISTS shop", "CREATE TABLE shop.total USING parquet AS SELECT 1500L AS total")
     legacy.engine = Dying(engine)

@@ -54,7 +54,7 @@ def files_of(engine: SparkEngine, sql: str) -> set[Path]:
     return {Path(unquote(urlparse(str(name)).path)) for (name,) in found}
 
 
-@pytest.mark.parametrize("days", [3, 50])
+@pytest.mark.parametrize("days", [3, pytest.param(50, marks=pytest.mark.prove)])
 def test_some_days_of_sixty_are_the_bytes_of_their_files(engine: SparkEngine, days: int) -> None:
     engine.tables.create(DAILY)
     engine.tables.replace_interval(DAILY, SIXTY_DAYS, Interval(FIRST, FIRST + timedelta(days=60)))
