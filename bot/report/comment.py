@@ -346,8 +346,9 @@ def foot(shown: Shown) -> str:
         lines += ["**What blocks promotion**", "", *fitting([problem_line(each) for each in blocked], FOOT_MOST), ""]
     offered = offers(shown.record, shown.prod)
     if offered:
-        lines += ["**Commands accepted now**: tick one, or write it on a line of its own in a comment.", ""]
-        lines += fitting([each.box for each in offered], FOOT_MOST)
+        or_tick = "" if all(each.moves_prod for each in offered) else ", or tick its box"
+        lines += [f"**Commands accepted now**: write one on a line of its own in a comment{or_tick}.", ""]
+        lines += fitting([each.line for each in offered], FOOT_MOST)
     return "\n".join(lines) if len(lines) > 1 else ""
 
 

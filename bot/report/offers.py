@@ -57,6 +57,12 @@ class Offer:
     tag: str
     needs: Role
     face: _Face | None = None
+    moves_prod: bool = False  # it is written, or pressed on the page of its check: a box is ticked too easily
+
+    @property
+    def line(self) -> str:
+        """As it stands in the comment."""
+        return f"- {code(self.typed)}: {self.does}" if self.moves_prod else self.box
 
     @property
     def box(self) -> str:
@@ -82,7 +88,8 @@ def offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
         verb = Verb(command[1:].split(" ", 1)[0])
         need: Role = "admin" if verb is Verb.DEPLOY and record.state is PullState.MERGED else needs[verb.value]
         typed = f"/{prod.namespace} {command[1:]}" if prod.namespace else command
-        made.append(Offer(verb, command, typed, does, _tag(record, command), need, face))
+        moves = _moves_prod(record, command)
+        made.append(Offer(verb, command, typed, does, _tag(record, command), need, face, moves_prod=moves))
     return tuple(made)
 
 
@@ -114,7 +121,7 @@ def taken_up(key: str, press: Press, record: PullRecord, prod: ProdRecord) -> Co
     """The command of a button or a box, if exactly that one is offered now; nothing else of a press is believed."""
     if not press.head or press.head in filter(None, (record.head, record.merge_sha)):
         for each in offers(record, prod):
-            if key == (each.identifier if press.head else each.box):
+            if key == each.identifier if press.head else (key == each.box and not each.moves_prod):
                 (command,) = read_commands(each.command)
                 return command
     named = KEY.search(key)
@@ -131,6 +138,11 @@ def _blank(line: str) -> str:
     """A line of ours with an empty box; another line as it is."""
     box = BOX.fullmatch(line)
     return f"- [ ] {box[2]}" if box else line
+
+
+def _moves_prod(record: PullRecord, command: str) -> bool:
+    after = record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK)
+    return command in ("/deploy", "/rollback") or (after and command == "/plan")
 
 
 def _tag(record: PullRecord, command: str) -> str:

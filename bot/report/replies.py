@@ -43,7 +43,7 @@ def help_text(needs: Mapping[str, Role]) -> str:
     """The commands that are enabled here: what each does, who may use it, an example."""
     lines = [
         "A command stands at the start of a line in a comment; several run in order. Those that are accepted now stand "
-        "at the end of the plan comment, with a box to tick; with the App they are buttons on the checks too.",
+        "at the end of the plan comment, most with a box to tick; with the App they are buttons on the checks too.",
         "",
     ]
     for verb, form in FORMS.items():
