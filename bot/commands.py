@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
 
-from bot.verbs import FORMS, Takes, Verb
+from bot.verbs import FORMS, Role, Takes, Verb
 
 MARKER = "<!-- mergeplan"  # every comment of the bot carries one; its own words are never commands
 MODEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,3}")
@@ -31,6 +31,7 @@ CATEGORIES: Mapping[str, str] = {
 }
 EVERY = "--all"
 DRY_RUN = "--dry-run"
+PROJECT = re.compile(r"(?<!\S)(?:--project(?:=|\s+)|-p\s+)`?([A-Za-z0-9._/-]{1,200})`?(?!\S)")
 NEAR = 0.8  # how alike an unknown word must be to one of ours, to be answered
 CATEGORY_NAMES = ("breaking", "non-breaking", "forward-only", RESET)
 
@@ -49,6 +50,7 @@ class Command:
     number: int = 0  # of a revision, or of days
     dry_run: bool = False
     days: tuple[str, str] = ("", "")  # from and to, both included
+    project: str = ""  # the folder of the one project that it is for
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Mistake:
     text: str
     cause: str
     instead: str
+    project: str = ""
 
 
 def read_commands(body: str, namespace: str = "") -> tuple[Command | Mistake, ...]:
@@ -128,9 +131,19 @@ def _read_line(line: str, namespace: str) -> Command | Mistake | None:
     elif namespace:
         return None
     shown = " ".join([f"/{word}", *rest.split()])
-    if word not in set(Verb):
-        return _unknown(shown, word, addressed)
-    return _parse(Verb(word), rest, shown)
+    project, rest = _project(rest)
+    found = _parse(Verb(word), rest, shown) if word in set(Verb) else _unknown(shown, word, addressed)
+    return replace(found, project=project) if found else None
+
+
+def _project(rest: str) -> tuple[str, str]:
+    """The folder after `--project`, and the rest without both; what stands after `--where` is a condition's."""
+    before, where, condition = rest.partition("--where")
+    named = PROJECT.search(before)
+    if named is None:
+        return "", rest
+    kept = f"{before[: named.start()]} {before[named.end() :]}".strip()
+    return named[1].strip("/"), f"{kept} {where}{condition}".strip()
 
 
 def _unknown(shown: str, word: str, addressed: bool) -> Mistake | None:
@@ -233,6 +246,17 @@ def _categorize(words: Sequence[str], shown: str) -> Command | Mistake:
     if model and not MODEL.fullmatch(model):
         return Mistake(shown, "That cannot be the name of a model.", usage)
     return Command(Verb.CATEGORIZE, shown, model=model.lower(), category=category)
+
+
+def needed(command: Command, needs: Mapping[str, Role], *, held: bool = False) -> Role:
+    """The role that a command takes by the project's rules; `held`: of a merge that the rules keep from prod.
+
+    To ask what a rollback would do takes what other questions take; to promote against the rules takes `admin`.
+    """
+    if command.verb is Verb.DEPLOY and held:
+        return "admin"
+    verb = Verb.DIFF if command.dry_run else command.verb
+    return needs.get(verb.value, "admin")
 
 
 def chosen_model(command: Command, direct: Sequence[str]) -> str | Mistake:

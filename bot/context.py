@@ -87,18 +87,19 @@ class BotContext:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def checkout(self, gateway: RepositoryGateway) -> Checkout:
-        """The mirror of a repository."""
+        """The mirror of a repository, for one of its projects."""
         with self._lock:
             if gateway.name not in self._checkouts:
-                home = project_home(self.settings, gateway.name)
-                self._checkouts[gateway.name] = Checkout(home, gateway.name, gateway.clone_url, gateway.git_token)
+                home = project_home(self.settings, gateway.repository)
+                made = Checkout(home, gateway.repository, gateway.clone_url, gateway.git_token, gateway.folder)
+                self._checkouts[gateway.name] = made
             return self._checkouts[gateway.name]
 
     def config(self, checkout: Checkout, commit: str, default_branch: str) -> BotConfig | None:
         """The rules at a commit of the prod branch; None when there is no project there, ProjectError when there is no
         telling them."""
         source = the_one(self.configurations(checkout, commit))
-        path = (Path(self.settings.project_path) / source.name).as_posix() if source else ""
+        path = (Path(checkout.project) / source.name).as_posix() if source else ""
         return read_config(source.text, path, default_branch) if source else None
 
     def has_project(self, checkout: Checkout, commit: str) -> bool:
@@ -107,14 +108,14 @@ class BotContext:
 
     def configurations(self, checkout: Checkout, commit: str) -> tuple[Source, ...]:
         """The configurations in the project's folder at a commit: a project has one."""
-        paths = ((name, (Path(self.settings.project_path) / name).as_posix()) for name in CONFIGS)
+        paths = ((name, (Path(checkout.project) / name).as_posix()) for name in CONFIGS)
         found = ((name, checkout.read(commit, path)) for name, path in paths)
         sources = (Source(name, text) for name, text in found if text is not None)
         return tuple(each for each in sources if each.is_configuration)
 
-    def no_project(self, subject: str) -> Finished:
+    def no_project(self, checkout: Checkout, subject: str) -> Finished:
         """The end of a plan that found no project; `subject` is what would leave none."""
-        path = (Path(self.settings.project_path) / CONFIGS[0]).as_posix()
+        path = (Path(checkout.project) / CONFIGS[0]).as_posix()
         hint = "Bring the file back; to move the project, tell the bot's operator its new folder."
         return failed(
             f"{subject} would leave no `{path}`, and without it there is no project.", "ProjectError", hint=hint
@@ -123,7 +124,7 @@ class BotContext:
     @contextmanager
     def project(self, checkout: Checkout, commit: str) -> Iterator[Path]:
         """The project's folder as it is at a commit."""
-        with checkout.files(commit, self.settings.project_path) as project:
+        with checkout.files(commit, checkout.project) as project:
             yield project
 
     @contextmanager

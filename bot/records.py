@@ -10,6 +10,7 @@ from pydantic import AliasChoices, Field
 
 from bot.approvals import Decision, PlanShown, promises
 from bot.inflight import Meeting, Move, Undoing
+from bot.projects import repository_of
 from bot.results import PlannerOutcome, unpacked
 from bot.verbs import Role
 
@@ -86,7 +87,8 @@ class Pull:
     head_ref: str = ""  # the branch it comes from
 
     def is_fork_of(self, repository: str) -> bool:
-        return self.head_repository.lower() != repository.lower()
+        """True for a head in another repository than that of this name, or of this project's key."""
+        return self.head_repository.lower() != repository_of(repository).lower()
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,7 @@ class PullRecord:
     again: bool = False  # somebody asked for another plan of the same head
     site: str = ""  # the repository's page
     folder: str = "."  # the project's, in the repository
+    project: str = ""  # the same where the repository has several, for people to tell them apart
     backfill: str = ""  # "skip" or "full", whatever the rules say of new tables, since somebody asked for it
     cost: tuple[int, float] = (0, 0.0)  # bytes and seconds that somebody approved
     cost_head: str = ""  # for plans of this head

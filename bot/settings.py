@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from bot.projects import read_folders
 from planner.errors import RequestError
 
 ACTIONS_LOGIN = "github-actions[bot]"  # whom a workflow's own token stands for
@@ -34,7 +35,7 @@ class Settings(BaseSettings):
     public_url: str = ""  # where people reach the service's pages; empty: the checks lead to none
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
-    project_path: str = "."  # the folder of config.yaml within a repository
+    project_path: str = "."  # the folder of config.yaml within a repository; of several projects, comma-separated
     repositories: str = ""  # owner/name, comma-separated: what a token (not an App) looks after from the start
     workers: int = Field(default=2, ge=1, le=64)
     sweep_seconds: float = Field(default=60.0, gt=0)
@@ -58,8 +59,7 @@ class Settings(BaseSettings):
     @field_validator("project_path")
     @classmethod
     def _inside(cls, value: str) -> str:
-        if Path(value).is_absolute() or ".." in Path(value).parts:
-            raise ValueError("must be a folder inside the repository")
+        read_folders(value)
         return value
 
     @field_validator("notify_url")
@@ -90,6 +90,11 @@ class Settings(BaseSettings):
     def hears_presses(self) -> bool:
         """True where a press of a check's button gets here: its webhook goes to the App that made the check."""
         return self.is_app and bool(self.webhook_secret.get_secret_value())
+
+    @property
+    def project_folders(self) -> tuple[str, ...]:
+        """The folders of the projects that are looked for in every repository."""
+        return read_folders(self.project_path)
 
     @property
     def database_url(self) -> str:

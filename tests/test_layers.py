@@ -19,7 +19,7 @@ STAGES = """
     planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
     planner.state planner.apply planner.contract planner.session mergeplan planner.cli
     bot.sandbox
-    bot.settings bot.verbs bot.freezes bot.codeowners bot.approvals bot.promotion_rules bot.inflight
+    bot.projects bot.settings bot.verbs bot.freezes bot.codeowners bot.approvals bot.promotion_rules bot.inflight
     bot.rules bot.results bot.records bot.progress bot.commands bot.metrics bot.notifications
     bot.tracing
     bot.report bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod

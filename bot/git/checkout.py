@@ -25,6 +25,7 @@ from bot.git.call import EMPTY_TREE, GIT_SECONDS, CheckoutFailed, prepared, remo
 from bot.git.objects import FOLDER, Entry, GitCommit, Objects, Tampered, reading
 from bot.git.work_tree import Slot, claimed
 from bot.github.events import REPOSITORY, SHA
+from bot.projects import ROOT, inside
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 500
@@ -49,12 +50,16 @@ class Merge:
 
 
 class Checkout:
-    """The mirror of one repository under `folder`."""
+    """The mirror of one repository under `folder`, and where in the repository the project is.
 
-    def __init__(self, folder: Path, repository: str, url: str, token: Callable[[], str]) -> None:
+    The mirror is shared by the checkouts of a repository's projects, in one process or in several.
+    """
+
+    def __init__(self, folder: Path, repository: str, url: str, token: Callable[[], str], project: str = ROOT) -> None:
         if not REPOSITORY.fullmatch(repository):
             raise ValueError("not a repository's name")
         self.folder = folder
+        self.project = project
         self._mirror = folder / "mirror.git"
         self._url = url
         self._token = token
@@ -359,15 +364,16 @@ class Checkout:
 
 
 def changes_no_model(paths: Sequence[str], root: str) -> bool:
-    """True when a change of these paths cannot change a model; in doubt it can.
+    """True when a change of these paths cannot change a model of the project in `root`; in doubt it can.
+
+    What is outside of that folder is never read: see `Checkout.files`.
 
     >>> changes_no_model(["README.md"], "."), changes_no_model(["models/a.sql"], ".")
     (True, False)
-    >>> changes_no_model(["dbt/requirements.txt"], "dbt")
-    False
+    >>> changes_no_model(["dbt/requirements.txt"], "dbt"), changes_no_model(["app/main.py"], "dbt")
+    (False, True)
     """
-    prefix = "" if root in ("", ".") else root.strip("/") + "/"
-    return all(PLAIN_FILES.fullmatch(path.removeprefix(prefix)) is not None for path in paths)
+    return all(PLAIN_FILES.fullmatch(path) is not None for path in inside(paths, root))
 
 
 def _sha(commit: str) -> str:

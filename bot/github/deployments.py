@@ -7,6 +7,7 @@ from github.Deployment import Deployment
 
 from bot.github.calls import Calls
 from bot.github.patience import GitHubFailed
+from bot.projects import labelled
 from bot.report.deployments import DeploymentView
 
 log = structlog.get_logger(__name__)
@@ -15,10 +16,10 @@ REFUSED = (403, 404, 409, 422)
 
 
 class Deployments:
-    """The deployments of one repository."""
+    """The deployments of one repository; `label` tells those of one of its projects from the others'."""
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, calls: Calls, label: str = "") -> None:
+        self._calls, self._label = calls, label
 
     def write(self, view: DeploymentView, known: int = 0) -> int:
         """Makes the deployment of a commit say this and returns its id; 0 where the App may not write any."""
@@ -33,8 +34,10 @@ class Deployments:
         return deployment_id
 
     def _created(self, view: DeploymentView) -> Deployment:
+        name = labelled(view.environment, self._label)
+
         def look() -> Deployment | None:
-            found = self._calls.repo.get_deployments(sha=view.sha, environment=view.environment, task=TASK)
+            found = self._calls.repo.get_deployments(sha=view.sha, environment=name, task=TASK)
             return next(iter(found), None)
 
         def post() -> Deployment:
@@ -43,8 +46,8 @@ class Deployments:
                 task=TASK,
                 auto_merge=False,
                 required_contexts=[],  # the checks are ours: they do not wait for themselves
-                environment=view.environment,
-                description=f"mergeplan: {view.environment}",
+                environment=name,
+                description=f"mergeplan: {name}",
                 transient_environment=not view.is_prod,
                 production_environment=view.is_prod,
             )
@@ -58,6 +61,6 @@ class Deployments:
             view.state,
             target_url=view.url,
             description=view.description,
-            environment=view.environment,
+            environment=labelled(view.environment, self._label),
             environment_url=view.url,
         )

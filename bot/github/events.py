@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bot.projects import label_of
 from bot.records import Press
 from bot.report.checks import pull_of_key
 from bot.report.comment import PLAN_MARKER, comment_digest
@@ -76,6 +77,7 @@ class Event:
     owner: str = ""  # whose installation of the App has changed; then `repositories` are those that it brings
     repositories: tuple[str, ...] = ()
     trace: str = ""  # the W3C traceparent of its taking in, ours
+    project: str | None = None  # the label of the one project that it is about; None: of all in the repository
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,7 @@ def _merge_group(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     action, issue, comment = payload["action"], payload["issue"], payload["comment"]
-    if action == "edited" and issue.get("pull_request") and str(comment["body"]).startswith(PLAN_MARKER):
+    if action == "edited" and issue.get("pull_request") and PLAN_MARKER.match(str(comment["body"])):
         return _ticks(guid, payload)
     if action != "created":
         return Ignored(guid, "edited and deleted comments run nothing")
@@ -255,9 +257,10 @@ def _ticks(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     if not author:
         return Ignored(guid, "bots tick nothing")
     at, number = _moment(comment["updated_at"]), _whole(payload["issue"]["number"], MOST_NUMBER)
-    read = comment_digest(emptied(before))
+    read, marker = comment_digest(emptied(before)), PLAN_MARKER.match(comment["body"])
+    label = label_of(marker[1]) if marker else None
     pressed = Pressed(author, Press(boxes), comment_id=_whole(comment["id"], MOST_ID), at=at, read=read)
-    return Event(guid, "issue_comment.edited", _repository(payload), number, pressed=pressed)
+    return Event(guid, "issue_comment.edited", _repository(payload), number, pressed=pressed, project=label)
 
 
 def _button(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
@@ -266,14 +269,15 @@ def _button(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     GitHub itself names none for a pull request of a fork, nor for a merge's commit.
     """
     run, identifier = payload["check_run"], _text(payload["requested_action"]["identifier"])
-    number, author = pull_of_key(_text(run.get("external_id") or "")), _presser(payload)
+    (number, label), author = pull_of_key(_text(run.get("external_id") or "")), _presser(payload)
     if not number or number > MOST_NUMBER or len(identifier) > IDENTIFIER_MOST:
         return Ignored(guid, "a button that is none of ours")
     if not author:
         return Ignored(guid, "bots press nothing")
     head = _sha(run["head_sha"])
     pressed = Pressed(author, Press((identifier,), head), check_id=_whole(run["id"], MOST_ID))
-    return Event(guid, "check_run.requested_action", _repository(payload), number, head=head, pressed=pressed)
+    name = _repository(payload)
+    return Event(guid, "check_run.requested_action", name, number, head=head, pressed=pressed, project=label)
 
 
 def _presser(payload: Mapping[str, Any]) -> str:
@@ -300,7 +304,9 @@ def _check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
     head = _sha(check["head_sha"])
     pulls = check.get("pull_requests") or []
     number = _whole(pulls[0]["number"], MOST_NUMBER) if pulls else 0
-    return Event(guid, f"{noun}.rerequested", _repository(payload), number, head=head, again=True)
+    ours, label = pull_of_key(_text(check.get("external_id") or ""))
+    about = label if ours else None  # a whole suite is of every project
+    return Event(guid, f"{noun}.rerequested", _repository(payload), number, head=head, again=True, project=about)
 
 
 def _installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:

@@ -24,11 +24,13 @@ from bot.github.patience import GitHubFailed, GitHubPaused, patiently
 from bot.github.polling import Polls
 from bot.github.reverts import Reverts
 from bot.pages.links import PageLinks, links_of
+from bot.projects import folder_of, label_of, repository_of
 from bot.records import Pull
 from bot.settings import Settings
 from bot.verbs import ROLES, Role
 
 log = structlog.get_logger(__name__)
+FILES_LISTED = 3000  # of a pull request; GitHub lists no more
 GHOST = "ghost"  # who GitHub shows where an account is gone
 
 
@@ -53,15 +55,15 @@ class GitHub:
         self._links = links_of(settings)
         self.owners = Owners(settings, self._options, self._polls)
 
-    def repository(self, name: str) -> RepositoryGateway:
-        """The verbs for one repository; OwnerUnavailable or GitHubFailed when it cannot be opened."""
-        self.owners.of(name)
+    def repository(self, key: str) -> RepositoryGateway:
+        """The verbs for one project's repository; OwnerUnavailable or GitHubFailed when it cannot be opened."""
+        self.owners.of(repository_of(key))
         login = self.login()
         with self._lock:
-            if name not in self._known:
-                calls = Calls(name, self.owners, self._polls, self._settings.secrets())
-                self._known[name] = RepositoryGateway(name, calls, login, self._settings, self._links)
-            return self._known[name]
+            if key not in self._known:
+                calls = Calls(repository_of(key), self.owners, self._polls, self._settings.secrets())
+                self._known[key] = RepositoryGateway(key, calls, login, self._settings, self._links)
+            return self._known[key]
 
     def login(self) -> str:
         """Who the bot's own comments are by: `slug[bot]`, or the token's user."""
@@ -88,16 +90,19 @@ class GitHub:
 
 
 class RepositoryGateway:
-    """What the bot does in one repository."""
+    """What the bot does in one repository, for the project whose key is `name`."""
 
     def __init__(self, name: str, calls: Calls, login: str, settings: Settings, links: PageLinks) -> None:
         self.name = name
+        self.repository = repository_of(name)
+        self.folder = folder_of(name, settings.project_folders)
+        self.project = self.folder if len(settings.project_folders) > 1 else ""  # how it is told from the others
         self.login = login
         self.hears_presses = settings.hears_presses
         self._links = links
         self._calls = calls
-        self.checks = CheckRuns(self._calls, settings.project_path)
-        self.deployments = Deployments(self._calls)
+        self.checks = CheckRuns(self._calls, self.folder)
+        self.deployments = Deployments(self._calls, label_of(name))
         self.comments = Comments(self._calls, login)
         self.reverts = Reverts(self._calls)
 
@@ -122,7 +127,7 @@ class RepositoryGateway:
 
     def git_token(self) -> str:
         """A token that git may fetch this repository with, for now."""
-        return self._calls.connection.git_token(self.name)
+        return self._calls.connection.git_token(self.repository)
 
     def pull(self, number: int) -> Pull:
         """The pull request as it is now."""
@@ -161,6 +166,11 @@ class RepositoryGateway:
             return None
         return next((role for role in ROLES if role == base), None)
 
+    def changed_paths(self, number: int) -> tuple[str, ...] | None:
+        """The paths that a pull request changes; None when they are more than GitHub lists."""
+        found = self._calls.poll(f"pulls/{int(number)}/files?per_page=100", _paths)
+        return found if len(found) < FILES_LISTED else None
+
     def reviews(self, number: int) -> tuple[Review, ...]:
         """The reviews of a pull request, oldest first."""
         return self._calls.poll(f"pulls/{int(number)}/reviews?per_page=100", _reviews)
@@ -195,6 +205,11 @@ class RepositoryGateway:
             return self._calls.repo.get_pull(number).merge(sha=sha, merge_method=method).sha
 
         return self._calls.write_once(look, put)
+
+
+def _paths(files: Any) -> tuple[str, ...]:
+    """The paths of files, and those that they had before: one a file, two for one that was moved."""
+    return tuple(str(path) for each in files for path in (each["filename"], each.get("previous_filename")) if path)
 
 
 def _groups(refs: Any) -> tuple[tuple[int, str], ...]:

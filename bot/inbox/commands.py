@@ -16,6 +16,7 @@ from bot.github.events import Pressed, WrittenComment
 from bot.inbox.database import InboxDatabase, now
 from bot.inbox.prods import read_prod
 from bot.inbox.tables import COMMANDS
+from bot.projects import label_of
 from bot.records import CommandRow, PullRecord
 from planner.state.database import put
 
@@ -81,7 +82,16 @@ def take_command(
         return False
     _put(
         connection,
-        CommandRow(written.comment_id, repository, number, written.author, written.body, written.at, proven=proven),
+        CommandRow(
+            written.comment_id,
+            repository,
+            number,
+            written.author,
+            written.body,
+            written.at,
+            seen=bool(label_of(repository)),  # one project shows the eyes, for all
+            proven=proven,
+        ),
     )
     return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -18,11 +19,13 @@ from bot.inbox.pulls import put_pull, read_pull
 from bot.inbox.queue import Due, Queue, queue_key
 from bot.inbox.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
 from bot.metrics import DELIVERIES as DELIVERIES_SEEN
+from bot.projects import label_of, project_keys
 from bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState
 from planner.errors import RequestError
 
 log = structlog.get_logger(__name__)
 DEADLOCKS = ("40P01", "40001")
+GUID_MOST = 120  # characters
 # Made once: a delivery a statement takes longer to make than to run.
 _KNOWN = sa.select(DELIVERIES.c.guid).where(DELIVERIES.c.guid.in_(sa.bindparam("guids", expanding=True)))
 _INSERT = DELIVERIES.insert()
@@ -39,9 +42,10 @@ class Taken:
 class Deliveries:
     """The deliveries of every repository."""
 
-    def __init__(self, database: InboxDatabase, queue: Queue) -> None:
+    def __init__(self, database: InboxDatabase, queue: Queue, folders: Sequence[str]) -> None:
         self._database = database
         self._queue = queue
+        self._folders = tuple(folders)
 
     def receive(self, event: Event) -> bool:
         """Takes a delivery in for good; False when its GUID is known already, and then nothing is done."""
@@ -53,8 +57,25 @@ class Deliveries:
     def receive_all(self, events: Sequence[Event]) -> tuple[bool | Exception, ...]:
         """Takes deliveries in with one commit; for each what `receive` says, or the error that kept it out.
 
-        When it returns, all that it took in is durable. What cannot be stored keeps no other delivery out.
+        When it returns, all that it took in is durable. What cannot be stored keeps no other delivery out. In a
+        repository of several projects each of them takes in its own.
         """
+        parts = [self._of_projects(event) for event in events]
+        taken = iter(self._receive_all([each for part in parts for each in part]))
+        return tuple(_together([next(taken) for _ in part]) for part in parts)
+
+    def _of_projects(self, event: Event) -> tuple[Event, ...]:
+        """A delivery as each project takes it in that it is about."""
+        if event.owner:
+            every = (key for name in event.repositories for key in project_keys(name, self._folders))
+            return (replace(event, repositories=tuple(every)),)
+        keys = project_keys(event.repository, self._folders)
+        about = (key for key in keys if event.project in (None, label_of(key)))
+        return tuple(replace(event, repository=key, guid=_guid(event.guid, label_of(key))) for key in about)
+
+    def _receive_all(self, events: Sequence[Event]) -> tuple[bool | Exception, ...]:
+        if not events:
+            return ()
         try:
             fresh: tuple[bool | Exception, ...] = self._commit(events)
         except sa.exc.IntegrityError as error:  # another process took one of them in at the same moment
@@ -69,21 +90,26 @@ class Deliveries:
 
     def _one_by_one(self, events: Sequence[Event], why: Exception) -> tuple[bool | Exception, ...]:
         log.warning("deliveries_apart", deliveries=len(events), why=type(why).__name__)
-        return tuple(taken for event in events for taken in self.receive_all([event]))
+        return tuple(taken for event in events for taken in self._receive_all([event]))
 
     def rehearse(self, event: Event) -> Taken:
         """What taking a delivery in would do; it is done in a transaction that is undone."""
+        events = self._of_projects(event)
         with self._database.undone() as connection:
             before = _wanted(connection)
-            if connection.execute(_KNOWN, {"guids": [event.guid]}).first():
+            known = set(connection.execute(_KNOWN, {"guids": [each.guid for each in events]}).scalars())
+            fresh = [each for each in events if each.guid not in known]
+            if not fresh:
                 return Taken(fresh=False)
-            self._take_in(connection, [event])
+            self._take_in(connection, fresh)
             after = _wanted(connection)
         return Taken(fresh=True, keys=tuple(sorted(key for key in after if after[key] != before.get(key))))
 
     def notice(self, repository: str, number: int, kind: str, head: str = "") -> None:
         """Takes in news that no webhook brought."""
-        self.receive(Event(f"notice:{uuid4()}", kind, repository, number, head=head))
+        (taken,) = self._receive_all([Event(f"notice:{uuid4()}", kind, repository, number, head=head)])
+        if isinstance(taken, Exception):
+            raise taken
 
     def news(self, key: str, after: int) -> tuple[News, ...]:
         """What came to a queue key after the delivery with that id, oldest first."""
@@ -163,6 +189,17 @@ class Deliveries:
             open_pulls = sa.select(PULLS.c.number).where(PULLS.c.repository == name, PULLS.c.state.not_in(over))
             for pull in connection.execute(open_pulls).all():
                 self._queue.make_due(connection, name, pull.number)
+
+
+def _guid(guid: str, label: str) -> str:
+    """The id under which a project takes in a delivery, within what the database's column holds."""
+    named = f"{guid}~{label}" if label else guid
+    return named if len(named) <= GUID_MOST else hashlib.sha256(named.encode()).hexdigest()
+
+
+def _together(taken: Sequence[bool | Exception]) -> bool | Exception:
+    """What became of a delivery for all projects: an error where one could not take it in, so that it is sent again."""
+    return next((each for each in taken if isinstance(each, Exception)), any(each is True for each in taken))
 
 
 def _wanted(connection: sa.Connection) -> dict[str, tuple[int, float | None]]:

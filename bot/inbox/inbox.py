@@ -7,6 +7,8 @@ takes the key. The newest state is read when the key is worked on, so ten delive
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.inbox.commands import Commands
 from bot.inbox.database import InboxDatabase
 from bot.inbox.decisions import DecisionLog
@@ -16,15 +18,26 @@ from bot.inbox.progress import ProgressStore
 from bot.inbox.pulls import Pulls
 from bot.inbox.queue import LEASE_SECONDS, Queue
 from bot.inbox.runs import Runs
+from bot.projects import ROOT
 
 
 class Inbox:
-    """Everything the bot remembers, one small store a noun; every method of a store is one transaction."""
+    """Everything the bot remembers, one small store a noun; every method of a store is one transaction.
 
-    def __init__(self, url: str, *, settle_seconds: float = 2.0, lease_seconds: float = LEASE_SECONDS) -> None:
+    `folders` are those of the projects of each repository; what is asked for by `repository` is of that project's key.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        settle_seconds: float = 2.0,
+        lease_seconds: float = LEASE_SECONDS,
+        folders: Sequence[str] = (ROOT,),
+    ) -> None:
         self.database = InboxDatabase(url)
         self.queue = Queue(self.database, settle_seconds=settle_seconds, lease_seconds=lease_seconds)
-        self.deliveries = Deliveries(self.database, self.queue)
+        self.deliveries = Deliveries(self.database, self.queue, folders)
         self.commands = Commands(self.database)
         self.pulls = Pulls(self.database)
         self.prods = Prods(self.database)

@@ -123,10 +123,10 @@ class Queue:
         # A burst of pushes: each moves the next plan off a little, but not for ever.
         return min(at + self._settle, settle_until) if due.pushed else max(due_at, wanted)
 
-    def claim(self, worker: str, only: str = "", but: Sequence[str] = ()) -> Job | None:
+    def claim(self, worker: str, only: Sequence[str] = (), but: Sequence[str] = ()) -> Job | None:
         """The key that has been due longest and that no living worker holds, now held by this one.
 
-        `only` names one repository; `but` names owners whose keys have to wait.
+        `only` names repositories, where it names any; `but` names owners whose keys have to wait.
         """
         with self._database.reading() as connection:
             if not connection.execute(_claimable(connection, only, but)).first():
@@ -196,9 +196,9 @@ class Queue:
             rows = connection.execute(sa.select(LANES.c.owner).where(LANES.c.owner.is_not(None)).distinct())
             return tuple(row.owner for row in rows)
 
-    def has_plans(self, repository: str) -> bool:
-        """True while a key of the repository is due or put off."""
-        query = sa.select(LANES.c.key).where(LANES.c.repository == repository, LANES.c.due_at.is_not(None))
+    def has_plans(self, repositories: Sequence[str]) -> bool:
+        """True while a key of the repositories is due or put off."""
+        query = sa.select(LANES.c.key).where(LANES.c.repository.in_(repositories), LANES.c.due_at.is_not(None))
         with self._database.reading() as connection:
             return connection.execute(query).first() is not None
 
@@ -224,12 +224,12 @@ class Queue:
             return tuple(sorted(row[0] for row in connection.execute(query)))
 
 
-def _claimable(connection: sa.Connection, only: str, but: Sequence[str]) -> sa.Select[Any]:
+def _claimable(connection: sa.Connection, only: Sequence[str], but: Sequence[str]) -> sa.Select[Any]:
     at = now(connection)
     free = sa.or_(LANES.c.owner.is_(None), LANES.c.owned_until < at)
     query = sa.select(LANES).where(LANES.c.due_at <= at, free)
     if only:
-        query = query.where(LANES.c.repository == only)
+        query = query.where(LANES.c.repository.in_(only))
     for owner in but:
         query = query.where(sa.not_(LANES.c.repository.startswith(f"{owner}/", autoescape=True)))
     return query.order_by(LANES.c.due_at).limit(1)

@@ -10,6 +10,7 @@ from itertools import groupby
 from bot.pages.drawing import Drawing, drawing
 from bot.pages.text import Alert, DiffLine, alert, diff_lines
 from bot.progress import RunProgress, Step
+from bot.projects import title_of
 from bot.records import AFTER_MERGE, Prod, PullRecord, PullState
 from bot.report.comment import ROWS_SHOWN, Shown, blockers, facts_line, headline, status
 from bot.report.markdown import NAMES, category_of
@@ -148,6 +149,11 @@ class PageView:
     @property
     def record(self) -> PullRecord:
         return self.shown.record
+
+    @property
+    def place(self) -> str:
+        """The repository, and which of its projects."""
+        return title_of(self.record.repository)
 
     @property
     def outcome(self) -> PlannerOutcome | None:

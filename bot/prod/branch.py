@@ -22,8 +22,10 @@ def prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
         # The project is gone: what is merged now is refused, with a comment.
         return _fetched(checkout, prod.branch or default, default)
     if config is None:
-        if prod.state is Prod.UNKNOWN:
-            context.inbox.prods.change(gateway.name, state=Prod.FAILED, branch=default, again_at=0.0)
+        if prod.state in (Prod.UNKNOWN, Prod.FAILED) and prod.commit != checkout.head(default):
+            # Noted with its commit: the branch is not looked at again before it has moved.
+            at = {"branch": default, "commit": checkout.head(default), "again_at": 0.0}
+            context.inbox.prods.change(gateway.name, state=Prod.FAILED, **at)
             wake_pulls(context, gateway.name)
         return None
     return _fetched(checkout, config.prod_branch, default)

@@ -107,7 +107,7 @@ class Gatekeeper:
         if not step.number:
             return record
         pull = self._gateway.pull(step.number)
-        site, folder = self._gateway.clone_url.removesuffix(".git"), self._context.settings.project_path
+        site, folder = self._gateway.clone_url.removesuffix(".git"), self._checkout.project
         return replace(record, head=pull.head, author=pull.author, base_ref=pull.base_ref, site=site, folder=folder)
 
     def _is_the_plan_shown(self, prod: ProdRecord, step: Step, record: PullRecord) -> bool:
@@ -134,7 +134,7 @@ class Gatekeeper:
     def _changes_nothing(self, prod: ProdRecord, step: Step) -> bool:
         """It takes back what is held: prod needs nothing of it."""
         paths = self._checkout.changed(prod.promoted_commit, step.commit)
-        return changes_no_model(paths, self._context.settings.project_path)
+        return changes_no_model(paths, self._checkout.project)
 
     def _was_shown_and_approved(self, prod: ProdRecord, step: Step) -> bool:
         """Its own plan holds all that waits before it: that whole plan was shown, and may be promoted."""

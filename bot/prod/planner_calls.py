@@ -81,7 +81,7 @@ class ProdPlanner:
     ) -> Ended:
         """One call of the planner on a commit's tree, and then, where it is looked for, what prod is."""
         if not self.context.has_project(self.checkout, commit):
-            refused = self.context.no_project("This commit")
+            refused = self.context.no_project(self.checkout, "This commit")
             return Ended(refused, refused.outcome, None)
         run_id = new_run_id()
         with self.context.project(self.checkout, commit) as folder:

@@ -63,6 +63,7 @@ from bot.prod.planner_calls import (
     reasons,
 )
 from bot.prod.rollback import Rollbacks
+from bot.projects import title_of
 from bot.pulls.arguments import merge_arguments
 from bot.pulls.publish import Shower, publish
 from bot.records import NOT_REVERSED, Prod, ProdRecord, PullRecord, PullState
@@ -222,7 +223,7 @@ class _ProdReconciliation:
 
     def _is_untouched(self, prod: ProdRecord, step: Step) -> bool:
         paths = self.checkout.changed(prod.promoted_commit or prod.commit, step.commit)
-        return changes_no_model(paths, self.context.settings.project_path)
+        return changes_no_model(paths, self.checkout.project)
 
     # --- writing down ---
 
@@ -414,7 +415,7 @@ class _ProdReconciliation:
         wake_pulls(self.context, self.job.repository)
 
     def _notify(self, sentence: str) -> None:
-        self.context.notifications.send(f"{self.job.repository}: {sentence}".strip())
+        self.context.notifications.send(f"{title_of(self.job.repository)}: {sentence}".strip())
 
     # --- sweeping ---
 

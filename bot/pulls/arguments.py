@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.projects import inside
 from bot.records import PendingWord, PullRecord
 from bot.rules import BotConfig, DiffRules
 
@@ -82,7 +83,6 @@ def model_files(changed: Sequence[str], root: str) -> tuple[str, ...]:
     >>> model_files(["etl/models/a.sql", "etl/README.md"], "etl")
     ('models/a.sql',)
     """
-    prefix = "" if root in ("", ".") else root.strip("/") + "/"
-    inside = (path.removeprefix(prefix) for path in changed if path.startswith(prefix))
-    found = tuple(path for path in inside if path.startswith("models/") and path.endswith((".sql", ".py")))
+    files = inside(changed, root)
+    found = tuple(path for path in files if path.startswith("models/") and path.endswith((".sql", ".py")))
     return found if len(found) <= EDITED_MOST else ("*",)

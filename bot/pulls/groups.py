@@ -81,16 +81,16 @@ class GroupPlanner:
             return failed("The group's commit is gone: the merge queue made another one.", "Conflict")
         changed = self.checkout.changed(base, commit)
         self._change_group(tree=tree, base_sha=base)
-        if changes_no_model(changed, self.context.settings.project_path):
+        if changes_no_model(changed, self.checkout.project):
             return None
         if not self.context.has_project(self.checkout, commit):
-            return self.context.no_project("A merge")
+            return self.context.no_project(self.checkout, "A merge")
         return self._run(record, base, changed)
 
     def _run(self, record: PullRecord, base: str, changed: tuple[str, ...]) -> Finished:
         record = self._change(group_exists=True)
         run_id, commit = new_run_id(), record.group.head
-        edited = model_files(changed, self.context.settings.project_path)
+        edited = model_files(changed, self.checkout.project)
         wanted = replace(record, environment=record.group_environment, words=())
         alone = replace(self.config, diff=self.config.diff.nothing(), physical_plan=False)
         arguments = plan_arguments(wanted, alone, edited)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.commands import Command
+from bot.commands import Command, needed
 from bot.verbs import ROLES, Role, Verb
 
 
@@ -35,6 +35,7 @@ class Facts:
     promoted_revision: int = 0
     prod_revision: int = 0
     base_moved: bool = False
+    other_projects: tuple[str, ...] = ()  # folders of the other projects that the pull request touches
     elsewhere: str = ""  # the prod branch, when this pull request goes into another one
 
 
@@ -59,7 +60,7 @@ class NotAllowed:
 
 def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | NotAllowed:
     """Whether a command may run: first who asks, then whether what they saw is still so."""
-    need: Role = "admin" if command.verb is Verb.DEPLOY and facts.is_held_merge else needed(command, needs)
+    need = needed(command, needs, held=facts.is_held_merge)
     if command.verb is Verb.HELP:
         return Allowed()
     if facts.elsewhere:
@@ -75,12 +76,6 @@ def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed
             f"This needs the `{need}` permission on this repository; you have `{facts.role}`. Nothing was changed."
         )
     return RULES[command.verb](command, facts)
-
-
-def needed(command: Command, needs: Mapping[str, Role]) -> Role:
-    """The role that a command takes; to ask what a rollback would do takes what other questions take."""
-    verb = Verb.DIFF if command.dry_run else command.verb
-    return needs.get(verb.value, "admin")
 
 
 def _plan(command: Command, facts: Facts) -> Allowed | NotAllowed:
@@ -135,6 +130,12 @@ def _deploy(command: Command, facts: Facts) -> Allowed | NotAllowed:
         return Allowed()
     if facts.promoted or not facts.is_open:
         return NotAllowed("This pull request is not open: there is nothing to deploy.")
+    if facts.other_projects:
+        folders = ", ".join(f"`{each}`" for each in facts.other_projects)
+        return NotAllowed(
+            f"This pull request changes other projects too: {folders}. `/deploy` promotes one project before the "
+            "merge, so it cannot. Merge the pull request, and each project promotes its own tables."
+        )
     if (seen := _categorize(command, facts)) != Allowed():
         return seen
     if facts.is_running:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Self
 
 import structlog
@@ -12,10 +13,11 @@ from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from bot.github.together import CheckId, CheckRequest, CommentEdit
 from bot.inbox.inbox import Inbox
 from bot.pages.links import page_of
+from bot.projects import label_of, labelled
 from bot.pulls.due import Due, must_be_written, once_shown, overtaken, what_is_due
 from bot.records import CheckRef, DeploymentRef, PullRecord
 from bot.report.checks import CheckView, check_key
-from bot.report.comment import PLAN_MARKER
+from bot.report.comment import plan_marker
 from bot.report.deployments import DeploymentView
 from planner.errors import MergeplanError
 
@@ -163,9 +165,10 @@ def _keep(
 
 def _request(gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> CheckRequest:
     ref = record.check(view.name, sha)
-    key = check_key(record.number, view.name)
+    key = check_key(record.repository, record.number, view.name)
     known = CheckId(ref.id, ref.node, ref.url) if ref else gateway.checks.find(sha, key)
-    return CheckRequest(sha, view, key, known, gateway.page(record.number, page_of(view.name)))
+    named = replace(view, name=labelled(view.name, label_of(record.repository)))
+    return CheckRequest(sha, named, key, known, gateway.page(record.number, page_of(view.name)))
 
 
 def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, text: str) -> None:
@@ -177,7 +180,7 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, t
             except GitHubFailed as error:
                 if error.status != 404:
                     raise
-        posted = posted or gateway.comments.write(record.number, text, PLAN_MARKER)
+        posted = posted or gateway.comments.write(record.number, text, plan_marker(record.repository))
         changes = {"comment_id": posted.id, "comment_node": posted.node_id}
     changes |= once_shown(record, text, posted.updated_at if posted else "")
     inbox.pulls.change(record.repository, record.number, **changes)

@@ -46,6 +46,7 @@ from bot.pulls.questions import Questions
 from bot.pulls.radar import look_around
 from bot.pulls.reverts import reverted
 from bot.pulls.reviews import Reviewers, judge, rules_at
+from bot.pulls.routing import is_there
 from bot.pulls.talk import answer_all, carry_out, pick_up
 from bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, PullState
 from bot.results import packed
@@ -94,6 +95,10 @@ class _Reconciliation:
         if not self._is_ours():
             return
         self._read_rules()
+        base = self.checkout.head(self.config.prod_branch)
+        if not (self.config_error or self._record().head or is_there(self.context, self.gateway, base, self.pull)):
+            self.log.info("left_alone", why="the repository has no such project")
+            return
         pick_up(self.context, self.gateway, self.pull.number, self.gateway.comments.read(self.pull.number))
         for _ in range(STEPS_MOST):
             carry_out(self.context, self.gateway, self.pull, self.config)
@@ -262,7 +267,8 @@ class _Reconciliation:
             author=self.pull.author,
             shows_deployments=self.config.deployments,
             site=self.gateway.clone_url.removesuffix(".git"),
-            folder=self.context.settings.project_path,
+            folder=self.checkout.project,
+            project=self.gateway.project,
             run_id=new_run_id(),
             reason=reason,
             progress="",
@@ -288,12 +294,12 @@ class _Reconciliation:
             shown = ", ".join(f"`{path}`" for path in merge.conflicts[:10])
             hint = f"Merge `{self.config.prod_branch}` into the branch and resolve it."
             return failed(f"It conflicts with the base branch in {shown}.", "Conflict", hint=hint)
-        untouched = changes_no_model(self.checkout.changed(base, merge.commit), self.context.settings.project_path)
+        untouched = changes_no_model(self.checkout.changed(base, merge.commit), self.checkout.project)
         known = record.environment_exists or self.inbox.prods.get(self.job.repository).state is not Prod.READY
         if self.context.has_project(self.checkout, merge.commit):
             return NOTHING if untouched and not known else None
         gone = self.context.has_project(self.checkout, base)
-        return self.context.no_project("A merge") if gone else NOTHING
+        return self.context.no_project(self.checkout, "A merge") if gone else NOTHING
 
     def _edits_rules(self, base: str, merge: Merge) -> bool:
         before, after = (self.context.configurations(self.checkout, each) for each in (base, merge.commit or base))
@@ -310,7 +316,7 @@ class _Reconciliation:
             rows = self.config.diff
             if self.pull.is_fork_of(self.job.repository):
                 rows = rows.without_samples()  # whoever wrote the query would choose what is shown
-            edited = model_files(changed, self.context.settings.project_path)
+            edited = model_files(changed, self.checkout.project)
             arguments = plan_arguments(record, replace(self.config, diff=rows), edited)
             call = PlannerCall(self.job, folder, arguments, record.run_id, gateways, own_code)
             given = self._record()

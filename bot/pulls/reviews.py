@@ -68,7 +68,7 @@ class Reviewers:
 
     @property
     def _folder(self) -> str:
-        return self._context.settings.project_path
+        return self._checkout.project
 
     def _owned(self) -> tuple[Owned, ...]:
         """CODEOWNERS as prod has it, where a rule asks for owners."""

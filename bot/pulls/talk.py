@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import structlog
 
-from bot.commands import Command, Mistake, chosen_model, read_commands
+from bot.commands import Command, Mistake, chosen_model, needed, read_commands
 from bot.context import BotContext, moment
 from bot.github.comments import written_comment
 from bot.github.gateway import GitHubFailed, RepositoryGateway
-from bot.pulls.policy import Facts, NotAllowed, decide, needed
+from bot.pulls.policy import Facts, NotAllowed, decide
 from bot.pulls.questions import WAITS, question
+from bot.pulls.routing import other_projects, projects_of, routed
 from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
 from bot.report.comment import Shown, blockers
 from bot.report.markdown import counted
@@ -40,6 +41,15 @@ DOCTORED = (
 RUNNING = frozenset({PullState.NEW, PullState.PLANNING, PullState.WAITING})
 
 
+@dataclass(frozen=True)
+class _Live:
+    """What GitHub says at the moment of a command: of the pull request, and of who gave it."""
+
+    pull: Pull
+    role: Role | None
+    other_projects: tuple[str, ...] = ()  # that the pull request touches; asked for before a deploy only
+
+
 def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, comments: tuple[Posted, ...]) -> None:
     """Takes in the commands that no webhook brought; answered and edited ones, bots' and nobody's are left alone.
 
@@ -52,7 +62,7 @@ def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, commen
     namespace = context.inbox.prods.get(gateway.name).namespace
     for each in comments:
         nobodys = not each.author or each.by_bot or each.author == gateway.login
-        if nobodys or each.edited or any(body.startswith(reply_marker(each.id)) for body in own):
+        if nobodys or each.edited or any(body.startswith(reply_marker(gateway.name, each.id)) for body in own):
             continue
         if not read_commands(each.body, namespace) or context.inbox.commands.knows(gateway.name, each.id):
             continue
@@ -68,21 +78,29 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
     for row in context.inbox.commands.open(gateway.name, pull.number):
         if row.state != "new":
             continue
-        found = _asked(context, row, config)
-        if not found:  # it came before the rules were read, and is another bot's
+        found = _asked(context, gateway, row, config)
+        if not found:  # another project's; or it came before the rules were read, and is another bot's
             context.inbox.commands.answer(replace(row, state="answered"))
             continue
         _show_eyes(context, gateway, row)
         needs_role = any(isinstance(each, Command) and each.verb is not Verb.HELP for each in found)
-        role = gateway.role(row.author) if needs_role else None
-        answers = tuple(_one(context, row, each, role, pull, config) for each in found)
+        deploys = gateway.project and any(isinstance(each, Command) and each.verb is Verb.DEPLOY for each in found)
+        others = other_projects(context, gateway, pull.number) if deploys else ()
+        live = _Live(pull, gateway.role(row.author) if needs_role else None, others)
+        answers = tuple(_one(context, row, each, live, config) for each in found)
         context.inbox.commands.answer(replace(row, state="accepted", answers=answers))
 
 
-def _asked(context: BotContext, row: CommandRow, config: BotConfig) -> tuple[Command | Mistake, ...]:
-    """What a comment says, or a press stands for by what is offered now."""
+def _asked(
+    context: BotContext, gateway: RepositoryGateway, row: CommandRow, config: BotConfig
+) -> tuple[Command | Mistake, ...]:
+    """What a comment asks of this project, or a press stands for by what is offered now."""
     if row.press is None:
-        return read_commands(row.body, config.namespace)
+        every = read_commands(row.body, config.namespace)
+        if not gateway.project and not any(each.project for each in every):
+            return every
+        projects = projects_of(context, gateway, row.number)
+        return tuple(found for each in every if (found := routed(each, gateway.name, projects)))
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
     return tuple(taken_up(key, row.press, record, prod) for key in row.press.keys)
 
@@ -122,8 +140,8 @@ def _waits(answer: Answer, record: PullRecord) -> bool:
 def _answer(context: BotContext, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
     answers = tuple(_ended(answer, record) for answer in row.answers)
     shown = Shown(record, context.inbox.prods.get(record.repository))
-    text = reply(row, answers, state_sentence(shown))
-    gateway.comments.write(row.number, text, reply_marker(row.comment_id))
+    text = reply(row, answers, state_sentence(shown), gateway.project)
+    gateway.comments.write(row.number, text, reply_marker(row.repository, row.comment_id))
     if row.press is None:
         ok = all(answer.ok for answer in answers)
         gateway.comments.react(row.number, row.comment_id, "rocket" if ok else "confused")
@@ -151,20 +169,19 @@ def _ended(answer: Answer, record: PullRecord) -> Answer:
     return answer
 
 
-def _one(
-    context: BotContext, row: CommandRow, command: Command | Mistake, role: Role | None, pull: Pull, config: BotConfig
-) -> Answer:
+def _one(context: BotContext, row: CommandRow, command: Command | Mistake, live: _Live, config: BotConfig) -> Answer:
     """Judges one command by the state as it is now, and starts what it asks for."""
     if isinstance(command, Mistake):
         return Answer(command.text, False, mistake_sentence(command))
     record = context.inbox.pulls.get(row.repository, row.number)
-    if not row.proven and ROLES.index(needed(command, config.needs)) > ROLES.index("write"):
+    held = record.state is PullState.MERGED and record.held
+    if not row.proven and ROLES.index(needed(command, config.needs, held=held)) > ROLES.index("write"):
         return Answer(command.text, False, UNPROVEN if row.press is None else DOCTORED)
-    verdict = decide(command, _facts(context, row, record, role, pull, config), config.needs)
+    verdict = decide(command, _facts(context, row, record, live, config), config.needs)
     if isinstance(verdict, NotAllowed):
         answer = Answer(command.text, False, verdict.why)
     else:
-        answer = _start(context, row, command, record, pull, config)
+        answer = _start(context, row, command, record, live.pull, config)
     context.inbox.decisions.record(
         row.repository, row.number, row.author, f"{command.text}: {answer.sentence}", record.shown_plan
     )
@@ -179,12 +196,11 @@ def _one(
     return answer
 
 
-def _facts(
-    context: BotContext, row: CommandRow, record: PullRecord, role: Role | None, pull: Pull, config: BotConfig
-) -> Facts:
-    prod = context.inbox.prods.get(row.repository)
+def _facts(context: BotContext, row: CommandRow, record: PullRecord, live: _Live, config: BotConfig) -> Facts:
+    pull, prod = live.pull, context.inbox.prods.get(row.repository)
     return Facts(
-        role=role,
+        role=live.role,
+        other_projects=live.other_projects,
         live_head=pull.head,
         shown_head=record.shown_head,
         shown_since=moment(record.shown_since) if record.shown_since else None,
@@ -222,7 +238,7 @@ def _start(
     inbox, where = context.inbox, (row.repository, row.number)
     match command.verb:
         case Verb.HELP:
-            return Answer(command.text, True, help_text(config.needs))
+            return Answer(command.text, True, help_text(config.needs, record.project))
         case Verb.CANCEL:
             inbox.pulls.change(
                 *where, state=PullState.CANCELLED, reason=f"{row.author} stopped it.", progress="", again=False

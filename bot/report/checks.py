@@ -8,6 +8,7 @@ import re
 from dataclasses import asdict, dataclass, replace
 
 from bot.approvals import Decision
+from bot.projects import label_of, repository_of
 from bot.records import AFTER_MERGE, APPROVAL, ENVIRONMENT, LINT, PLAN, PROMOTION, TESTS, PullRecord, PullState
 from bot.report.approval import approval_title, held_lines, missing_lines
 from bot.report.comment import Shown, blockers, plan_comment
@@ -33,7 +34,7 @@ from bot.report.words import (
 from bot.results import RULE_BROKEN, PlannerOutcome, Problem, is_free, problems_of, subject, touches
 
 ANNOTATIONS_MOST = 200
-KEY = re.compile(r"mergeplan:([1-9]\d{0,9}):[a-z]+")  # as `check_key` makes it
+KEY = re.compile(r"mergeplan:([1-9]\d{0,9}):[a-z]+((?:~[A-Za-z0-9._-]+)*)")  # as `check_key` makes it
 PLANNING = "Being planned and built."  # true of a plan that stands, too
 
 
@@ -101,15 +102,23 @@ def with_buttons(view: CheckView, shown: Shown) -> CheckView:
     return replace(view, actions=buttons(shown.record, shown.prod, view.name)) if view.done else view
 
 
-def check_key(number: int, name: str) -> str:
-    """What tells our check of a pull request from every other on its commit."""
-    return f"mergeplan:{number}:{name.rpartition(' ')[2]}"
+def check_key(project: str, number: int, name: str) -> str:
+    """What tells our check of a pull request, for the project of that key, from every other on its commit.
+
+    >>> check_key("ann/shop~ads", 7, "mergeplan / plan")
+    'mergeplan:7:plan~ads'
+    """
+    return f"mergeplan:{number}:{name.rpartition(' ')[2]}{project.removeprefix(repository_of(project))}"
 
 
-def pull_of_key(key: str) -> int:
-    """The pull request that such a key names; 0 for another text."""
+def pull_of_key(key: str) -> tuple[int, str]:
+    """The pull request that such a key names, and its project's label; (0, '') for another text.
+
+    >>> pull_of_key("mergeplan:7:plan~ads"), pull_of_key("another's")
+    ((7, 'ads'), (0, ''))
+    """
     found = KEY.fullmatch(key)
-    return int(found[1]) if found else 0
+    return (int(found[1]), label_of(found[2])) if found else (0, "")
 
 
 def superseded(name: str, newer: str) -> CheckView:

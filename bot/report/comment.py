@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 from bot.commands import MARKER
+from bot.projects import label_of, labelled, repository_of
 from bot.records import AFTER_MERGE, PLAN, ProdRecord, PullRecord, PullState
 from bot.report.approval import approval_problems, held_lines
 from bot.report.inflight import inflight_block
@@ -46,7 +48,7 @@ from bot.report.words import (
 )
 from bot.results import PlannerOutcome, Problem, is_free, problems_of, touches
 
-PLAN_MARKER = f"{MARKER}:plan -->"
+PLAN_MARKER = re.compile(rf"{MARKER}:plan((?:~[A-Za-z0-9._-]+)*) -->")  # as `plan_marker` makes it
 ROWS_OF_FEW, ROWS_OF_MANY = 5, 3  # models whose numbers of rows stand in the open
 GRAPH_MOST = 120  # more than this: no graph, it could not be read
 PROBLEMS_MOST = 12_000  # characters, as the next one: what is longer is cut at a line's end
@@ -70,7 +72,7 @@ def plan_comment(shown: Shown) -> str | None:
     if needs_no_comment(record):
         return None
     blocks = [
-        "\n".join([PLAN_MARKER, headline(shown), "", facts_line(shown), *_counts(outcome)]),
+        "\n".join([plan_marker(record.repository), _titled(shown), "", facts_line(shown), *_counts(outcome)]),
         status(shown),
         *_problem_blocks(record, outcome),
         *_warning_blocks(record, outcome),
@@ -83,10 +85,19 @@ def plan_comment(shown: Shown) -> str | None:
         foot(shown),
     ]
     link = next((ref.url for ref in record.checks if ref.name == PLAN and ref.sha == record.head and ref.url), "")
-    where = f"[the plan check]({link})" if link else "the `mergeplan / plan` check"
+    where = f"[the plan check]({link})" if link else f"the `{labelled(PLAN, label_of(record.repository))}` check"
     return within(
         [block for block in blocks if block], COMMENT_LIMIT - 500, f"*Too large to show whole: the rest is in {where}.*"
     )
+
+
+def plan_marker(project: str) -> str:
+    """The hidden key of the plan comment for one project.
+
+    >>> plan_marker("ann/shop"), plan_marker("ann/shop~ads")
+    ('<!-- mergeplan:plan -->', '<!-- mergeplan:plan~ads -->')
+    """
+    return f"{MARKER}:plan{project.removeprefix(repository_of(project))} -->"
 
 
 def comment_digest(text: str) -> str:
@@ -109,6 +120,12 @@ def needs_no_comment(record: PullRecord) -> bool:
             return outcome is None or (outcome.ok and not changes)
         case _:
             return False
+
+
+def _titled(shown: Shown) -> str:
+    """The headline, and of which project it is where there are several."""
+    of = f" · {code(shown.record.project)}" if shown.record.project else ""
+    return f"{headline(shown)}{of}"
 
 
 def headline(shown: Shown) -> str:

@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from bot.commands import MODEL, Command, Mistake, read_commands
+from bot.commands import MODEL, Command, Mistake, needed, read_commands
 from bot.records import ENVIRONMENT, PLAN, PROMOTION, Press, ProdRecord, PullRecord, PullState
 from bot.report.approval import approval_problems
 from bot.report.markdown import code
@@ -85,11 +85,12 @@ def offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
     needs = {**DEFAULT_NEEDS, **dict(prod.needs)}
     made = []
     for command, does, face in _accepted(record, prod):
-        verb = Verb(command[1:].split(" ", 1)[0])
-        need: Role = "admin" if verb is Verb.DEPLOY and record.state is PullState.MERGED else needs[verb.value]
-        typed = f"/{prod.namespace} {command[1:]}" if prod.namespace else command
+        parsed = _parsed(command)
+        need = needed(parsed, needs, held=record.state is PullState.MERGED)
+        own = f" --project {record.project}" if record.project else ""
+        typed = (f"/{prod.namespace} {command[1:]}" if prod.namespace else command) + own
         moves = _moves_prod(record, command)
-        made.append(Offer(verb, command, typed, does, _tag(record, command), need, face, moves_prod=moves))
+        made.append(Offer(parsed.verb, command, typed, does, _tag(record, command), need, face, moves_prod=moves))
     return tuple(made)
 
 
@@ -122,11 +123,17 @@ def taken_up(key: str, press: Press, record: PullRecord, prod: ProdRecord) -> Co
     if not press.head or press.head in filter(None, (record.head, record.merge_sha)):
         for each in offers(record, prod):
             if key == each.identifier if press.head else (key == each.box and not each.moves_prod):
-                (command,) = read_commands(each.command)
-                return command
+                return _parsed(each.command)
     named = KEY.search(key)
     what = f"/{named[1]}" if named else "this"
     return Mistake(what, "It was shown with another plan, or is not offered any more.", "Look at what is shown now.")
+
+
+def _parsed(command: str) -> Command:
+    """A command of ours, without a namespace, as it would be read."""
+    (found,) = read_commands(command)
+    assert isinstance(found, Command)
+    return found
 
 
 def _lines(text: str) -> list[str]:

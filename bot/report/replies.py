@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bot.commands import MARKER, RESET, Command, Mistake
+from bot.projects import repository_of
 from bot.records import Answer, CommandRow, PullRecord, PullState
 from bot.report.comment import Shown, blockers
 from bot.report.markdown import NAMES, category_of, clipped, code, counted, fitting, inert, within
@@ -21,16 +22,21 @@ REPLY_LIMIT = 60_000
 LINEAGE_MOST = 20_000  # characters
 
 
-def reply_marker(comment_id: int) -> str:
-    """The hidden key of the reply to one comment: there is never a second one."""
-    return f"{MARKER}:reply:{comment_id} -->"
+def reply_marker(project: str, comment_id: int) -> str:
+    """The hidden key of a project's reply to one comment: there is never a second one."""
+    return f"{MARKER}:reply:{comment_id}{project.removeprefix(repository_of(project))} -->"
 
 
-def reply(row: CommandRow, answers: Sequence[Answer], state: str) -> str:
-    """The one reply to a comment or a press: who asked, each command with its result, the resulting state."""
+def reply(row: CommandRow, answers: Sequence[Answer], state: str, project: str = "") -> str:
+    """The one reply to a comment or a press: who asked, each command with its result, the resulting state.
+
+    `project` is the folder of the project that answers, where the repository has several.
+    """
     how = "asked" if row.press is None else "pressed a button" if row.press.head else "ticked"
     results = [f"{'🚀' if answer.ok else '😕'} {code(answer.text)}\n{answer.sentence}" for answer in answers]
-    blocks = [f"{reply_marker(row.comment_id)}\n{code(row.author)} {how}:", *results, f"**Now:** {state}"]
+    whom = f", and the project {code(project)} answers" if project else ""
+    marker = reply_marker(row.repository, row.comment_id)
+    blocks = [f"{marker}\n{code(row.author)} {how}{whom}:", *results, f"**Now:** {state}"]
     return within(blocks, REPLY_LIMIT, "*More is not shown.*")
 
 
@@ -39,13 +45,19 @@ def mistake_sentence(mistake: Mistake) -> str:
     return f"{mistake.cause} {mistake.instead} Nothing was changed."
 
 
-def help_text(needs: Mapping[str, Role]) -> str:
-    """The commands that are enabled here: what each does, who may use it, an example."""
+def help_text(needs: Mapping[str, Role], project: str = "") -> str:
+    """The commands that are enabled here: what each does, who may use it, an example.
+
+    `project` is the folder of one of several projects.
+    """
     lines = [
         "A command stands at the start of a line in a comment; several run in order. Those that are accepted now stand "
         "at the end of the plan comment, most with a box to tick; with the App they are buttons on the checks too.",
         "",
     ]
+    if project:
+        own = f"`/plan --project {project}`"
+        lines[1:1] = ["", f"A command is for the projects that the pull request changes; {own} is for one of them."]
     for verb, form in FORMS.items():
         who = "anybody" if verb is Verb.HELP else f"needs `{needs.get(verb.value, 'admin')}`"
         does = LINKS.sub(r"\1", form.does)  # they lead through the documentation

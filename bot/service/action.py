@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import structlog
 from bot.child.isolated import isolation_words
 from bot.context import BotContext
 from bot.github.events import Event, Ignored, InvalidDelivery, read_event
+from bot.projects import project_keys
 from bot.records import ProdRecord, PullRecord, PullState
 from bot.report.comment import Shown
 from bot.report.markdown import clipped, inert
@@ -43,7 +45,8 @@ def run_action(environ: Mapping[str, str]) -> int:
         worker.recover()
         worker.retry(passing=True)
         context.inbox.deliveries.receive(event)
-        undone = worker.drain(event.repository, DRAIN_SECONDS)
+        projects = project_keys(event.repository, settings.project_folders)
+        undone = worker.drain(projects, DRAIN_SECONDS)
         return _conclude(context, event, environ, undone)
     finally:
         context.notifications.close()
@@ -86,28 +89,49 @@ def _event(environ: Mapping[str, str]) -> Event | Ignored | InvalidDelivery:
 
 
 def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], undone: str) -> int:
-    record = context.inbox.pulls.get(event.repository, event.number) if event.number else None
-    prod = context.inbox.prods.get(event.repository)
-    plan = job_summary(Shown(record, prod)) if record and record.head else ""
-    text = "\n".join(part for part in (_undone(undone), plan or _summary(record)) if part)
+    ends = []
+    for key in project_keys(event.repository, context.settings.project_folders):
+        record = context.inbox.pulls.get(key, event.number) if event.number else None
+        ends.append(_End(record, context.inbox.prods.get(key)))
+    own = [each for each in ends if each.plan] or ends[:1]  # one is enough to say that nothing changes
+    text = "\n".join(filter(None, [_undone(undone), *(each.plan or _summary(each.record) for each in own)]))
     if environ.get("GITHUB_STEP_SUMMARY"):
         with Path(environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
             summary.write(text)
-    code = _exit_code(record, prod, undone)
+    code = _exit_code(ends, undone)
     if environ.get("GITHUB_OUTPUT"):
         with Path(environ["GITHUB_OUTPUT"]).open("a") as outputs:
-            outputs.writelines(f"{key}={value}\n" for key, value in outputs_of(record, prod, code).items())
+            outputs.writelines(
+                f"{key}={value}\n" for key, value in outputs_of(own[0].record, own[0].prod, code).items()
+            )
     return code
 
 
-def _exit_code(record: PullRecord | None, prod: ProdRecord, undone: str) -> int:
+@dataclass(frozen=True)
+class _End:
+    """Where one project of the repository stands at a run's end; its pull request is None for a push."""
+
+    record: PullRecord | None
+    prod: ProdRecord
+
+    @property
+    def plan(self) -> str:
+        """Its plan for the job's summary; '' where there is none to show."""
+        return job_summary(Shown(self.record, self.prod)) if self.record and self.record.head else ""
+
+    @property
+    def is_wrong(self) -> bool:
+        """True when its plan or its promotion failed, or prod is behind its branch."""
+        if self.record is not None:
+            return self.record.state in {PullState.FAILED, PullState.UNPROMOTED}
+        built = self.prod.revision or self.prod.run_lines  # or else there is no such project
+        return bool(built) and self.prod.promoted_commit != self.prod.commit
+
+
+def _exit_code(ends: Sequence[_End], undone: str) -> int:
     if undone:
         log.error("not_done", why=undone)
-        return 1
-    failed = {PullState.FAILED, PullState.UNPROMOTED}
-    if record is not None:
-        return 1 if record.state in failed else 0
-    return 1 if prod.promoted_commit != prod.commit else 0
+    return 1 if undone or any(each.is_wrong for each in ends) else 0
 
 
 def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[str, str]:

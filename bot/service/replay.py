@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +18,8 @@ from bot.commands import Command, read_commands
 from bot.github.events import GUID, Event, Ignored, InvalidDelivery, read_event, signature
 from bot.github.gateway import GitHub, GitHubFailed, GitHubPaused
 from bot.inbox.inbox import Inbox
+from bot.inbox.queue import queue_key
+from bot.projects import project_keys, title_of
 from bot.pulls.decide import (
     CarryOver,
     Destroy,
@@ -89,8 +91,9 @@ def rehearsed(settings: Settings, stored: Stored) -> tuple[list[str], bool]:
         lines.append(f"It would make due: {', '.join(taken.keys) or 'nothing'}.")
         prod = inbox.prods.get(event.repository)
         lines += _commands(event, prod.namespace)
-        if event.number and taken.keys:
-            lines.append(_next_step(settings, inbox, event))
+        projects = project_keys(event.repository, settings.project_folders)
+        due = [key for key in projects if queue_key(key, event.number) in taken.keys]
+        lines += [_next_step(settings, inbox, replace(event, repository=key)) for key in due if event.number]
     return lines, True
 
 
@@ -122,7 +125,7 @@ def _inbox(settings: Settings) -> Iterator[Inbox]:
         file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
         if file is not None and not file.exists():
             url = f"sqlite:///{folder}/empty.db"
-        inbox = Inbox(url)
+        inbox = Inbox(url, folders=settings.project_folders)
         try:
             yield inbox
         finally:
@@ -168,7 +171,9 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
         case MakePlan(reason):
             return f"Then {pull.head[:12]} would be planned. {reason}".strip()
         case Rest():
-            return f"Then nothing: {event.repository}#{event.number} is {record.state.value}, as it should be."
+            return (
+                f"Then nothing: {title_of(event.repository)}#{event.number} is {record.state.value}, as it should be."
+            )
         case Leave():
             return f"Then nothing: it merges into `{pull.base_ref}`, or is over, and was never planned."
         case Hold():

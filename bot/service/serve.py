@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 def open_desk(settings: Settings, worker: str | None = None) -> BotContext:
     """The tools of this process: the database is opened and brought up to date, GitHub is not called yet."""
     settings.home.mkdir(parents=True, exist_ok=True)
-    inbox = Inbox(settings.database_url, settle_seconds=settings.settle_seconds)
+    inbox = Inbox(settings.database_url, settle_seconds=settings.settle_seconds, folders=settings.project_folders)
     notifications = Notifications(settings.notify_url.get_secret_value())
     context = BotContext(settings, inbox, GitHub(settings), worker or this_process(), notifications=notifications)
     context.tracing = open_tracing(os.environ)
@@ -59,7 +59,8 @@ def run_service(settings: Settings) -> None:
     if warmth:
         context.before_plan = warmth.ensure
         for repository in context.inbox.queue.repositories():
-            warmth.ensure(repository)
+            if context.inbox.prods.get(repository).revision:  # or else there may be no such project
+                warmth.ensure(repository)
     context.standby = open_standby(settings)
     if context.standby:
         context.standby.prepare()

@@ -23,6 +23,7 @@ from bot.inbox.queue import LEASE_SECONDS, Job
 from bot.metrics import JOBS
 from bot.prod.decide import sweep_is_due
 from bot.prod.reconcile import reconcile_prod
+from bot.projects import project_keys, repository_of
 from bot.pulls.reconcile import reconcile_pull
 from bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
 from planner.errors import MergeplanError
@@ -102,18 +103,18 @@ class Worker:
                 self.context.inbox.prods.change(repository, again=True)
                 self.context.inbox.queue.wake(repository, 0)
 
-    def drain(self, repository: str, seconds: float) -> str:
-        """Works on one repository's jobs until none is due or put off; else why not, in a sentence."""
+    def drain(self, projects: Sequence[str], seconds: float) -> str:
+        """Works on the jobs of these projects until none is due or put off; else why not, in a sentence."""
         deadline = time.monotonic() + seconds
         threading.Thread(target=self._living, name="life", daemon=True).start()
         while time.monotonic() < deadline:
             self._safely(self.show_eyes)
-            job = self.context.inbox.queue.claim(self.context.worker, repository)
+            job = self.context.inbox.queue.claim(self.context.worker, projects)
             if job is not None:
                 self.work(job)
                 if job.key in self._given_up:
                     return self._given_up[job.key]
-            elif not self.context.inbox.queue.has_plans(repository):
+            elif not self.context.inbox.queue.has_plans(projects):
                 return ""
             else:
                 self.context.closing.wait(IDLE_SECONDS)
@@ -299,9 +300,12 @@ class Worker:
                     return
 
     def _names(self, owner: str) -> tuple[str, ...]:
-        """What an owner's installation covers; with a token, whatever is known already and what the settings name."""
+        """The projects of an owner's repositories: of those that its installation covers; with a token, of what is
+        known already and what the settings name."""
         named = self.context.github.repositories(owner)
-        return tuple(dict.fromkeys([*self.context.inbox.queue.repositories(), *named])) if not owner else named
+        known = () if owner else map(repository_of, self.context.inbox.queue.repositories())
+        folders = self.context.settings.project_folders
+        return tuple(key for name in dict.fromkeys([*known, *named]) for key in project_keys(name, folders))
 
     def _sweep_repository(self, gateway: RepositoryGateway) -> None:
         inbox, name = self.context.inbox, gateway.name

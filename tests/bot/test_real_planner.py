@@ -170,3 +170,38 @@ def assert_merged_for_nothing(bench: Bench, number: int, revision: int) -> None:
     assert record.promoted_revision == revision
     assert "Nothing was computed: 0 Spark jobs." in bench.plan(number)
     assert not record.environment_exists
+
+
+@pytest.mark.prove
+def test_two_projects_of_one_repository_are_planned_and_promoted_apart(make_bench: Callable[..., Bench]) -> None:
+    """One pull request of both: each computes its own tables once, and the merge none; then one goes back alone."""
+    files = {path.relative_to(EXAMPLE).as_posix(): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
+    both = {f"{folder}/{name}": text for folder in ("shop", "ads") for name, text in files.items()}
+    bench = make_bench(project=both, project_path="shop,ads", planner_command=(), warm=True, patience=900.0)
+    homes, pulls, prods = (
+        (bench.home, bench.home.parent / "shop~ads"),
+        bench.context.inbox.pulls,
+        bench.context.inbox.prods,
+    )
+    keys, count = (SHOP, f"{SHOP}~ads"), "SELECT COUNT(*) FROM sqlmesh_example.incremental_model"
+    text = bench.github.read(SHOP, f"ads/{MODEL}")
+
+    number = bench.open(
+        {
+            f"shop/{MODEL}": text.replace("event_date,", f"event_date,{COLUMN}"),
+            f"ads/{MODEL}": text.replace("event_date between", NARROWER),
+        }
+    )
+    bench.idle()
+    bench.say(number, "/categorize breaking --project shop")
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    ends = [pulls.get(key, number) for key in keys]
+    assert [(each.state, prods.get(key).revision) for each, key in zip(ends, keys, strict=True)] == [
+        (PullState.PROMOTED, 2)
+    ] * 2
+    assert all(each.promoted and is_free(each.promoted) for each in ends)
+    assert [rows(home, count) for home in homes] == [[[7]], [[5]]]
+    bench.say(number, "/rollback --project ads", author="ann")
+    assert [prods.get(key).revision for key in keys] == [2, 3]
+    assert [rows(home, count) for home in homes] == [[[7]], [[7]]]

@@ -90,5 +90,7 @@ def test_only_an_edit_that_ticks_and_does_nothing_else_is_a_tick() -> None:
 
 
 def test_a_checks_key_names_its_pull_request() -> None:
-    assert pull_of_key(check_key(7, "mergeplan / plan")) == 7
-    assert [pull_of_key(text) for text in ("", "7", "mergeplan:0:plan", "mergeplan:7:plan\n", "x:7:plan")] == [0] * 5
+    assert pull_of_key(check_key("ann/shop", 7, "mergeplan / plan")) == (7, "")
+    assert [pull_of_key(text) for text in ("", "7", "mergeplan:0:plan", "mergeplan:7:plan\n", "x:7:plan")] == [
+        (0, "")
+    ] * 5

@@ -1,0 +1,78 @@
+"""The projects of one repository: the folder of each, and the key under which the bot keeps what it knows of it. Pure.
+
+The first folder's key is the repository's name itself, and its marks on GitHub (checks, comments) name no folder: a
+second project changes nothing of the first. The key of another is `owner/name~ads~daily` for the folder `ads/daily`:
+GitHub lets no repository's name hold a `~`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+SEPARATOR = "~"
+FOLDER = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
+ROOT = "."
+
+
+def read_folders(text: str) -> tuple[str, ...]:
+    """The folders of a comma-separated list; ValueError for one that is outside, or that no key could be made of."""
+    folders = tuple(PurePosixPath(each.strip() or ROOT).as_posix() for each in text.split(","))
+    if any(each.startswith("/") or ".." in each.split("/") for each in folders):
+        raise ValueError("must be a folder inside the repository")
+    if len(set(folders)) < len(folders):
+        raise ValueError("names a folder twice")
+    if ROOT in folders[1:]:
+        raise ValueError("names the repository's own folder, `.`, which must come first")
+    if wrong := next((each for each in folders if len(folders) > 1 and not FOLDER.fullmatch(each)), ""):
+        raise ValueError(f"has a folder `{wrong}` with other than letters, digits, `.`, `_`, `-` and `/` in its name")
+    return folders
+
+
+def project_keys(repository: str, folders: Sequence[str]) -> tuple[str, ...]:
+    """The keys of a repository's projects, in the order of their folders.
+
+    >>> project_keys("ann/shop", ["dbt", "ads/daily"])
+    ('ann/shop', 'ann/shop~ads~daily')
+    """
+    return (repository, *(SEPARATOR.join((repository, *folder.split("/"))) for folder in folders[1:]))
+
+
+def repository_of(key: str) -> str:
+    """The repository, by GitHub's name."""
+    return key.partition(SEPARATOR)[0]
+
+
+def label_of(key: str) -> str:
+    """What a project's marks on GitHub name: its folder, or '' for a repository's first project.
+
+    >>> label_of("ann/shop~ads~daily"), label_of("ann/shop")
+    ('ads/daily', '')
+    """
+    return key.partition(SEPARATOR)[2].replace(SEPARATOR, "/")
+
+
+def folder_of(key: str, folders: Sequence[str]) -> str:
+    """The project's folder in its repository."""
+    return label_of(key) or folders[0]
+
+
+def title_of(key: str) -> str:
+    """What a person reads of a key: `ann/shop (ads/daily)`."""
+    return labelled(repository_of(key), label_of(key))
+
+
+def labelled(name: str, label: str) -> str:
+    """A name on GitHub, told apart from that of the repository's other projects."""
+    return f"{name} ({label})" if label else name
+
+
+def inside(paths: Iterable[str], folder: str) -> tuple[str, ...]:
+    """Those of a repository's paths that are in a folder, by their names there.
+
+    >>> inside(["README.md", "dbt/models/a.sql"], "dbt")
+    ('models/a.sql',)
+    """
+    prefix = "" if folder in ("", ROOT) else folder.strip("/") + "/"
+    return tuple(path.removeprefix(prefix) for path in paths if path.startswith(prefix))

@@ -1,0 +1,86 @@
+"""Which of a repository's projects a command is for, so that each is carried out once, and by the project it means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.commands import Command, Mistake
+from bot.context import BotContext
+from bot.git.checkout import changes_no_model
+from bot.github.gateway import RepositoryGateway
+from bot.projects import folder_of, inside, project_keys
+from bot.records import Pull
+from bot.verbs import Verb
+
+
+@dataclass(frozen=True)
+class ProjectFacts:
+    """What tells, of one project, whether a pull request is any business of it."""
+
+    key: str
+    folder: str
+    touched: bool
+    models: tuple[str, ...] = ()  # of its plan
+
+
+def routed(asked: Command | Mistake, own: str, projects: Sequence[ProjectFacts]) -> Command | Mistake | None:
+    """What the project `own` makes of a line; None where another one answers it. Pure.
+
+    A line that names a project is for that one. Any other is for the projects that the pull request touches, or the
+    first where it touches none; of these, for those that plan the model that it names; and of a line that is no command
+    one project speaks for all.
+    """
+    first = [each.key for each in projects[:1]]
+    if asked.project:
+        named = [each.key for each in projects if each.folder == asked.project]
+        if named:
+            return asked if own in named else None
+        folders = ", ".join(f"`{each.folder}`" for each in projects)
+        return Mistake(asked.text, "There is no such project.", f"Projects: {folders}.") if own in first else None
+    touched = [each for each in projects if each.touched]
+    if isinstance(asked, Mistake) or asked.verb is Verb.HELP:
+        return asked if own in ([each.key for each in touched] or first)[:1] else None
+    planned = [each for each in touched if _plans(each, asked.model)] if asked.model else []
+    meant = [each.key for each in planned or touched] or first
+    return asked if own in meant else None
+
+
+def projects_of(context: BotContext, gateway: RepositoryGateway, number: int) -> tuple[ProjectFacts, ...]:
+    """The projects of a repository, as a pull request finds them: by its files, and by what was shown on it."""
+    folders = context.settings.project_folders
+    paths, found = gateway.changed_paths(number), list[ProjectFacts]()
+    for key in project_keys(gateway.repository, folders):
+        folder, record = folder_of(key, folders), context.inbox.pulls.get(key, number)
+        edited = paths is None or not changes_no_model(_own(paths, folder, folders), folder)
+        plan = record.outcome.plan if record.outcome else None
+        models = tuple(model.name.lower() for model in plan.models) if plan else ()
+        found.append(ProjectFacts(key, folder, edited or bool(record.comment_id or record.environment_exists), models))
+    return tuple(found)
+
+
+def is_there(context: BotContext, gateway: RepositoryGateway, base: str, pull: Pull) -> bool:
+    """False in a repository that has no such folder, nor gets it: not each has every project of the settings."""
+    if not gateway.project or context.has_project(context.checkout(gateway), base):
+        return True
+    paths = gateway.changed_paths(pull.number)
+    return paths is None or bool(inside(paths, gateway.folder))
+
+
+def _own(paths: Sequence[str], folder: str, folders: Sequence[str]) -> tuple[str, ...]:
+    """Those of a repository's paths that no project in a deeper folder has."""
+    deeper = [each for each in folders if each != folder and inside([f"{each}/"], folder)]
+    others = {path for each in deeper for path in paths if inside([path], each)}
+    return tuple(path for path in paths if path not in others)
+
+
+def other_projects(context: BotContext, gateway: RepositoryGateway, number: int) -> tuple[str, ...]:
+    """The folders of the repository's other projects that a pull request touches."""
+    every = projects_of(context, gateway, number)
+    return tuple(each.folder for each in every if each.touched and each.key != gateway.name)
+
+
+def _plans(project: ProjectFacts, asked: str) -> bool:
+    """True when a model of its plan is meant: by its name or the last part of it, or by one of its columns."""
+    name = asked.strip("+")
+    return any(model == name or model.endswith(f".{name}") or name.startswith(f"{model}.") for model in project.models)

@@ -1,0 +1,56 @@
+"""A line is carried out by the project that it means, and answered by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.commands import Mistake, read_commands
+from bot.pulls.routing import ProjectFacts, routed
+
+SHOP = ProjectFacts("ann/shop", "shop", True, ("shop.orders", "shop.totals"))
+ADS = ProjectFacts("ann/shop~ads", "ads", True, ("ads.clicks",))
+IDLE = ProjectFacts("ann/shop~idle", "idle", False)
+
+
+def answering(text: str, *projects: ProjectFacts) -> list[str]:
+    """The folders of those who answer."""
+    (asked,) = read_commands(text)
+    return [each.folder for each in projects if routed(asked, each.key, projects)]
+
+
+@pytest.mark.parametrize(
+    ("text", "folders"),
+    [
+        ("/plan", ["shop", "ads"]),
+        ("/plan --project ads", ["ads"]),
+        ("/plan --project idle", ["idle"]),
+        ("/categorize ads.clicks breaking", ["ads"]),
+        ("/categorize orders breaking", ["shop"]),
+        ("/lineage ads.clicks.at", ["ads"]),
+        ("/restate ads.clicks+", ["ads"]),
+        ("/categorize nowhere breaking", ["shop", "ads"]),
+        ("/categorize breaking -p shop", ["shop"]),
+        ("/help", ["shop"]),
+        ("/plann", ["shop"]),
+    ],
+)
+def test_a_line_is_for_the_projects_that_it_means(text: str, folders: list[str]) -> None:
+    assert answering(text, SHOP, ADS, IDLE) == folders
+
+
+def test_where_none_is_touched_the_first_answers() -> None:
+    assert answering("/status", IDLE, ProjectFacts("ann/shop~b", "b", False)) == ["idle"]
+
+
+def test_an_unknown_project_is_answered_once_and_changes_nothing() -> None:
+    (asked,) = read_commands("/plan --project adds")
+    found = [routed(asked, each.key, (SHOP, ADS)) for each in (SHOP, ADS)]
+    assert isinstance(found[0], Mistake)
+    assert "`shop`, `ads`" in found[0].instead
+    assert found[1] is None
+
+
+def test_a_condition_may_speak_of_a_project() -> None:
+    (asked,) = read_commands("/diff ads.clicks --project=ads --where flag = '--project shop'")
+    assert not isinstance(asked, Mistake)
+    assert (asked.project, asked.model, asked.where) == ("ads", "ads.clicks", "flag = '--project shop'")

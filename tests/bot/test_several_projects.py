@@ -1,0 +1,146 @@
+"""Two projects in one repository: each has a plan, checks, an environment and a prod of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.records import Prod, PullRecord, PullState
+from tests.bot.conftest import PROJECT, SHOP, Bench
+
+ADS = f"{SHOP}~ads"
+BOTH = {
+    **{f"shop/{path}": text for path, text in PROJECT.items()},
+    **{f"ads/{path}": text for path, text in PROJECT.items()},
+}
+IN_SHOP, IN_ADS = ({f"{folder}/models/orders.sql": "SELECT 1 AS id, 2 AS more\n"} for folder in ("shop", "ads"))
+
+
+@pytest.fixture(name="pair")
+def _pair(make_bench: Callable[..., Bench]) -> Bench:
+    """A repository of two projects, whose prods are built."""
+    return make_bench(project=BOTH, project_path="shop,ads")
+
+
+def ads(bench: Bench, number: int) -> PullRecord:
+    return bench.context.inbox.pulls.get(ADS, number)
+
+
+def plans(bench: Bench, number: int) -> dict[str, str]:
+    """The plan comments by their marker's end."""
+    bodies = (each.body for each in bench.by_bot(number) if each.body.startswith("<!-- mergeplan:plan"))
+    return {body.split(" -->")[0].removeprefix("<!-- mergeplan:plan"): body for body in bodies}
+
+
+def calls(bench: Bench, verb: str) -> list[dict[str, Any]]:
+    """How the planner was called for the second project."""
+    path = bench.folder / "home" / ADS / "calls.jsonl"
+    return [each for each in map(json.loads, path.read_text().splitlines()) if each["argv"][0] == verb]
+
+
+def test_each_project_has_its_own_prod(pair: Bench) -> None:
+    prods = [pair.context.inbox.prods.get(key) for key in (SHOP, ADS)]
+    assert [(each.state, each.revision) for each in prods] == [(Prod.READY, 1)] * 2
+
+
+def test_a_change_of_one_project_is_planned_by_it_alone(pair: Bench) -> None:
+    number = pair.open(IN_ADS)
+    pair.idle()
+    checks = pair.github.checks(SHOP, pair.head(number))
+    assert list(plans(pair, number)) == ["~ads"]
+    assert "· `ads`" in plans(pair, number)["~ads"]
+    assert pair.calls("plan", "pr_1") == []
+    assert {run.conclusion for run in checks.values()} == {"success"}
+    assert {"mergeplan / plan", "mergeplan / plan (ads)", "mergeplan / promotion (ads)"} <= set(checks)
+    assert checks["mergeplan / plan"].title == "Nothing to do"
+
+
+def test_a_merge_promotes_the_project_that_it_changes_and_no_other(pair: Bench) -> None:
+    number = pair.open(IN_ADS)
+    pair.idle()
+    pair.github.merge(SHOP, number, author="ann")
+    pair.idle()
+    shop, prod = (pair.context.inbox.prods.get(key) for key in (SHOP, ADS))
+    assert (ads(pair, number).state, prod.revision) == (PullState.PROMOTED, 2)
+    assert (shop.revision, shop.commit) == (1, prod.commit)
+    assert shop.commit == pair.github.pull_request(SHOP, number).merge_commit_sha
+
+
+def test_a_change_of_both_has_two_plans_and_two_promotions(pair: Bench) -> None:
+    number = pair.open(IN_SHOP | IN_ADS)
+    pair.idle()
+    assert set(plans(pair, number)) == {"", "~ads"}
+    pair.github.merge(SHOP, number, author="ann")
+    pair.idle()
+    assert [pair.context.inbox.prods.get(key).revision for key in (SHOP, ADS)] == [2, 2]
+    assert (pair.record(number).state, ads(pair, number).state) == (PullState.PROMOTED,) * 2
+
+
+def test_a_command_that_names_a_project_is_carried_out_by_it_once(pair: Bench) -> None:
+    number = pair.open(IN_SHOP | IN_ADS)
+    pair.idle()
+    comment = pair.say(number, "/categorize shop.orders breaking --project ads")
+    (reply,) = pair.replies(number)
+    assert "the project `ads` answers" in reply
+    assert "1 breaking" in plans(pair, number)["~ads"].split("```")[0]
+    assert "1 breaking" not in plans(pair, number)[""].split("```")[0]
+    assert sorted(pair.reactions(number, comment)) == ["eyes", "rocket"]
+
+
+def test_a_command_for_all_is_answered_by_each_touched_project(pair: Bench) -> None:
+    number = pair.open(IN_ADS)
+    pair.idle()
+    pair.say(number, "/status")
+    assert len(pair.replies(number)) == 1
+    other = pair.open(IN_SHOP | IN_ADS, branch="both")
+    pair.idle()
+    pair.say(other, "/status")
+    pair.say(other, "/help")
+    assert len(pair.replies(other)) == 3
+
+
+def test_deploy_is_refused_where_other_projects_change_too(make_bench: Callable[..., Bench]) -> None:
+    deploys = {f"{folder}/config.yaml": "cicd_bot:\n  enable_deploy_command: true\n" for folder in ("shop", "ads")}
+    bench = make_bench(project=BOTH | deploys, project_path="shop,ads")
+    number = bench.open(IN_SHOP | IN_ADS)
+    bench.idle()
+    bench.say(number, "/deploy --project ads", author="ann")
+    assert "changes other projects too: `shop`" in bench.replies(number)[0]
+    alone = bench.open(IN_ADS, branch="alone")
+    bench.idle()
+    bench.say(alone, "/deploy", author="ann")
+    assert bench.github.pull_request(SHOP, alone).merged_at
+
+
+def test_a_button_and_a_box_of_one_project_ask_nothing_of_the_other(pair: Bench) -> None:
+    number = pair.open(IN_SHOP | IN_ADS)
+    pair.idle()
+    comment = next(each for each in pair.by_bot(number) if each.body.startswith("<!-- mergeplan:plan~ads"))
+    before = len(pair.calls("plan")), len(calls(pair, "plan"))
+    box = next(line for line in comment.body.split("\n") if line.startswith("- [ ] `/plan"))
+    pair.github.edit_comment(SHOP, comment.id, comment.body.replace(box, box.replace("[ ]", "[x]")), author="wim")
+    pair.idle()
+    assert (len(pair.calls("plan")), len(calls(pair, "plan"))) == (before[0], before[1] + 1)
+    assert "ticked, and the project `ads` answers" in pair.replies(number)[0]
+
+
+def test_a_repository_without_a_project_of_the_settings_hears_nothing_of_it(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(project_path=".,ads")
+    number = bench.open({"models/orders.sql": "SELECT 1 AS id, 2 AS more\n"})
+    bench.idle()
+    assert list(plans(bench, number)) == [""]
+    assert not [name for name in bench.github.checks(SHOP, bench.head(number)) if "(ads)" in name]
+    assert bench.context.inbox.prods.get(ADS).commit == bench.github.head(SHOP)
+
+
+def test_a_pull_request_that_brings_the_second_project_is_planned(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(project_path=".,ads")
+    number = bench.open({f"ads/{path}": text for path, text in PROJECT.items()})
+    bench.idle()
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    assert bench.context.inbox.prods.get(ADS).state is Prod.READY
+    assert bench.context.inbox.prods.get(SHOP).revision == 1
