@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 
 from planner.checks.physical_plan import PhysicalPlan, Scan, Tables
 
@@ -64,9 +65,10 @@ def _turned(change: PhysicalChange) -> PhysicalChange:
 
 def _grown(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
     """What `new` has more of."""
-    unpruned = {change.tables: change for change in _read_more(old.scans, new.scans)}
+    unpruned = {each.tables: each for each in _read_whole(Cost.PRUNING, attrgetter("is_pruned"), old.scans, new.scans)}
     yield from unpruned.values()
-    yield from (each for each in _unfiltered(old.scans, new.scans) if each.tables not in unpruned)
+    unfiltered = _read_whole(Cost.FILTER, attrgetter("is_filtered"), old.scans, new.scans)
+    yield from (each for each in unfiltered if each.tables not in unpruned)
     yield from _more(Cost.CARTESIAN_PRODUCT, old.cartesian, new.cartesian)
     yield from _more(Cost.NESTED_LOOP_JOIN, old.nested_loops, new.nested_loops)
     lost = tuple(_no_longer_broadcast(old, new))
@@ -77,27 +79,18 @@ def _grown(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
         yield from _more_shuffles(old.shuffles, new.shuffles)
 
 
-def _read_more(old: Sequence[Scan], new: Sequence[Scan]) -> Iterator[PhysicalChange]:
-    """Tables of which all partitions are read where a filter chose some."""
+def _read_whole(
+    cost: Cost, chooses: Callable[[Scan], bool | None], old: Sequence[Scan], new: Sequence[Scan]
+) -> Iterator[PhysicalChange]:
+    """Tables that are read whole where a filter chose before; the columns are those of the partitions that it chose."""
     for table in _in_both(old, new):
         before, after = _of(old, table), _of(new, table)
-        if any(scan.is_pruned is None for scan in (*before, *after)):
+        if any(chooses(scan) is None for scan in (*before, *after)):
             continue
-        whole = [sum(not scan.is_pruned for scan in scans) for scans in (before, after)]
-        columns = {name for scan in before for name in scan.columns}
+        whole = [sum(not chooses(scan) for scan in scans) for scans in (before, after)]
+        columns = {name for scan in before for name in scan.columns} if cost is Cost.PRUNING else set()
         if whole[1] > whole[0] and whole[0] < len(before):
-            yield PhysicalChange(Cost.PRUNING, whole[0], whole[1], (table,), tuple(sorted(columns)))
-
-
-def _unfiltered(old: Sequence[Scan], new: Sequence[Scan]) -> Iterator[PhysicalChange]:
-    """Tables that are read whole where a filter was pushed to their files."""
-    for table in _in_both(old, new):
-        before, after = _of(old, table), _of(new, table)
-        if any(scan.is_filtered is None for scan in (*before, *after)):
-            continue
-        whole = [sum(not scan.is_filtered for scan in scans) for scans in (before, after)]
-        if whole[1] > whole[0] and whole[0] < len(before):
-            yield PhysicalChange(Cost.FILTER, whole[0], whole[1], (table,))
+            yield PhysicalChange(cost, whole[0], whole[1], (table,), tuple(sorted(columns)))
 
 
 def _in_both(old: Iterable[Scan], new: Iterable[Scan]) -> list[str]:
