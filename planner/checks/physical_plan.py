@@ -6,7 +6,7 @@ A plan with an operator that is not known here is not understood, and nothing is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
@@ -23,6 +23,10 @@ class Known:
 
     model: str
     columns: frozenset[str] = frozenset()
+
+
+# A table's name in lower case, without Spark's own catalog -> what is known of it; None for one that no model has.
+KnownTables = Callable[[str], Known | None]
 
 
 @dataclass(frozen=True)
@@ -79,19 +83,16 @@ _TRIVIAL = re.compile(r"isnotnull\(\w+#\d+\)|IsNotNull\([^(),]+\)|Subquery [\w-]
 _ICEBERG = re.compile(r"^IcebergScan\(.*?, filters=(.*), runtimeFilters=", re.M)
 
 
-def read_plan(text: str, tables: Mapping[str, Known]) -> PhysicalPlan:
-    """What is dear in an explained plan; `tables` are known by their names in lower case, without Spark's own catalog.
-
-    NotUnderstood for a plan with an operator that is not known here.
-    """
-    return _Reading(explained(text), tables).plan()
+def read_plan(text: str, known: KnownTables) -> PhysicalPlan:
+    """What is dear in an explained plan; NotUnderstood for one with an operator that is not known here."""
+    return _Reading(explained(text), known).plan()
 
 
 class _Reading:
     """One plan on the way to what is compared of it."""
 
-    def __init__(self, plan: Explained, tables: Mapping[str, Known]) -> None:
-        self._plan, self._tables = plan, tables
+    def __init__(self, plan: Explained, known: KnownTables) -> None:
+        self._plan, self._known = plan, known
         self._steps = tuple(plan.steps())
         self._by_id = {step.id: step for step in self._steps}
         self._found: dict[int, frozenset[str]] = {}
@@ -174,7 +175,7 @@ class _Reading:
         """By its name, or by that without the catalog, which names in the project's own lack."""
         shown = name.lower().replace("`", "").removeprefix("spark_catalog.")
         unknown = Known(shown if "." in shown else "")
-        return self._tables.get(shown) or self._tables.get(shown.partition(".")[2]) or unknown
+        return self._known(shown) or self._known(shown.partition(".")[2]) or unknown
 
 
 def _file_scan(step: Operator, table: Known) -> Scan:

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
+from functools import cache, cached_property
 
 from planner.apply.physical_tables import physical_table
 from planner.checks.data_diff import Budget
 from planner.checks.explained import NotUnderstood
 from planner.checks.physical_diff import PhysicalDiff, compare
-from planner.checks.physical_plan import Known, PhysicalPlan, read_plan
+from planner.checks.physical_plan import Known, KnownTables, PhysicalPlan, read_plan
 from planner.engine.protocol import Engine
 from planner.errors import QueryError
 from planner.intervals import Interval, Timeline
@@ -54,9 +54,10 @@ def physical_diffs_of_environment(work: Workspace, name: str) -> Iterator[Physic
 def physical_diffs(work: Workspace, old: Snapshots, new: Snapshots) -> Iterator[PhysicalDiff]:
     """One model after another whose query runs otherwise with `new` than with `old`, as far as they are explained."""
     sides = _Sides(work, old, new)
-    asked = [found for name in sorted(new) if (found := sides.edit(name)) is not None]
+    asked = sides.edits()
     rows = work.store.costs.of([new[each.model].table for each in asked])
     asked.sort(key=lambda each: -rows[table].rows if (table := new[each.model].table) in rows else 0)
+    known = cache(sides.known)
     budget = Budget(work.engine, SECONDS, 0, work.cancellation.check) if asked else None
     for number, each in enumerate(asked):
         assert budget is not None
@@ -64,7 +65,7 @@ def physical_diffs(work: Workspace, old: Snapshots, new: Snapshots) -> Iterator[
         if number >= MOST:
             yield PhysicalDiff(each.model, note=f"not compared: only the {MOST} largest models are")
         else:
-            yield _diff(each, work.engine.on(each.gateway), sides.known, budget)
+            yield _diff(each, work.engine.on(each.gateway), known, budget)
 
 
 @dataclass(frozen=True)
@@ -88,68 +89,60 @@ class _Edit:
 
 @dataclass
 class _Sides:
-    """What each model reads before and after, over the same tables."""
+    """What each model reads before and after, over the same tables; only what edited queries reach is looked up."""
 
     work: Workspace
     old: Snapshots
     new: Snapshots
 
-    @cached_property
-    def _stored(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """Model -> its table, for the old and the new queries."""
-        before, after = (
-            {name: each.table for name, each in side.items() if not _stands_inside(each)}
-            for side in (self.old, self.new)
-        )
-        return {**before, **after}, after
-
-    @cached_property
-    def _inside(self) -> tuple[Mapping[str, Model], Mapping[str, Model]]:
-        """The models whose query stands inside those that read them, on both sides."""
-        before, after = (
-            {name: each.model for name, each in side.items() if _stands_inside(each)} for side in (self.old, self.new)
-        )
-        return before, after
-
-    @cached_property
-    def _loaded(self) -> Mapping[str, Timeline]:
-        return self.work.store.intervals.loaded({each.table for side in (self.old, self.new) for each in side.values()})
-
-    @cached_property
-    def known(self) -> Mapping[str, Known]:
-        """The tables that plans may name, in lower case."""
-        columns = {name: table.columns for name, table in self.work.store.tables.all().items()}
-        found = {}
-        for each in (*self.old.values(), *self.new.values()):
-            cut: frozenset[str] = frozenset()
-            if each.kind.is_stored and each.table in columns:
-                table = physical_table(each, columns[each.table])
-                cut = frozenset(part.column for part in table.parts if not part.hidden) | {each.model.time_column}
-            found[each.table.lower()] = Known(each.name, cut - {""})
+    def edits(self) -> list[_Edit]:
+        """The models whose query runs otherwise than before, by name."""
+        edited = [(self.old[name], self.new[name]) for name in sorted(filter(self._is_edited, self.new))]
+        loaded = self.work.store.intervals.loaded({each.table for pair in edited for each in pair})
+        found = []
+        for old, new in edited:
+            interval = _interval(new, loaded[new.table] or loaded[old.table])
+            before, after = (self._query(each, side, interval) for side, each in enumerate((old, new)))
+            if before != after:
+                found.append(_Edit(new.name, new.model.gateway, before, after))
         return found
 
-    def edit(self, name: str) -> _Edit | None:
-        """The model's queries before and after; None when it has no two queries, or they are the same text."""
+    def known(self, table: str) -> Known | None:
+        """Whose a table is that a plan names, by its name in lower case; None for one that no model has."""
+        found = self._by_table.get(table)
+        if found is None:
+            return None
+        held = self.work.store.tables.get(found.table) if found.kind.is_stored else None
+        if held is None:
+            return Known(found.name)
+        parts = physical_table(found, held.columns).parts
+        cut = {part.column for part in parts if not part.hidden} | {found.model.time_column}
+        return Known(found.name, frozenset(cut - {""}))
+
+    @cached_property
+    def _by_table(self) -> Snapshots:
+        gone = [each for name, each in self.old.items() if each is not self.new.get(name)]
+        return {each.table.lower(): each for each in (*gone, *self.new.values())}
+
+    def _is_edited(self, name: str) -> bool:
+        """True for a model with a query on both sides whose text differs, or that of one that stands inside it."""
         old, new = self.old.get(name), self.new[name]
-        if old is None or not all(each.model.sql and not each.kind.is_embedded for each in (old, new)):
-            return None
-        if _words(old.model) == _words(new.model) and not self._edited_inside.intersection(new.model.depends_on):
-            return None
-        interval = self._interval(old, new)
-        before, after = (self._query(each, side, interval) for side, each in enumerate((old, new)))
-        return None if before == after else _Edit(name, new.model.gateway, before, after)
+        if old is None or (_is_same(old, new) and self._edited_inside.isdisjoint(new.model.depends_on)):
+            return False
+        return all(each.model.sql and not each.kind.is_embedded for each in (old, new))
 
     @cached_property
     def _edited_inside(self) -> frozenset[str]:
         """The models that stand inside others and run otherwise than before, by their own words or what they read."""
-        before, after = self._inside
-        found = {n for n in {**before, **after} if _words(before.get(n)) != _words(after.get(n))}
-        while more := {n for n, model in after.items() if n not in found and found.intersection(model.depends_on)}:
+        names = (name for name in self.old.keys() | self.new.keys() if self.old.get(name) is not self.new.get(name))
+        found = {name for name in names if not _is_same(*(_inside(side.get(name)) for side in (self.old, self.new)))}
+        after = [each for each in self.new.values() if _stands_inside(each)] if found else []
+        while more := {e.name for e in after if e.name not in found and found.intersection(e.model.depends_on)}:
             found |= more
         return frozenset(found)
 
     def _query(self, snapshot: Snapshot, side: int, interval: Interval | None) -> _Query:
-        model, tables, inside = snapshot.model, self._stored[side], self._inside[side]
+        model, (tables, inside) = snapshot.model, self._reached(snapshot.model, side)
         sql = render(model, tables, inside, interval, self.work.now)
         before = [each for each in model.pre_statements if EVALUATING in each.stages]
         prepares = [each for each in before if _PREPARES.match(each.head)]
@@ -159,27 +152,58 @@ class _Sides:
         run = stage_statements(prepares, EVALUATING, self.new[model.name].table, values, tables, inside)
         return _Query(sql, run, computes=any(not each.harmless and each not in prepares for each in before))
 
-    def _interval(self, old: Snapshot, new: Snapshot) -> Interval | None:
-        """What both are explained for: the last unit of time that the table holds, or all of it for a whole table."""
-        held = self._loaded[new.table] or self._loaded[old.table]
-        if not held:
-            return None
-        whole = Interval(held[0].start, held[-1].end)
-        if not new.kind.is_incremental:
-            return whole
-        start = new.model.cron.cut(held[-1].end - MOMENT)
-        return Interval(max(start, held[-1].start), held[-1].end)
+    def _reached(self, model: Model, side: int) -> tuple[Mapping[str, str], Mapping[str, Model]]:
+        """By name the tables that the old (0) or the new (1) query reads, and the models that stand inside it."""
+        tables: dict[str, str] = {}
+        inside: dict[str, Model] = {}
+        names = [model.name, *model.depends_on]
+        while names:
+            name = names.pop()
+            found = self._read(name, side)
+            if found is None or name in tables or name in inside:
+                continue
+            if _stands_inside(found):
+                inside[name] = found.model
+                names += found.model.depends_on
+            else:
+                tables[name] = found.table
+        return tables, inside
+
+    def _read(self, name: str, side: int) -> Snapshot | None:
+        """What a name stands for: a table is that of the new side for both, a model inside others is as it was."""
+        new = self.new.get(name)
+        return new if side or (new and not _stands_inside(new)) else self.old.get(name)
+
+
+def _interval(new: Snapshot, held: Timeline) -> Interval | None:
+    """What both are explained for: the last unit of time that the table holds, or all of it for a whole table."""
+    if not held:
+        return None
+    whole = Interval(held[0].start, held[-1].end)
+    if not new.kind.is_incremental:
+        return whole
+    start = new.model.cron.cut(held[-1].end - MOMENT)
+    return Interval(max(start, held[-1].start), held[-1].end)
 
 
 def _stands_inside(snapshot: Snapshot) -> bool:
     return not snapshot.kind.is_stored and not snapshot.kind.is_external and bool(snapshot.model.sql)
 
 
-def _words(model: Model | None) -> tuple[object, ...]:
-    return (model.sql, model.text, model.pre_statements) if model else ()
+def _inside(snapshot: Snapshot | None) -> Snapshot | None:
+    return snapshot if snapshot and _stands_inside(snapshot) else None
 
 
-def _diff(asked: _Edit, engine: Engine, known: Mapping[str, Known], budget: Budget) -> PhysicalDiff:
+def _is_same(old: Snapshot | None, new: Snapshot | None) -> bool:
+    """True for one text on both sides, and for none on either."""
+    return old is new or _words(old) == _words(new)
+
+
+def _words(snapshot: Snapshot | None) -> tuple[object, ...]:
+    return (snapshot.model.sql, snapshot.model.text, snapshot.model.pre_statements) if snapshot else ()
+
+
+def _diff(asked: _Edit, engine: Engine, known: KnownTables, budget: Budget) -> PhysicalDiff:
     """How one model's plans differ, or why that is not known."""
     if asked.old.computes or asked.new.computes:
         return PhysicalDiff(asked.model, note="not compared: a statement before its query computes something")
@@ -192,7 +216,7 @@ def _diff(asked: _Edit, engine: Engine, known: Mapping[str, Known], budget: Budg
     return PhysicalDiff(asked.model, compare(plans[0], plans[1]))
 
 
-def _plan(query: _Query, which: str, engine: Engine, known: Mapping[str, Known], budget: Budget) -> PhysicalPlan | str:
+def _plan(query: _Query, which: str, engine: Engine, known: KnownTables, budget: Budget) -> PhysicalPlan | str:
     """What is compared of the old or the new query's plan, or why it is not; Cancelled when somebody ends the run."""
     late = f"the {SECONDS:g} seconds for it were over"
     if budget.is_spent:

@@ -24,7 +24,7 @@ def texts(form: str) -> dict[str, str]:
 
 
 def plan(name: str, form: str = "parquet") -> PhysicalPlan:
-    return read_plan(texts(form)[name], TABLES)
+    return read_plan(texts(form)[name], TABLES.get)
 
 
 ALL = [(form, name) for form in ("parquet", "delta", "iceberg") for name in texts(form)]

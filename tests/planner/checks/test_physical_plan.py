@@ -31,7 +31,7 @@ def test_not_null_chooses_nothing_and_a_joins_other_side_chooses_while_it_runs()
 
 
 def test_an_iceberg_table_of_unknown_partitions_is_not_told_to_be_pruned() -> None:
-    (scan,) = read_plan(texts("iceberg")["pruned"], {}).scans
+    (scan,) = read_plan(texts("iceberg")["pruned"], {}.get).scans
 
     assert scan == Scan("shop.orders", None, True)
     assert plan("hidden", "iceberg").scans == (Scan("shop.events", True, True, ("ts",)),)
@@ -67,22 +67,22 @@ def test_an_unknown_operator_or_exchange_makes_the_whole_plan_unknown() -> None:
     text = texts("parquet")["grouped"]
     for known, unknown in (("HashAggregate", "CometAggregate"), ("hashpartitioning", "KeyedPartitioning")):
         with pytest.raises(NotUnderstood):
-            read_plan(text.replace(known, unknown), TABLES)
+            read_plan(text.replace(known, unknown), TABLES.get)
 
 
 def test_an_exchange_that_reuses_itself_or_what_is_not_there_makes_the_plan_unknown() -> None:
     text = texts("parquet")["reused"]
     for wrong in ("10", "99"):
         with pytest.raises(NotUnderstood):
-            read_plan(text.replace("operator id: 6", f"operator id: {wrong}"), TABLES)
+            read_plan(text.replace("operator id: 6", f"operator id: {wrong}"), TABLES.get)
 
 
 def test_tables_of_no_model_have_their_own_name_and_files_by_their_path_none() -> None:
     text = texts("parquet")["pruned"]
 
-    assert [scan.table for scan in read_plan(text, {}).scans] == ["shop.orders"]
-    assert [s.table for s in read_plan(text.replace("spark_catalog", "lake"), TABLES).scans] == ["shop.orders"]
-    assert read_plan(text.replace(" spark_catalog.shop.orders", " "), TABLES).scans == ()
+    assert [scan.table for scan in read_plan(text, {}.get).scans] == ["shop.orders"]
+    assert [s.table for s in read_plan(text.replace("spark_catalog", "lake"), TABLES.get).scans] == ["shop.orders"]
+    assert read_plan(text.replace(" spark_catalog.shop.orders", " "), TABLES.get).scans == ()
 
 
 @given(st.sampled_from(READ), st.randoms(use_true_random=False))
@@ -93,7 +93,7 @@ def test_a_broken_text_is_read_or_not_understood_and_nothing_else(which: tuple[s
         lines[at] = chance.choice(["", lines[other], lines[at][chance.randrange(len(lines[at]) + 1) :]])
 
     with suppress(NotUnderstood):
-        read_plan("\n".join(lines), TABLES)
+        read_plan("\n".join(lines), TABLES.get)
 
 
 @given(st.sampled_from(READ), st.randoms(use_true_random=False))
@@ -104,4 +104,4 @@ def test_the_order_of_what_is_told_is_of_no_importance(which: tuple[str, str], c
     rest = texts(form)[name][len("\n".join([head, *blocks])) :]
 
     shuffled = "\n".join([head, *(f"{block.rstrip()}\n" for block in blocks)]) + rest
-    assert read_plan(shuffled, TABLES) == plan(name, form)
+    assert read_plan(shuffled, TABLES.get) == plan(name, form)

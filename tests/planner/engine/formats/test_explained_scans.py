@@ -25,7 +25,7 @@ DAY = "SELECT id FROM s.orders WHERE {} BETWEEN DATE '2026-01-01' AND DATE '2026
 
 
 def plan(engine: SparkEngine, sql: str) -> PhysicalPlan:
-    return read_plan(engine.explain(sql), KNOWN)
+    return read_plan(engine.explain(sql), KNOWN.get)
 
 
 @pytest.fixture
