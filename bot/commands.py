@@ -191,7 +191,7 @@ def _parse(verb: Verb, rest: str, shown: str) -> Command | Mistake:
 
 
 def _rollback(verb: Verb, words: Sequence[str], shown: str, usage: str) -> Command | Mistake:
-    """A revision, or none, and `--dry-run` before or after it: whatever else is said, nothing may be undone."""
+    """A revision, or none, and `--dry-run` before or after it: whatever else stands there, nothing may be undone."""
     dry_run, rest = DRY_RUN in words, [word for word in words if word != DRY_RUN]
     if len(words) - len(rest) > 1 or len(rest) > 1 or not all(re.fullmatch(r"[1-9]\d{0,8}", word) for word in rest):
         return Mistake(shown, "It takes the number of a revision, or nothing, and `--dry-run`.", usage)

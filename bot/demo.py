@@ -1,4 +1,4 @@
-"""The demo: a GitHub and the bot on this machine, and two pull requests on their way to prod, told as they go."""
+"""The demo: a GitHub and the bot on this machine, and two pull requests on their way to prod, reported as they go."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Demo:
         )
 
     def is_built(self, number: int) -> bool:
-        """True when the comment tells of a plan that is built, and the environment's check has come to its end."""
+        """True when the comment shows a plan that is built, and the environment's check has come to its end."""
         pull = self.github.pull_request(REPOSITORY, number)
         run = self.github.checks(REPOSITORY, pull.head_sha).get(ENVIRONMENT)
         return run is not None and run.status == "completed" and self.body(number).count("\u23f3") == 0
@@ -165,7 +165,7 @@ def _story(demo: Demo) -> None:
     demo.say("Ann knows better and comments: [bold]/categorize non-breaking[/bold]")
     before = demo.body(second)
     demo.github.comment(REPOSITORY, second, "/categorize non-breaking", author=ANN)
-    demo.wait("the plan follows her word", lambda: demo.body(second) != before and "categorized" in demo.body(second))
+    demo.wait("the plan follows her", lambda: demo.body(second) != before and "categorized" in demo.body(second))
     demo.wait("its environment is built", lambda: demo.is_built(second))
     demo.show(second)
 

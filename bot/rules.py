@@ -64,7 +64,7 @@ class BotConfig:
     needs: Mapping[str, Role] = field(default_factory=lambda: dict(DEFAULT_NEEDS))
     budget: tuple[int | None, float | None] = (None, None)  # bytes and seconds of a pull request's environment
     diff: DiffRules = field(default_factory=lambda: DiffRules())
-    physical_plan: bool = True  # what edits do to Spark's physical plans is told
+    physical_plan: bool = True  # what edits do to Spark's physical plans is shown
     namespace: str = ""  # what commands begin with; '' where `/plan` is enough
     rules: tuple[ReviewRule, ...] = ()
     deployments: bool = False  # GitHub's, of environments and prod
@@ -77,7 +77,7 @@ class BotConfig:
         return bool(self.forward_only_suffix) and branch.endswith(self.forward_only_suffix)
 
     @property
-    def told(self) -> Mapping[str, Any]:
+    def recorded(self) -> Mapping[str, Any]:
         """What is kept of the rules in prod's record, for what is shown and taken in while nobody reads them."""
         own = {verb: role for verb, role in self.needs.items() if DEFAULT_NEEDS.get(verb) != role}
         return {"namespace": self.namespace, "needs": tuple(sorted(own.items())), "deploys": self.deploys}

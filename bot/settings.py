@@ -30,7 +30,7 @@ class Settings(BaseSettings):
     bot_login: str = ""  # who the bot's comments are by; asked from GitHub when empty
     state_url: SecretStr = SecretStr("")
     openlineage_api_key: SecretStr = SecretStr("")
-    notify_url: SecretStr = SecretStr("")  # an incoming webhook of a chat that is told what became of prod
+    notify_url: SecretStr = SecretStr("")  # an incoming webhook of a chat that gets what became of prod
     home: Path = Path(".mergeplan")
     public_url: str = ""  # where people reach the service's pages; empty: the checks lead to none
     host: str = "127.0.0.1"
@@ -87,7 +87,7 @@ class Settings(BaseSettings):
         return self.github_app_id > 0
 
     @property
-    def hears_presses(self) -> bool:
+    def has_buttons(self) -> bool:
         """True where a press of a check's button gets here: its webhook goes to the App that made the check."""
         return self.is_app and bool(self.webhook_secret.get_secret_value())
 

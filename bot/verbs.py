@@ -67,7 +67,7 @@ FORMS: Mapping[Verb, Form] = {
         "write",
         "the pull request is closed, or in prod",
     ),
-    Verb.STATUS: Form("/status", "tells where the pull request stands", "/status", "read"),
+    Verb.STATUS: Form("/status", "shows where the pull request stands", "/status", "read"),
     Verb.DIFF: Form(
         "/diff [MODEL] [--where CONDITION]",
         "compares the rows of the changed models, or of one, with prod's; with a condition only the rows for which it "

@@ -248,7 +248,7 @@ def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 
 def _ticks(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    """Somebody ticked boxes of what looks like our plan comment; whether it is ours its record tells."""
+    """Somebody ticked boxes of what looks like our plan comment; its record shows whether it is ours."""
     comment, before = payload["comment"], _text(payload.get("changes", {}).get("body", {}).get("from", ""))
     boxes = ticked(before, _text(comment["body"]))
     if not boxes or len(boxes) > BOXES_MOST:
@@ -264,7 +264,7 @@ def _ticks(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 
 def _button(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    """Somebody pressed a button of a check, whose key names the pull request; whether it is ours its record tells.
+    """Somebody pressed a button of a check, whose key names the pull request; its record shows whether it is ours.
 
     GitHub itself names none for a pull request of a fork, nor for a merge's commit.
     """

@@ -98,7 +98,7 @@ class RepositoryGateway:
         self.folder = folder_of(name, settings.project_folders)
         self.project = self.folder if len(settings.project_folders) > 1 else ""  # how it is told from the others
         self.login = login
-        self.hears_presses = settings.hears_presses
+        self.has_buttons = settings.has_buttons
         self._links = links
         self._calls = calls
         self.checks = CheckRuns(self._calls, self.folder)

@@ -100,7 +100,7 @@ def take_press(connection: sa.Connection, record: PullRecord, pressed: Pressed, 
     """Takes in a press, in the caller's transaction; False when it is known, or the same one waits for its answer.
 
     It must be of our own check or plan comment: see `is_of_ours`. A tick that is delivered under another GUID (a
-    workflow that is run again) is told by the time of its edit and the text before it. It is proven when the comment
+    workflow that is run again) is known by the time of its edit and the text before it. It is proven when the comment
     was as we wrote it.
     """
     repository, number = record.repository, record.number

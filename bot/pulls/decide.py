@@ -143,7 +143,7 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
     if record.state in AFTER_MERGE:
         return Rest()
     if record.words:
-        return MakePlan(f"{record.words[0].who} said what a change is.")
+        return MakePlan(f"{record.words[0].who} categorized a change.")
     if record.again:
         return MakePlan("Asked for again.")
     if record.is_unreadable:

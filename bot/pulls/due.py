@@ -37,13 +37,13 @@ class Due:
 def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) -> Due | None:
     """The comment and the checks (of this head, the merge, older heads), or else a deployment; None for nothing.
 
-    `presses`: a button that is pressed on a check is heard of, so that checks have some.
+    `presses`: a press of a check's button reaches the bot, so that checks have some.
     """
     shown = Shown(record, prod)
-    views = [_dressed(view, shown, presses) for view in checks(shown)] if record.head else []
+    views = [_with_buttons(view, shown, presses) for view in checks(shown)] if record.head else []
     wanted = [(record.head, view) for view in sorted(views, key=lambda view: ORDER.index(view.name))]
     if record.state in AFTER_MERGE and record.merge_sha and record.merge_sha != record.head:
-        wanted.append((record.merge_sha, _dressed(promotion_check(record), shown, presses)))
+        wanted.append((record.merge_sha, _with_buttons(promotion_check(record), shown, presses)))
     if record.group.head and record.group.head != record.merge_sha:
         wanted += [(record.group.head, view) for view in checks(Shown(record.of_group, prod))]
     for ref in record.checks:  # of heads that are no longer the newest: nothing stays in progress
@@ -56,7 +56,8 @@ def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) 
     return next((Due(deployment=each) for each in deployments(record) if _is_due(record, each)), None)
 
 
-def _dressed(view: CheckView, shown: Shown, presses: bool) -> CheckView:
+def _with_buttons(view: CheckView, shown: Shown, presses: bool) -> CheckView:
+    """The check, with buttons where a press of one reaches the bot."""
     return with_buttons(view, shown) if presses else view
 
 

@@ -35,7 +35,7 @@ def publish(
 
     def due(newest: PullRecord) -> Due | None:
         prod = inbox.prods.get(record.repository)
-        return what_is_due(newest, prod, presses=gateway.hears_presses) if go_on() else None
+        return what_is_due(newest, prod, presses=gateway.has_buttons) if go_on() else None
 
     return _bring_in_line(inbox, gateway, record, due)
 

@@ -213,8 +213,8 @@ class _Reconciliation:
             self.config = found or BotConfig(prod_branch=branch)
         except ProjectError as error:
             self.config, self.config_error = BotConfig(prod_branch=branch), error
-        if self.config_error is None and replace(prod, **self.config.told) != prod:
-            self.inbox.prods.change(self.job.repository, **self.config.told)
+        if self.config_error is None and replace(prod, **self.config.recorded) != prod:
+            self.inbox.prods.change(self.job.repository, **self.config.recorded)
 
     # --- planning ---
 

@@ -34,7 +34,7 @@ UNPROVEN = (
     "No webhook brought this comment, and whether somebody edited it cannot be known here. Nothing was changed: "
     "write it again."
 )
-DOCTORED = (
+EDITED = (
     "The comment was not as the bot wrote it when this was ticked. Nothing was changed: look at the comment, then tick "
     "again."
 )
@@ -176,7 +176,7 @@ def _one(context: BotContext, row: CommandRow, command: Command | Mistake, live:
     record = context.inbox.pulls.get(row.repository, row.number)
     held = record.state is PullState.MERGED and record.held
     if not row.proven and ROLES.index(needed(command, config.needs, held=held)) > ROLES.index("write"):
-        return Answer(command.text, False, UNPROVEN if row.press is None else DOCTORED)
+        return Answer(command.text, False, UNPROVEN if row.press is None else EDITED)
     verdict = decide(command, _facts(context, row, record, live, config), config.needs)
     if isinstance(verdict, NotAllowed):
         answer = Answer(command.text, False, verdict.why)

@@ -103,7 +103,7 @@ def with_buttons(view: CheckView, shown: Shown) -> CheckView:
 
 
 def check_key(project: str, number: int, name: str) -> str:
-    """What tells our check of a pull request, for the project of that key, from every other on its commit.
+    """What distinguishes our check of a pull request, for the project of that key, from every other on its commit.
 
     >>> check_key("ann/shop~ads", 7, "mergeplan / plan")
     'mergeplan:7:plan~ads'
@@ -341,7 +341,7 @@ def _quoted(text: str) -> str:
 
 def _fit(text: str) -> str:
     """Whole lines within what a check may hold."""
-    return "\n".join(fitting(text.splitlines(), CHECK_LIMIT - 600)) or "Nothing to tell."
+    return "\n".join(fitting(text.splitlines(), CHECK_LIMIT - 600)) or "Nothing to report."
 
 
 __all__ = ["CheckAnnotation", "CheckView", "checks", "plan_comment", "prod_check", "promotion_check", "superseded"]

@@ -101,7 +101,7 @@ def plan_marker(project: str) -> str:
 
 
 def comment_digest(text: str) -> str:
-    """What tells a comment's text from every other."""
+    """What distinguishes a comment's text from every other."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""What edits do to Spark's physical plans, as reviewers are told. Pure."""
+"""What edits do to Spark's physical plans, for reviewers. Pure."""
 
 from __future__ import annotations
 

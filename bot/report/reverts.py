@@ -1,4 +1,4 @@
-"""The pull request that reverts a merge once prod went back: what it says, and what is said of it. Pure."""
+"""The pull request that reverts a merge once prod went back: its text, and the sentences about it. Pure."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ class NotUnderstood(Exception):
 
 @dataclass(frozen=True)
 class Operator:
-    """A step of a plan, and what it takes its rows from: `name` as in `Scan parquet shop.orders`, `text` is all that
-    is told of it."""
+    """A step of a plan, and what it takes its rows from: `name` as in `Scan parquet shop.orders`, `text` is its
+    block of details."""
 
     id: int
     name: str
@@ -40,9 +40,9 @@ class Operator:
 
     @property
     def details(self) -> Mapping[str, str]:
-        """What is told of it by name, as `Arguments`; NotUnderstood where one name stands twice."""
+        """Its details by name, as `Arguments`; NotUnderstood where one name stands twice."""
         found = _titled(_DETAIL, self.text)
-        values = {name: told.strip() for name, told in found}
+        values = {name: detail.strip() for name, detail in found}
         if len(values) < len(found):
             raise NotUnderstood(f"two details of one name in `{self.name.split()[0]}`")
         return values
@@ -81,7 +81,7 @@ def explained(text: str) -> Explained:
             raise NotUnderstood("a subquery without a host")
         if "dynamicpruning" in hosting:  # it has the rows of a join's other side
             pruned.add(int(host[1]))
-        elif "ReusedSubquery" not in hosting:  # one that several operators ask for is told with each of them
+        elif "ReusedSubquery" not in hosting:  # one that several operators ask for is listed with each of them
             named = _SUBQUERY.search(hosting)
             drawn.setdefault(named[0] if named else hosting, _first(tree))
     blocks = _blocks(text)
@@ -94,9 +94,9 @@ def _first(text: str) -> str:
 
 
 def _blocks(text: str) -> Mapping[int, str]:
-    """What is told of each operator, by its number."""
+    """The details of each operator, by its number."""
     found = _titled(_BLOCK, text)
-    blocks = {int(number): _first(told) for number, told in found}
+    blocks = {int(number): _first(block) for number, block in found}
     if len(blocks) < len(found):
         raise NotUnderstood("two operators of one number")
     return blocks
@@ -137,7 +137,7 @@ def _tree(drawn: str, blocks: Mapping[int, str]) -> Operator:
 def _closed(found: _Open, blocks: Mapping[int, str]) -> Operator:
     head, _, text = blocks.get(found.id, "").partition("\n")
     if not head.startswith(found.name.split(" ", 1)[0]):
-        raise NotUnderstood("an operator of which nothing is told")
+        raise NotUnderstood("an operator without details")
     reused = _REUSES.search(head)
     inputs = tuple(_closed(each, blocks) for each in found.inputs)
     return Operator(found.id, found.name, text, inputs, int(reused[1]) if reused else None)

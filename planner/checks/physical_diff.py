@@ -1,4 +1,4 @@
-"""What an edit does to a query's physical plan: what is dear in it, counted before and after. It is advice."""
+"""What an edit does to a query's physical plan: what is expensive in it, counted before and after. It is advice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.checks.physical_plan import PhysicalPlan, Scan, Tables
 
 
 class Cost(StrEnum):
-    """What is dear in a physical plan."""
+    """What is expensive in a physical plan."""
 
     PRUNING = "pruning"  # all partitions of a table are read
     FILTER = "filter"  # all of a table is read
@@ -117,7 +117,7 @@ def _more(cost: Cost, old: Sequence[Tables], new: Sequence[Tables]) -> Iterator[
 
 
 def _more_shuffles(old: Sequence[tuple[str, ...]], new: Sequence[tuple[str, ...]]) -> Iterator[PhysicalChange]:
-    """The columns are told where they are those of the new shuffles alone, and no other one has another name."""
+    """The columns are reported where they are those of the new shuffles alone, and no other one has another name."""
     if len(new) <= len(old):
         return
     more = Counter(new) - Counter(old)

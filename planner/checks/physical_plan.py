@@ -1,6 +1,6 @@
-"""What is dear in a physical plan: how tables are read, what is shuffled, how tables are joined, what runs in one task.
+"""What is expensive in a physical plan: how tables are read and joined, what is shuffled, what runs in one task.
 
-A plan with an operator that is not known here is not understood, and nothing is said of it.
+A plan with an operator that is not known here is not understood, and nothing is reported of it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KnownTables = Callable[[str], Known | None]
 @dataclass(frozen=True)
 class Scan:
     """How a table is read: only the partitions that a filter chooses, or only rows that any filter chooses; None where
-    that cannot be told. `columns` are those of the partitions that the filter names."""
+    that is not known. `columns` are those of the partitions that the filter names."""
 
     table: str
     is_pruned: bool | None = None
@@ -84,7 +84,7 @@ _ICEBERG = re.compile(r"^IcebergScan\(.*?, filters=(.*), runtimeFilters=", re.M)
 
 
 def read_plan(text: str, known: KnownTables) -> PhysicalPlan:
-    """What is dear in an explained plan; NotUnderstood for one with an operator that is not known here."""
+    """What is expensive in an explained plan; NotUnderstood for one with an operator that is not known here."""
     return _Reading(explained(text), known).plan()
 
 
@@ -179,7 +179,7 @@ class _Reading:
 
 
 def _file_scan(step: Operator, table: Known) -> Scan:
-    """Of files Spark tells which filters choose partitions, whatever functions stand in them, and which are pushed."""
+    """Of files Spark lists which filters choose partitions, whatever functions stand in them, and which are pushed."""
     details = step.details
     if "Location" not in details:
         raise NotUnderstood("a scan without a location")
@@ -210,7 +210,7 @@ def _chooses(conjunct: str, column: str) -> bool:
 def _condition(step: Operator) -> str:
     found = step.details.get("Join condition")
     if found is None:
-        raise NotUnderstood("a join of which no condition is told")
+        raise NotUnderstood("a join without a stated condition")
     return found
 
 

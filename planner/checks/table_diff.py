@@ -237,11 +237,11 @@ def _joined(engine: Engine, question: DiffQuery, found: _Buckets, *, numbered: b
     counts = ["b.rn IS NULL", "a.rn IS NULL", both, f"{both} AND ({' OR '.join(differs) or 'FALSE'})"]
     counts += [f"{side}.rn IS NOT NULL AND ({question.null_key(side + '.')})" for side in "ab"]
     counts += [f"{both} AND {each}" for each in differs]
-    told = [f"COUNT_IF({each})" for each in counts]
-    if found.held is None:  # files tell the number of their rows without being read
-        told += [f"(SELECT COUNT(*) FROM {table})" for table in question.tables]
+    asked = [f"COUNT_IF({each})" for each in counts]
+    if found.held is None:  # files state the number of their rows, and are not read for it
+        asked += [f"(SELECT COUNT(*) FROM {table})" for table in question.tables]
     joined = question.joined(found.inside, numbered, to_count=True)
-    (answer,) = engine.fetch(f"SELECT {', '.join(told)} FROM {joined}").rows
+    (answer,) = engine.fetch(f"SELECT {', '.join(asked)} FROM {joined}").rows
     first, second, common, changed, *nulls = (_whole(cell) for cell in answer[:6])
     changes = (_whole(cell) for cell in answer[6 : len(counts)])
     held = found.held or (_whole(answer[-2]), _whole(answer[-1]))

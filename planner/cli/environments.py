@@ -245,8 +245,8 @@ def _rolled_back(out: Output, name: str, done: RolledBack) -> None:
         moved = PromotionRow(
             views=view_counts(done.promoted), revision=done.promoted.revision, spark_jobs=done.spark_jobs
         )
-        told = rollback_view(done.plan) if done.plan else None
-        out.result(ResultLine(ok=True, applied=True, promotion=moved, rollback=told))
+        view = rollback_view(done.plan) if done.plan else None
+        out.result(ResultLine(ok=True, applied=True, promotion=moved, rollback=view))
         return
     out.finished()
     out.say(f"\n{sentence}.")

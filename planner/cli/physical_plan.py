@@ -17,10 +17,10 @@ from planner.snapshot.environment import PROD
 def physical_of_plan(
     work: Workspace, out: Output, plan: Plan, wanted: bool | None
 ) -> tuple[PhysicalPlanRow, ...] | None:
-    """What an applied plan does to the physical plans of edited queries; None when nobody asks, and when it could not
-    be told, with a warning: the plan is carried out, and stays so.
+    """What an applied plan does to the physical plans of edited queries; None when nobody asks, and when that is not
+    known, with a warning: the plan is carried out, and stays so.
 
-    Unless that is `wanted` or not, it is told of every environment but prod, if Spark runs anyway.
+    Unless that is `wanted` or not, it is shown of every environment but prod, if Spark runs anyway.
     """
     if not (wanted if wanted is not None else plan.environment != PROD and work.has_engine):
         return None

@@ -232,8 +232,8 @@ def _compared(work: Workspace, out: Output, planned: Plan, handling: Handling) -
         out.finished()  # what follows stands below the last stage
     rows = of_plan(work, out, planned, handling.data_diff)
     plans = physical_of_plan(work, out, planned, handling.physical_plan)
-    told = {"data_diff": None if rows is None else tuple(rows), "physical_plan": plans}
-    return {key: value for key, value in told.items() if value is not None}
+    shown = {"data_diff": None if rows is None else tuple(rows), "physical_plan": plans}
+    return {key: value for key, value in shown.items() if value is not None}
 
 
 def _agreed(out: Output, planned: Plan, silent: bool) -> bool:

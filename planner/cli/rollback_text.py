@@ -25,8 +25,8 @@ def rollback_text(plan: RollbackPlan) -> str:
         lines += [f"  {each.shown.name} {behind_text(name, each)}" for each in plan.behind]
     lines += ["", "Taken back:"]
     for row in plan.since:
-        told = (str(row.action).replace("_", " "), f"{row.at:%Y-%m-%d %H:%M:%S}", row.who, row.note)
-        lines.append("  ".join((f"  revision {row.revision}", *(each for each in told if each))))
+        parts = (str(row.action).replace("_", " "), f"{row.at:%Y-%m-%d %H:%M:%S}", row.who, row.note)
+        lines.append("  ".join((f"  revision {row.revision}", *(each for each in parts if each))))
     return "\n".join(lines)
 
 

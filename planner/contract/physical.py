@@ -29,10 +29,10 @@ class PhysicalChangeRow(Data):
     """A cost that a query has more often than before, or less often."""
 
     cost: Cost = Field(
-        description="what is dear: `pruning` (all partitions of a table are read), `filter` (a table is read without a "
-        "filter), `cartesian_product`, `nested_loop_join` (without an equality), `broadcast` (a join's side is "
-        "shuffled and not broadcast), `one_task` (a window without PARTITION BY), `python` (rows go through Python), "
-        "`shuffle`"
+        description="what is expensive: `pruning` (all partitions of a table are read), `filter` (a table is read "
+        "without a filter), `cartesian_product`, `nested_loop_join` (without an equality), `broadcast` (a join's side "
+        "is shuffled and not broadcast), `one_task` (a window without PARTITION BY), `python` (rows go through "
+        "Python), `shuffle`"
     )
     before: int = Field(description="how often the old query has it")
     after: int = Field(description="how often the new one has it")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from planner.contract.physical import PhysicalChangeRow
 
-MOST = 4  # names that are told
+MOST = 4  # names that are shown
 WORSE = {
     "pruning": "all partitions of {tables} are read; before, a filter{on} chose some.",
     "filter": "{tables} is read without a filter; before, Spark filtered its files.",
@@ -27,7 +27,7 @@ BETTER = {
     "python": "a step in Python{over} is gone.",
     "shuffle": "rows are shuffled less often: {after}; before, {before}.",
 }
-OTHER = "{cost}: {after}; before, {before}."  # a cost that a newer planner tells
+OTHER = "{cost}: {after}; before, {before}."  # a cost that a newer planner reports
 
 
 def is_worse(change: PhysicalChangeRow) -> bool:

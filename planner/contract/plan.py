@@ -31,7 +31,7 @@ class OverrideRow(Data):
     """A category that a person gave in place of the rule's."""
 
     model: str = Field(description="the model")
-    category: Category = Field(description="what the person said it is")
+    category: Category = Field(description="what the person chose")
     who: str = Field(default="", description="the person, as `--who` named them")
     at: str | None = Field(default=None, description="when, in ISO 8601; null before it is stored")
 

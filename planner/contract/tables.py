@@ -93,7 +93,7 @@ class DataDifference(Data):
 
 
 class LineageEnd(Data):
-    """A column of a model; null: its rows, `*`: every column and the rows, where it cannot be told which."""
+    """A column of a model; null: its rows, `*`: every column and the rows, where it is not known which."""
 
     model: str = Field(description="the model or table")
     column: str | None = Field(default=None, description="its column")

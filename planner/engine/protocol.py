@@ -302,7 +302,7 @@ class Engine(Protocol):
         """How many bytes of files a query would read; None when Spark cannot tell. Nothing is run."""
 
     def explain(self, sql: str) -> str:
-        """The physical plan of a query, as Spark's EXPLAIN FORMATTED tells it; no row of the query is computed."""
+        """The physical plan of a query, as Spark's EXPLAIN FORMATTED shows it; no row of the query is computed."""
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
         """A connection of project code to this Spark, at a socket file that is made for it; with `python` its functions

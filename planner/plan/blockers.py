@@ -64,7 +64,7 @@ def history_lost(changes: Iterable[Change]) -> list[Blocker]:
         if not (anew and empty and change.old and change.new and change.old.kind.keeps_history):
             continue
         if change.new.kind.keeps_history and change.new.model.forward_only:
-            message = f"`{change.name}` would lose its history: a new table begins with what its sources tell now."
+            message = f"`{change.name}` would lose its history: a new table begins with what its sources hold now."
             hint = "Write `forward_only false` in its kind to let it begin anew."
             found.append(Blocker(f"{message} {hint}", line_of(change.new.model, "kind", header=True)))
     return found

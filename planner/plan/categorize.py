@@ -177,10 +177,10 @@ def _by_settings(own: Verdict, touched: Columns, reordered: bool) -> Verdict:
 def _query_changed(old: Side, new: Side, effects: Mapping[str, Columns], touched: Columns) -> Verdict:
     # Undecided is built like breaking, but a person who knows better may say so, and the plan asks for it.
     if new.model.python:
-        reason = "What an edit of Python code does to the rows cannot be told, so it counts as breaking."
+        reason = "What an edit of Python code does to the rows is not known, so it counts as breaking."
         return Verdict(Category.UNDECIDED, "undecidable", reason, EVERY)
     if not (old.is_known and new.is_known):
-        reason = "The query's columns cannot be told for certain, so it counts as breaking."
+        reason = "The query's columns are not known for certain, so it counts as breaking."
         return Verdict(Category.UNDECIDED, "undecidable", reason, EVERY)
     also = f" {_cause(new, effects)[1]}" if _felt(_without_order(effects)) else ""
     if touched.every:
@@ -214,7 +214,7 @@ def _rows_sentence(old: Side, new: Side, also: str) -> str:
     if new.model.time_column and not changed:
         return f"`{new.model.time_column}` changed, and it says in which interval a row lies.{also}"
     if not changed or not before or not after:
-        return also.strip() or "Rows and columns cannot be told apart here, so every row counts as changed."
+        return also.strip() or "Rows and columns cannot be distinguished here, so every row counts as changed."
     return f"{_listed(changed, ticked=False)} changed, and with it the rows.{also}"
 
 
@@ -227,7 +227,7 @@ def _keyed_otherwise(old: Side, new: Side) -> list[str]:
 def _carried(old: Side, new: Side, effects: Mapping[str, Columns], touched: Columns) -> Verdict:
     """What its parents' changes do to a model whose own meaning is what it was."""
     if not (old.is_known and new.is_known):
-        reason = f"Which columns of {_listed(_felt(effects))} it reads cannot be told, so it counts as changed."
+        reason = f"Which columns of {_listed(_felt(effects))} it reads is not known, so it counts as changed."
         return Verdict(Category.INDIRECT_BREAKING, "undecidable", reason, EVERY)
     rule, reason = _cause(new, effects)
     return Verdict(Category.INDIRECT_BREAKING, rule, reason, touched)

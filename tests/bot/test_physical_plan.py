@@ -17,7 +17,7 @@ REAL = {
 }
 
 
-def test_the_comment_tells_what_became_dear_and_the_first_line_stays(bench: Bench) -> None:
+def test_the_comment_shows_what_became_expensive_and_the_first_line_stays(bench: Bench) -> None:
     """Behaviour 47."""
     bench.knobs(physical="cartesian_product")
     number = bench.open(FILTER)
@@ -41,7 +41,7 @@ def test_a_project_may_do_without_it(make_bench: Callable[..., Bench]) -> None:
 
 
 @pytest.mark.prove
-def test_a_condition_that_a_join_lost_is_told_by_the_planner_itself(make_bench: Callable[..., Bench]) -> None:
+def test_a_condition_that_a_join_lost_is_reported_by_the_planner_itself(make_bench: Callable[..., Bench]) -> None:
     """Behaviour 47: Spark explains both queries; nothing of them is in the comment's sentence."""
     bench = make_bench(project=REAL, planner_command=(), patience=900.0)
     number = bench.open({"models/both.sql": REAL["models/both.sql"].replace(" ON a.id = b.n", "")})

@@ -76,11 +76,11 @@ class SparkEngine:
             return None
 
     def explain(self, sql: str) -> str:
-        """The physical plan of a query, as Spark's EXPLAIN FORMATTED tells it; no row of the query is computed."""
+        """The physical plan of a query, as Spark's EXPLAIN FORMATTED shows it; no row of the query is computed."""
         with self._sessions.statement(sql):
             rows = self._sessions.run(f"EXPLAIN FORMATTED {wrapped(sql)}").collect()
         text = "\n".join(str(line) for (line,) in rows)
-        if not text.startswith("=="):  # Spark tells what is wrong in place of a plan
+        if not text.startswith("=="):  # Spark returns what is wrong in place of a plan
             raise QueryError("Spark does not explain this query.")
         return text
 

@@ -62,7 +62,7 @@ class Catalogs:
         if catalog == self.in_spark:
             hint = f"`default_catalog` of `{self.gateway}` says that its name is `{self.default}` here: write that."
         if near := next((each for each in self.spelled if each.lower() == catalog), ""):
-            hint = f"`{self.gateway}` has `{near}`, which Spark tells from it: rename it to `{catalog}`."
+            hint = f"`{self.gateway}` has `{near}`, which is another catalog to Spark: rename it to `{catalog}`."
         message = f"`{name}` lies in the catalog `{catalog}`, which the gateway `{self.gateway}` does not have."
         return ProjectError(message, place=place, hint=hint)
 

@@ -104,7 +104,7 @@ def test_a_tick_and_a_press_are_events_of_who_did_it() -> None:
     ],
 )
 def test_bots_and_what_is_none_of_ours_press_nothing(name: str, payload: dict[str, Any]) -> None:
-    """Behaviours 28, 36: an untick, an edit that GitHub does not tell, a key that is not ours."""
+    """Behaviours 28, 36: an untick, an edit that GitHub does not describe, a key that is not ours."""
     assert isinstance(delivered(name, payload), Ignored)
 
 

@@ -82,12 +82,12 @@ def test_an_owner_that_is_let_in_again_is_worked_for_at_once(two: Bench) -> None
     assert owners(two)["ann"]["state"] == "working"
 
 
-@pytest.mark.parametrize("heard", [pytest.param(True, marks=pytest.mark.prove), False])
-def test_an_app_removed_and_installed_again_is_worked_for_without_a_restart(two: Bench, heard: bool) -> None:
-    """Behaviour 44: the old token gets 401 and the old installation 404; also when no webhook told of either."""
+@pytest.mark.parametrize("delivered", [pytest.param(True, marks=pytest.mark.prove), False])
+def test_an_app_removed_and_installed_again_is_worked_for_without_a_restart(two: Bench, delivered: bool) -> None:
+    """Behaviour 44: the old token gets 401 and the old installation 404; also when no webhook of either came."""
     number = two.open(COLUMN)
     two.idle()
-    if not heard:
+    if not delivered:
         two.github.faults.drop("*", times=2)
     two.github.uninstall_app("ann")
     two.github.install_app(SHOP)

@@ -106,9 +106,9 @@ def test_the_plan_says_models_rows_columns_and_what_can_be_typed() -> None:
     difference |= {"rows": rows | {"null_keys": [0, 0], "duplicate_keys": [0, 0]}}
     difference |= {"schema": {"added": [["tax", "INT"]], "removed": [], "retyped": []}}
     plan = {"id": "p1", "environment": "pr_7", "models": [{"name": "shop.orders", "change": "direct"}]}
-    dear = {"cost": "shuffle", "before": 1, "after": 2, "columns": ["day"]}
+    costly = {"cost": "shuffle", "before": 1, "after": 2, "columns": ["day"]}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan, "data_diff": [difference]}
-    result |= {"physical_plan": [{"model": "shop.orders", "changes": [dear], "note": ""}]}
+    result |= {"physical_plan": [{"model": "shop.orders", "changes": [costly], "note": ""}]}
     text = page(view_of(shown(run_lines=ended([result], 0))), "plan", "1.x")
 
     for part in (

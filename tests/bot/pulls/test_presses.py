@@ -236,7 +236,7 @@ def test_a_ticked_box_is_a_command_and_empty_again(bench: Bench) -> None:
 
 
 def test_only_a_tick_of_a_box_of_ours_runs_anything(bench: Bench) -> None:
-    """Behaviour 36: pasted boxes, doctored ones, a tick beside another edit and one in another comment run nothing."""
+    """Behaviour 36: pasted boxes, edited ones, a tick beside another edit and one in another comment run nothing."""
     number = bench.open(COLUMN)
     bench.idle()
     ours, whole = bench.record(number).comment_id, bench.plan(number)
@@ -261,7 +261,7 @@ def test_only_a_tick_of_a_box_of_ours_runs_anything(bench: Bench) -> None:
     assert "[x]" not in bench.plan(number)
 
 
-def test_a_comment_that_somebody_dressed_up_gives_no_more_than_they_could(make_bench: Callable[..., Bench]) -> None:
+def test_a_comment_that_somebody_edited_gives_no_more_than_they_could(make_bench: Callable[..., Bench]) -> None:
     """Behaviour 31: what needs more than `write` counts in the comment as the bot wrote it, which it is again then."""
     bench = make_bench(BUDGET)
     bench.knobs(bytes=5000)

@@ -1,4 +1,4 @@
-"""What is offered now: within GitHub's limits whatever the project is called, and told apart from all else."""
+"""What is offered now: within GitHub's limits whatever the project is called, and distinct from all else."""
 
 from __future__ import annotations
 

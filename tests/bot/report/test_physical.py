@@ -12,8 +12,8 @@ from planner.contract.physical import PhysicalChangeRow, PhysicalPlanRow
 
 
 def row(model: str, cost: str = "", note: str = "", **more: Any) -> PhysicalPlanRow:
-    told = {"cost": cost, "before": 0, "after": 1, **more}
-    return PhysicalPlanRow(model=model, changes=(PhysicalChangeRow(**told),) if cost else (), note=note)
+    change = {"cost": cost, "before": 0, "after": 1, **more}
+    return PhysicalPlanRow(model=model, changes=(PhysicalChangeRow(**change),) if cost else (), note=note)
 
 
 def blocks(*found: PhysicalPlanRow) -> list[str]:

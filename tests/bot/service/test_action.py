@@ -74,12 +74,12 @@ class Workflow:
             after = comment.body.replace(f"- [ ] `{command}`", f"- [x] `{command}`")
             self.github.edit_comment(SHOP, comment.id, after, author=author)
             at = datetime.now(UTC).isoformat(timespec="seconds")
-            said = {"id": comment.id, "body": after, "user": {"login": LOGIN, "type": "Bot"}, "updated_at": at}
+            written = {"id": comment.id, "body": after, "user": {"login": LOGIN, "type": "Bot"}, "updated_at": at}
             self.edited = {
                 "action": "edited",
                 "repository": {"full_name": SHOP},
                 "issue": {"number": number, "pull_request": {"url": "."}},
-                "comment": said,
+                "comment": written,
                 "changes": {"body": {"from": comment.body}},
                 "sender": {"login": author, "type": "User"},
             }
@@ -188,7 +188,7 @@ def test_a_ticked_box_is_a_command_once_and_no_check_has_buttons(workflow: Workf
 
 
 def test_the_service_would_leave_the_same_comment_byte_for_byte(workflow: Workflow) -> None:
-    """It writes nothing but the buttons of the checks, which no Action would hear of."""
+    """It writes nothing but the buttons of the checks, whose presses reach no Action."""
     workflow.push()
     number = workflow.proposed(COLUMN)
     workflow.pull_request(number, "opened")

@@ -40,24 +40,24 @@ def test_rollback_goes_to_what_was_shown_before(
 
 
 @pytest.mark.parametrize(
-    ("revision", "error", "told"),
+    ("revision", "error", "message"),
     [
         (9, RequestError, "no revision 9 to go back to"),
         (1, Refused, "at revision 1 already"),
         (None, RequestError, "no earlier revision"),
     ],
 )
-def test_rollback_to_nowhere_is_told(
+def test_rollback_to_nowhere_is_refused(
     store: StateStore,
     engine: SparkEngine,
     built: Callable[..., Snapshot],
     revision: int | None,
     error: type[Exception],
-    told: str,
+    message: str,
 ) -> None:
     to(store, engine, environment("prod", built("s.a", 1)))
 
-    with store.leases.hold("prod", "ann") as lease, pytest.raises(error, match=told):
+    with store.leases.hold("prod", "ann") as lease, pytest.raises(error, match=message):
         rollback(store, engine, lease, planned_rollback(store, "prod", revision, NOW), emit=silent)
 
 

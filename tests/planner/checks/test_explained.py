@@ -8,7 +8,7 @@ from planner.checks.explained import NotUnderstood, explained
 from tests.planner.checks.plans import texts
 
 
-def test_the_tree_is_as_it_is_drawn_and_knows_what_is_told_of_each_operator() -> None:
+def test_the_tree_is_as_it_is_drawn_and_knows_the_details_of_each_operator() -> None:
     (tree,) = explained(texts("parquet")["sorted"]).trees
 
     drawn = [step.name for step in tree.steps()]

@@ -35,11 +35,11 @@ PLANS = st.builds(
         ("range", "cross", [(Cost.CARTESIAN_PRODUCT, 0, 1, ("shop.items", "shop.orders"))]),
     ],
 )  # fmt: skip
-def test_what_an_edit_makes_dear_is_told(old: str, new: str, found: list[tuple[Any, ...]]) -> None:
+def test_what_an_edit_makes_expensive_is_reported(old: str, new: str, found: list[tuple[Any, ...]]) -> None:
     assert compare(plan(old), plan(new)) == tuple(PhysicalChange(*each) for each in found)
 
 
-def test_a_table_that_is_read_once_more_and_whole_is_told_but_not_one_that_was_never_pruned() -> None:
+def test_a_table_that_is_read_once_more_and_whole_is_reported_but_not_one_that_was_never_pruned() -> None:
     chosen, whole = Scan("a", True, True, ("day",)), Scan("a", False, False)
 
     assert compare(PhysicalPlan((chosen,)), PhysicalPlan((chosen, whole))) == (
@@ -59,7 +59,7 @@ def test_good_news_stands_alone() -> None:
     assert (better.cost, better.is_worse, better.before, better.after) == (Cost.PRUNING, False, 1, 0)
 
 
-def test_columns_are_told_of_new_shuffles_only() -> None:
+def test_columns_are_reported_of_new_shuffles_only() -> None:
     old, renamed = PhysicalPlan(shuffles=(("id",),)), PhysicalPlan(shuffles=(("key",),))
     more = PhysicalPlan(shuffles=(("key",), ("day",)))
 

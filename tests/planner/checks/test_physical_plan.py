@@ -1,4 +1,4 @@
-"""What is dear in the plans that a real Spark explained."""
+"""What is expensive in the plans that a real Spark explained."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def test_not_null_chooses_nothing_and_a_joins_other_side_chooses_while_it_runs()
     assert WHOLE in plan("exists").scans  # its filter is on no column
 
 
-def test_an_iceberg_table_of_unknown_partitions_is_not_told_to_be_pruned() -> None:
+def test_an_iceberg_table_of_unknown_partitions_is_not_reported_as_pruned() -> None:
     (scan,) = read_plan(texts("iceberg")["pruned"], {}.get).scans
 
     assert scan == Scan("shop.orders", None, True)
     assert plan("hidden", "iceberg").scans == (Scan("shop.events", True, True, ("ts",)),)
 
 
-def test_shuffles_are_told_by_their_columns_and_one_task_for_one_row_is_none() -> None:
+def test_shuffles_are_known_by_their_columns_and_one_task_for_one_row_is_none() -> None:
     assert plan("grouped").shuffles == (("day", "id"), ("day",))
     assert plan("global").shuffles == plan("global").one_task == ()
     assert len(plan("reuse").shuffles) == 2
     assert len(plan("reused").shuffles) == 1
 
 
-def test_joins_are_told_by_how_their_sides_meet() -> None:
+def test_joins_are_distinguished_by_how_their_sides_meet() -> None:
     assert plan("join").broadcast == (("shop.orders",),)
     assert plan("sorted").shuffled == (("shop.items",), ("shop.orders",))
     assert plan("cross").cartesian == plan("cartesian").cartesian == BOTH
@@ -53,7 +53,7 @@ def test_joins_are_told_by_how_their_sides_meet() -> None:
 
 
 @pytest.mark.parametrize("name", ["one_row", "limit1", "constants", "exists"])
-def test_a_pair_of_each_row_with_one_row_or_a_few_constants_is_not_dear(name: str) -> None:
+def test_a_pair_of_each_row_with_one_row_or_a_few_constants_is_not_expensive(name: str) -> None:
     assert (plan(name).cartesian, plan(name).nested_loops) == ((), ())
 
 
@@ -97,7 +97,7 @@ def test_a_broken_text_is_read_or_not_understood_and_nothing_else(which: tuple[s
 
 
 @given(st.sampled_from(READ), st.randoms(use_true_random=False))
-def test_the_order_of_what_is_told_is_of_no_importance(which: tuple[str, str], chance: Random) -> None:
+def test_the_order_of_the_details_is_of_no_importance(which: tuple[str, str], chance: Random) -> None:
     form, name = which
     head, *blocks = re.split(r"\n(?=\(\d+\) )", texts(form)[name].partition("\n===== Sub")[0])
     chance.shuffle(blocks)

@@ -65,14 +65,14 @@ def test_a_dry_run_of_a_rollback_says_what_would_move_and_starts_no_spark(shop: 
     mergeplan.opened.clear()
 
     ran = mergeplan("rollback", "prod", "--dry-run")
-    told = mergeplan("rollback", "prod", "--dry-run", "-o", "json").result["rollback"]
+    shown = mergeplan("rollback", "prod", "--dry-run", "-o", "json").result["rollback"]
 
     assert (ran.code, ran.err, mergeplan.opened) == (0, "", [])
     assert ran.out.startswith("`prod` is at revision 2 and would show revision 1 again, which it showed until 20")
     assert "\n2 views would move:\n  shop.more   goes away\n  shop.total  mergeplan__shop.shop__total__" in ran.out
     assert re.search(r"Taken back:\n  revision 2  promoted  [-\d]+ [:\d]+  #7\n\nNothing was changed\.\n$", ran.out)
-    assert (told["revision"], told["target"]["revision"], told["gone"]) == (2, 1, [])
-    assert [(each["view"], each["after"] is None) for each in told["views"]] == [
+    assert (shown["revision"], shown["target"]["revision"], shown["gone"]) == (2, 1, [])
+    assert [(each["view"], each["after"] is None) for each in shown["views"]] == [
         ("shop.more", True),
         ("shop.total", False),
     ]

@@ -1,4 +1,4 @@
-"""What a table that is shown again lacks, as a terminal says it."""
+"""What a table that is shown again lacks, as a terminal shows it."""
 
 from __future__ import annotations
 

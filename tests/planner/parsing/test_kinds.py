@@ -176,7 +176,7 @@ def test_history_is_not_lost_without_a_word() -> None:
 
     assert [change.category for change in kept.changes] == ["forward_only"]
     assert [blocker.message for blocker in lost.blockers] == [
-        "`s.t` would lose its history: a new table begins with what its sources tell now. "
+        "`s.t` would lose its history: a new table begins with what its sources hold now. "
         "Write `forward_only false` in its kind to let it begin anew."
     ]
     assert kept.blockers == told.blockers == ()

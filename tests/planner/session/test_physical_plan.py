@@ -1,4 +1,4 @@
-"""What edits do to physical plans, told by a real Spark: only the edit counts, and nothing is computed for it."""
+"""What edits do to physical plans, explained by a real Spark: only the edit counts, and nothing is computed for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAYS = "SELECT id, day, price FROM shop.daily WHERE day BETWEEN @start_date AND 
 JOINED = "SELECT d.id, d.price, n.name FROM shop.daily AS d JOIN shop.names AS n ON d.id = n.id"
 RANKED = "SELECT id, row_number() OVER ({} ORDER BY price) AS n FROM shop.daily"
 SETTING = "SET spark.sql.autoBroadcastJoinThreshold = -1;\n"
-# model -> its query before and after, and what is told: nothing where Spark does the same
+# model -> its query before and after, and what is reported: nothing where Spark does the same
 EDITS: Mapping[str, tuple[str, str, PhysicalChange | None]] = {
     "report": (
         DAYS, DAYS.replace("day B", "date_add(day, 0 * id) B"),
@@ -75,20 +75,20 @@ def edited(session: Session, folder: Path, **files: str) -> dict[str, PhysicalDi
     return {diff.model: diff for diff in session.physical_plan("dev")}
 
 
-def test_an_edit_that_makes_spark_do_something_dear_is_told(shop: Callable[..., Session], tmp_path: Path) -> None:
+def test_an_edit_that_makes_a_query_expensive_is_reported(shop: Callable[..., Session], tmp_path: Path) -> None:
     """Behaviour 47: what an edit makes Spark do is known before it is merged; of what it does alike nothing is."""
     before = {name: model(name, old) for name, (old, _, _) in EDITS.items()}
     after = {name: model(name, new) for name, (_, new, _) in EDITS.items()}
     session = shop(**ALONE | {"names": NAMES, "untouched": model("untouched", JOINED)} | before)
     found = edited(session, tmp_path, **after)
 
-    told = {f"shop.{name}": (change,) if change else () for name, (_, _, change) in EDITS.items()}
-    assert {name: diff.note for name, diff in found.items()} == dict.fromkeys(told, "")
-    assert {name: diff.changes for name, diff in found.items()} == told
+    reported = {f"shop.{name}": (change,) if change else () for name, (_, _, change) in EDITS.items()}
+    assert {name: diff.note for name, diff in found.items()} == dict.fromkeys(reported, "")
+    assert {name: diff.changes for name, diff in found.items()} == reported
 
 
 @pytest.mark.prove
-def test_an_edited_view_is_told_of_with_those_that_read_it_and_their_tables_are_the_same(
+def test_an_edited_view_is_compared_with_those_that_read_it_and_their_tables_are_the_same(
     shop: Callable[..., Session], tmp_path: Path
 ) -> None:
     """A view, and an embedded model, stands as its query in its readers; tables that were built anew count for both."""

@@ -36,7 +36,7 @@ def tables(engine: SparkEngine) -> SparkEngine:
     return engine
 
 
-def test_a_filter_on_a_partition_is_seen_and_its_loss_is_told(tables: SparkEngine) -> None:
+def test_a_filter_on_a_partition_is_seen_and_its_loss_is_reported(tables: SparkEngine) -> None:
     before, jobs = plan(tables, DAY.format("day")), tables.jobs()
 
     assert compare(before, plan(tables, DAY.format("date_add(day, 0 * id)"))) == (
