@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner.checks.physical_diff import Cost, PhysicalChange, compare
@@ -73,6 +73,7 @@ def test_a_plan_does_not_differ_from_itself(form: str, name: str) -> None:
     assert compare(plan(name, form), plan(name, form)) == ()
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(PLANS, PLANS, st.randoms())
 def test_only_how_often_counts_and_turned_round_bad_is_good(
     old: PhysicalPlan, new: PhysicalPlan, chance: random.Random
