@@ -30,6 +30,7 @@ class PullState(StrEnum):
 
     NEW = "new"  # seen, nothing decided for this head
     HELD = "held"  # from a fork, and nobody has allowed this head
+    SKIPPED = "skipped"  # it bears the label that asks for no plan
     WAITING = "waiting"  # prod is being built for the first time
     PLANNING = "planning"
     PLANNED = "planned"
@@ -52,6 +53,7 @@ SETTLED = frozenset(
         PullState.ROLLED_BACK,
         PullState.CLOSED,
         PullState.HELD,
+        PullState.SKIPPED,
     }
 )
 AFTER_MERGE = frozenset({PullState.MERGED, PullState.PROMOTED, PullState.UNPROMOTED, PullState.ROLLED_BACK})
@@ -85,10 +87,20 @@ class Pull:
     base_ref: str
     updated_at: str
     head_ref: str = ""  # the branch it comes from
+    labels: tuple[str, ...] = ()
 
     def is_fork_of(self, repository: str) -> bool:
         """True for a head in another repository than that of this name, or of this project's key."""
         return self.head_repository.lower() != repository_of(repository).lower()
+
+    def bears(self, label: str) -> bool:
+        """True when it has that label; GitHub tells labels apart without regard to case."""
+        return any(is_label(each, label) for each in self.labels)
+
+
+def is_label(one: str, other: str) -> bool:
+    """True when both name one label; '' names none."""
+    return bool(one) and one.casefold() == other.casefold()
 
 
 @dataclass(frozen=True)
@@ -190,6 +202,7 @@ class PullRecord:
     environment_exists: bool = False
     run_id: str = ""
     reason: str = ""  # why it was planned again, or why it stands still
+    skip_label: str = ""  # while it is skipped: the label that asks for that
     progress: str = ""
     spark_ui: str = ""  # the address of Spark's own pages, while tables are computed
     run_lines: RunLines = ""  # the last run's lines, as `packed` packs them
@@ -332,6 +345,7 @@ class ProdRecord:
     namespace: str = ""  # what commands begin with, by the rules as they were last read
     needs: tuple[tuple[str, Role], ...] = ()  # the roles that those rules ask for otherwise than by default
     deploys: bool = False  # by those rules `/deploy` is on
+    skip_label: str = ""  # by those rules a pull request with this label is planned only when somebody asks
     held: str = ""  # the commit of a push that the rules do not let in
     moves: tuple[Move, ...] = ()  # what its last revisions changed
     held_by: Decision = UNRULED

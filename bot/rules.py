@@ -71,6 +71,7 @@ class BotConfig:
     deploys: bool = False  # `/deploy` promotes, and then merges
     opens_reverts: bool = True  # after a `/rollback`
     merge_method: MergeMethod = "merge"
+    skip_label: str = ""  # pull requests with it are planned only when somebody asks; '' for none
 
     def is_forward_only(self, branch: str) -> bool:
         """True for a branch whose plans are forward-only, by its name."""
@@ -80,7 +81,8 @@ class BotConfig:
     def recorded(self) -> Mapping[str, Any]:
         """What is kept of the rules in prod's record, for what is shown and taken in while nobody reads them."""
         own = {verb: role for verb, role in self.needs.items() if DEFAULT_NEEDS.get(verb) != role}
-        return {"namespace": self.namespace, "needs": tuple(sorted(own.items())), "deploys": self.deploys}
+        needs = tuple(sorted(own.items()))
+        return {"namespace": self.namespace, "needs": needs, "deploys": self.deploys, "skip_label": self.skip_label}
 
     def environment(self, number: int) -> str:
         """The environment of a pull request: `pr_7`."""
@@ -182,6 +184,12 @@ class CicdBot(BaseModel):
     open_revert: bool = Field(
         default=True, description="Whether `/rollback` opens a pull request that reverts the merge."
     )
+    skip_label: str | None = Field(
+        default=None,
+        max_length=50,
+        pattern=r"^\S(.*\S)?$",
+        description="A label: a pull request that bears it is planned only when somebody types `/plan`.",
+    )
     command_namespace: str | None = Field(
         default=None,
         pattern=r"^[#/]?[A-Za-z][A-Za-z0-9-]{0,30}$",
@@ -230,6 +238,7 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
         deploys=read.enable_deploy_command,
         opens_reverts=read.open_revert,
         merge_method=read.merge_method,
+        skip_label=read.skip_label or "",
     )
 
 

@@ -28,9 +28,16 @@ FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)")
 MOST_NUMBER, MOST_ID = 2**31 - 1, 2**63 - 1  # what the database's columns hold
 SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-PULL_ACTIONS = frozenset(
-    {"opened", "reopened", "synchronize", "closed", "edited", "ready_for_review", "converted_to_draft"}
-)
+LABEL_ACTIONS = frozenset({"labeled", "unlabeled"})
+PULL_ACTIONS = LABEL_ACTIONS | {
+    "opened",
+    "reopened",
+    "synchronize",
+    "closed",
+    "edited",
+    "ready_for_review",
+    "converted_to_draft",
+}
 BOXES_MOST = 20  # more than are ever shown
 QUEUE_BRANCH = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-(\d{1,10})-[0-9a-f]{40,64}")
 REVIEW_ACTIONS = frozenset({"submitted", "dismissed"})
@@ -74,6 +81,7 @@ class Event:
     comment: WrittenComment | None = None
     pressed: Pressed | None = None
     again: bool = False  # somebody pressed Re-run
+    label: str = ""  # that was set or taken away: it asks nothing where no rule names it
     owner: str = ""  # whose installation of the App has changed; then `repositories` are those that it brings
     repositories: tuple[str, ...] = ()
     trace: str = ""  # the W3C traceparent of its taking in, ours
@@ -194,15 +202,11 @@ def _pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     action = payload["action"]
     if action not in PULL_ACTIONS:
         return Ignored(guid, f"pull_request.{str(action)[:40]} changes nothing here")
-    pull = payload["pull_request"]
-    return Event(
-        guid,
-        f"pull_request.{action}",
-        _repository(payload),
-        _whole(pull["number"], MOST_NUMBER),
-        _text(pull["base"]["ref"]),
-        _sha(pull["head"]["sha"]),
-    )
+    pull, kind = payload["pull_request"], f"pull_request.{action}"
+    repository, number = _repository(payload), _whole(pull["number"], MOST_NUMBER)
+    if action in LABEL_ACTIONS:  # it names no head: a label ends no run, however late its webhook comes
+        return Event(guid, kind, repository, number, label=_text((payload.get("label") or {}).get("name", "")))
+    return Event(guid, kind, repository, number, _text(pull["base"]["ref"]), _sha(pull["head"]["sha"]))
 
 
 def _review(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:

@@ -250,6 +250,7 @@ def _pull(value: Mapping[str, Any]) -> Pull:
         base_ref=value["base"]["ref"],
         head_ref=head["ref"] or "",
         updated_at=_utc(updated) if updated else "",
+        labels=tuple(each["name"] for each in value.get("labels") or ()),
     )
 
 

@@ -20,7 +20,7 @@ from bot.inbox.queue import Due, Queue, queue_key
 from bot.inbox.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
 from bot.metrics import DELIVERIES as DELIVERIES_SEEN
 from bot.projects import label_of, project_keys
-from bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState
+from bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState, is_label
 from planner.errors import RequestError
 
 log = structlog.get_logger(__name__)
@@ -147,7 +147,7 @@ class Deliveries:
 
     def _take_in(self, connection: sa.Connection, events: Sequence[Event]) -> None:
         prods = cache(partial(read_prod, connection))
-        numbers = [() if _asks_nobody(connection, event) else _numbers(connection, event, prods) for event in events]
+        numbers = [_numbers(connection, event, prods) for event in events]
         at, rows, due = now(connection), [], []
         for event, number in zip(events, numbers, strict=True):
             key = queue_key(event.repository, number[0]) if number else ""
@@ -212,8 +212,10 @@ def _pull_of(connection: sa.Connection, event: Event) -> PullRecord:
     return read_pull(connection, event.repository, event.number) or PullRecord(event.repository, event.number)
 
 
-def _asks_nobody(connection: sa.Connection, event: Event) -> bool:
-    """True for an installation's event, and for a press on what we do not know as ours."""
+def _asks_nobody(connection: sa.Connection, event: Event, prod_of: Callable[[str], ProdRecord]) -> bool:
+    """True for an installation's event, a label that no rule names, and a press on what we do not know as ours."""
+    if event.label and not is_label(event.label, prod_of(event.repository).skip_label):
+        return True
     if event.pressed and not is_of_ours(event.pressed, _pull_of(connection, event)):
         log.info("press_left_alone", repository=event.repository, pull_request=event.number, delivery=event.guid)
         DELIVERIES_SEEN.labels("left_alone").inc()
@@ -223,6 +225,8 @@ def _asks_nobody(connection: sa.Connection, event: Event) -> bool:
 
 def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], ProdRecord]) -> tuple[int, ...]:
     """What an event makes due: its pull request, or (0) the prod whose branch was pushed."""
+    if _asks_nobody(connection, event, prod_of):
+        return ()
     if event.number:
         return (event.number,)
     if event.again:

@@ -25,6 +25,11 @@ class Hold:
 
 
 @dataclass(frozen=True)
+class Skip:
+    """It bears the label that asks for no plan, and nobody asked for one of this head."""
+
+
+@dataclass(frozen=True)
 class WaitForProd:
     """There is nothing to compare with yet."""
 
@@ -81,6 +86,7 @@ Action = (
     | CarryOver
     | Leave
     | Hold
+    | Skip
     | WaitForProd
     | MakePlan
     | DropEnvironment
@@ -107,7 +113,8 @@ def decide(
 
 def _group(pull: Pull, record: PullRecord) -> Action | None:
     """What the merge queue asks for, when the pull request itself is as it should be."""
-    still = record.state in (PullState.PLANNED, PullState.FAILED, PullState.CANCELLED, PullState.HELD)
+    states = (PullState.PLANNED, PullState.FAILED, PullState.CANCELLED, PullState.HELD, PullState.SKIPPED)
+    still = record.state in states
     if record.group.head and pull.is_open and still and record.group.state not in ("planned", "failed"):
         return PlanGroup()
     over = not record.group.head or record.state is PullState.PROMOTED or record.state is PullState.CLOSED
@@ -124,6 +131,20 @@ def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, 
         return Rest() if held else Hold()
     if record.state is PullState.CANCELLED and record.head == pull.head and not record.again:
         return Rest()
+    action = _planning(pull, record, prod)
+    if pull.bears(prod.skip_label) and isinstance(action, (MakePlan, WaitForProd)) and not _is_asked_for(pull, record):
+        skipped = record.state is PullState.SKIPPED and record.head == pull.head
+        return Rest() if skipped and record.skip_label == prod.skip_label else Skip()
+    return action
+
+
+def _is_asked_for(pull: Pull, record: PullRecord) -> bool:
+    """True when somebody wants this very head planned, or its plan has begun: a label takes nothing of that back."""
+    begun = record.head == pull.head and record.state in (PullState.PLANNING, PullState.HELD)
+    return begun or record.again or any(word.head == pull.head for word in record.words)
+
+
+def _planning(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
     if prod.is_to_come:
         waits = record.state is PullState.WAITING and record.head == pull.head
         return Rest() if waits else WaitForProd()
@@ -142,6 +163,8 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
         return MakePlan("It merges into this branch again." if record.reason else "Reopened.")
     if record.state in AFTER_MERGE:
         return Rest()
+    if record.state is PullState.SKIPPED and not record.again:
+        return MakePlan("No label keeps it from being planned any more.")
     if record.words:
         return MakePlan(f"{record.words[0].who} categorized a change.")
     if record.again:

@@ -64,9 +64,11 @@ class GroupPlanner:
         log.info("group_dropped", pull_request=self.job.number, ok=finished.outcome.ok)
 
     def _allowed(self, record: PullRecord) -> Finished | None:
-        """The end of a group that must not run: a fork's head that nobody let in, or a pull request that is blocked."""
+        """The end of a group that must not run: of a head that is held or skipped, or that the rules keep."""
         if record.state is PullState.HELD:
             return failed("A maintainer must let the pull request's commit be planned first.", "Refused")
+        if record.state is PullState.SKIPPED:
+            return failed("The pull request has no plan: a label keeps it from being planned.", "Refused")
         if not record.decision.is_ok:
             return failed("The rules do not let this pull request into prod yet: see its plan.", "Refused")
         return None

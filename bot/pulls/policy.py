@@ -22,7 +22,7 @@ class Facts:
     shown_plan: str = ""
     is_open: bool = True
     is_fork: bool = False
-    is_held: bool = False  # a fork's head that waits for a maintainer's word
+    is_held: bool = False  # a fork's head that waits for a maintainer's word, or one that a label keeps without a plan
     is_running: bool = False
     waits_for_cost: bool = False  # the shown plan is over the budget
     is_held_merge: bool = False  # merged, and the rules do not let it into prod

@@ -35,6 +35,7 @@ from bot.pulls.decide import (
     OpenRevert,
     PlanGroup,
     Rest,
+    Skip,
     WaitForProd,
     decide,
     interrupts,
@@ -47,6 +48,7 @@ from bot.pulls.radar import look_around
 from bot.pulls.reverts import reverted
 from bot.pulls.reviews import Reviewers, judge, rules_at
 from bot.pulls.routing import is_there
+from bot.pulls.skips import skipped
 from bot.pulls.talk import answer_all, carry_out, pick_up
 from bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, PullState
 from bot.results import packed
@@ -140,6 +142,8 @@ class _Reconciliation:
             case Hold():
                 kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
                 self._change(state=PullState.HELD, **kept, run_lines="", reason="", allowed_head="")
+            case Skip():
+                self._change(**skipped(self.pull, record, self.config, prod.skip_label))
             case WaitForProd():
                 kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
                 self._change(state=PullState.WAITING, **kept, environment=self._environment)
@@ -215,6 +219,8 @@ class _Reconciliation:
             self.config, self.config_error = BotConfig(prod_branch=branch), error
         if self.config_error is None and replace(prod, **self.config.recorded) != prod:
             self.inbox.prods.change(self.job.repository, **self.config.recorded)
+            for each in self.inbox.pulls.in_state(self.job.repository, PullState.SKIPPED):
+                self.inbox.queue.wake(self.job.repository, each.number)
 
     # --- planning ---
 

@@ -208,7 +208,7 @@ def _facts(context: BotContext, row: CommandRow, record: PullRecord, live: _Live
         shown_plan=record.shown_plan,
         is_open=pull.is_open,
         is_fork=pull.is_fork_of(row.repository),
-        is_held=record.state is PullState.HELD,
+        is_held=record.state in (PullState.HELD, PullState.SKIPPED),
         is_running=record.state in RUNNING,
         waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),
         is_held_merge=record.state is PullState.MERGED and record.held,

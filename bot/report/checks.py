@@ -11,7 +11,7 @@ from bot.approvals import Decision
 from bot.projects import label_of, repository_of
 from bot.records import AFTER_MERGE, APPROVAL, ENVIRONMENT, LINT, PLAN, PROMOTION, TESTS, PullRecord, PullState
 from bot.report.approval import approval_title, held_lines, missing_lines
-from bot.report.comment import Shown, blockers, plan_comment
+from bot.report.comment import Shown, blockers, plan_comment, skip_words
 from bot.report.markdown import CHECK_LIMIT, clipped, counted, fitting
 from bot.report.models import model_table
 from bot.report.offers import Button, buttons
@@ -83,6 +83,8 @@ def checks(shown: Shown) -> tuple[CheckView, ...]:
             return tuple(_running(name, "Waiting for prod's first build.", "queued", text) for name in names)
         case PullState.HELD:
             return tuple(_held(name, record) for name in names)
+        case PullState.SKIPPED:
+            return tuple(_skipped(name, shown) for name in names)
         case PullState.CLOSED if record.reason:
             return tuple(CheckView(name, "Nothing to do", record.reason) for name in names)
         case PullState.CANCELLED | PullState.CLOSED:
@@ -139,6 +141,12 @@ def _building(record: PullRecord) -> CheckView:
 def _held(name: str, record: PullRecord) -> CheckView:
     text = f"A maintainer types `/ok-to-plan {record.head}` to let this commit of a fork be planned."
     return CheckView(name, "A maintainer must let this commit be planned", text, conclusion="action_required")
+
+
+def _skipped(name: str, shown: Shown) -> CheckView:
+    """No conclusion that lets a merge pass: GitHub takes `neutral` and `skipped` for a success."""
+    title = f"Not planned: it has the label {shown.record.skip_label}"
+    return CheckView(name, title, skip_words(shown), conclusion="action_required")
 
 
 def _lint(record: PullRecord) -> CheckView:

@@ -135,6 +135,8 @@ def headline(shown: Shown) -> str:
     match record.state:
         case PullState.HELD:
             return "### ✋ A maintainer must let this commit be planned"
+        case PullState.SKIPPED:
+            return f"### ⏸️ Not planned: it has the label {code(record.skip_label)}"
         case PullState.WAITING:
             return "### ⏳ Waiting for prod's first build"
         case PullState.NEW | PullState.PLANNING:
@@ -207,6 +209,8 @@ def status(shown: Shown) -> str:
                 "This pull request comes from a fork. No code of it runs until somebody who may let it looks at "
                 f"`{record.head[:7]}` and types `/ok-to-plan {record.head}`. The next push needs a new approval."
             )
+        case PullState.SKIPPED:
+            return skip_words(shown)
         case PullState.WAITING:
             return waiting_words(shown.prod)
         case PullState.NEW | PullState.PLANNING:
@@ -237,6 +241,17 @@ def status(shown: Shown) -> str:
             return f"{why} The environment and what only it used are dropped; prod is untouched."
         case PullState.FAILED:
             return "Prod is untouched. A push that mends it is planned by itself."
+
+
+def skip_words(shown: Shown) -> str:
+    """What a label does to a pull request, and how it goes on."""
+    record = shown.record
+    label, typed = code(record.skip_label), code(offers(record, shown.prod)[0].typed)
+    return (
+        f"`{record.head[:7]}` was not planned: the project's `skip_label` is {label}. Take the label away, and it is "
+        f"planned; {typed} plans this commit once, whatever its labels. If it is merged like this, it is planned "
+        "after the merge and judged by the project's rules, before prod changes."
+    )
 
 
 def _planned_status(record: PullRecord) -> str:
@@ -378,6 +393,8 @@ def blockers(record: PullRecord) -> tuple[Problem, ...]:
         return (Problem("The plan is not finished."),)
     if record.state is PullState.HELD:
         return (Problem("Nobody has let this commit be planned."),)
+    if record.state is PullState.SKIPPED:
+        return (Problem(f"It has the label {code(record.skip_label)}, so it was not planned."),)
     if record.state is PullState.CANCELLED:
         return (Problem("The plan was stopped."),)
     if outcome and outcome.is_too_costly and record.state is PullState.PLANNED:

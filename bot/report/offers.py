@@ -168,6 +168,8 @@ def _accepted(record: PullRecord, prod: ProdRecord) -> tuple[Accepted, ...]:
             return _planned(record, prod)
         case PullState.FAILED | PullState.CANCELLED:
             return (AGAIN,)
+        case PullState.SKIPPED:
+            return (("/plan", "plans this commit once", _Face(PLAN, "Plan once", "Plans this commit")),)
         case PullState.NEW | PullState.PLANNING | PullState.WAITING:
             return (("/cancel", "stops this plan", None),)
         case PullState.HELD:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,8 @@ def run_action(environ: Mapping[str, str]) -> int:
         worker = Worker(context)
         worker.recover()
         worker.retry(passing=True)
-        context.inbox.deliveries.receive(event)
+        # Of the runs that wait GitHub keeps the last: one of a label may stand in the place of one of a push.
+        context.inbox.deliveries.receive(replace(event, label=""))
         projects = project_keys(event.repository, settings.project_folders)
         undone = worker.drain(projects, DRAIN_SECONDS)
         return _conclude(context, event, environ, undone)
@@ -123,7 +124,8 @@ class _End:
     def is_wrong(self) -> bool:
         """True when its plan or its promotion failed, or prod is behind its branch."""
         if self.record is not None:
-            return self.record.state in {PullState.FAILED, PullState.UNPROMOTED}
+            # A label turns no job to success.
+            return self.record.state in {PullState.FAILED, PullState.UNPROMOTED, PullState.SKIPPED}
         built = self.prod.revision or self.prod.run_lines  # or else there is no such project
         return bool(built) and self.prod.promoted_commit != self.prod.commit
 

@@ -33,6 +33,7 @@ from bot.pulls.decide import (
     OpenRevert,
     PlanGroup,
     Rest,
+    Skip,
     WaitForProd,
     decide,
 )
@@ -178,6 +179,8 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
             return f"Then nothing: it merges into `{pull.base_ref}`, or is over, and was never planned."
         case Hold():
             return f"Then {pull.head[:12]}, which comes from a fork, would wait for `/ok-to-plan`."
+        case Skip():
+            return f"Then {pull.head[:12]} would not be planned: the pull request has the label {prod.skip_label}."
         case WaitForProd():
             return "Then it would wait for prod's first build."
         case DropEnvironment():

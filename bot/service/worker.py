@@ -368,7 +368,9 @@ def is_overdue(record: PullRecord, now: float) -> bool:
 def is_behind(pull: Pull, record: PullRecord) -> bool:
     """True when a record does not say what the live pull request is."""
     if pull.is_open:
-        return record.head != pull.head or record.state in (PullState.NEW, PullState.PLANNING, PullState.CLOSED)
+        freed = record.state is PullState.SKIPPED and not pull.bears(record.skip_label)
+        behind = record.state in (PullState.NEW, PullState.PLANNING, PullState.CLOSED)
+        return record.head != pull.head or behind or freed
     if not record.head:
         return False
     return record.state not in AFTER_MERGE if pull.merged else record.state is not PullState.CLOSED

@@ -6,8 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from bot.pulls.decide import DropEnvironment, HandToProd, Hold, Leave, MakePlan, Rest, WaitForProd, decide, interrupts
-from bot.records import News, PendingWord, Prod, ProdRecord, Pull, PullRecord, PullState
+from bot.pulls.decide import (
+    DropEnvironment,
+    DropGroup,
+    HandToProd,
+    Hold,
+    Leave,
+    MakePlan,
+    PlanGroup,
+    Rest,
+    Skip,
+    WaitForProd,
+    decide,
+    interrupts,
+)
+from bot.records import MergeGroup, News, PendingWord, Prod, ProdRecord, Pull, PullRecord, PullState
 
 HEAD, OLD = "a" * 40, "b" * 40
 PULL = Pull(7, "A change", "wim", True, False, "", HEAD, "ann/shop", "main", "")
@@ -16,6 +29,11 @@ READY = ProdRecord("ann/shop", Prod.READY, "main", "c" * 40, "c" * 40, 3)
 MERGED = replace(PULL, is_open=False, merged=True, merge_sha="d" * 40)
 CLOSED = replace(PULL, is_open=False)
 FORK = replace(PULL, head_repository="rea/shop")
+LABELED = replace(PULL, labels=("urgent", "No-Plan"))
+RULED = replace(READY, skip_label="no-plan")
+LABELED_FORK = replace(LABELED, head_repository="rea/shop")
+SKIPPED = replace(PLANNED, state=PullState.SKIPPED, skip_label="no-plan")
+WORD = PendingWord("a.b", "breaking", "wim", HEAD)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +42,7 @@ FORK = replace(PULL, head_repository="rea/shop")
         (PULL, PLANNED, READY, Rest),
         (PULL, replace(PLANNED, head=OLD), READY, MakePlan),
         (PULL, replace(PLANNED, again=True), READY, MakePlan),
-        (PULL, replace(PLANNED, words=(PendingWord("a.b", "breaking", "wim", HEAD),)), READY, MakePlan),
+        (PULL, replace(PLANNED, words=(WORD,)), READY, MakePlan),
         (PULL, replace(PLANNED, prod_revision=2), READY, MakePlan),
         (PULL, replace(PLANNED, state=PullState.FAILED, prod_revision=2), READY, MakePlan),
         (PULL, replace(PLANNED, state=PullState.FAILED), READY, Rest),
@@ -57,12 +75,55 @@ def test_the_next_step_follows_from_what_is(pull: Pull, record: PullRecord, prod
 
 
 @pytest.mark.parametrize(
+    ("pull", "record", "action"),
+    [
+        (LABELED, PullRecord("ann/shop", 7), Skip),
+        (LABELED, replace(PLANNED, head=OLD), Skip),
+        (LABELED, replace(PLANNED, head=OLD, words=(replace(WORD, head=OLD),)), Skip),
+        (LABELED, replace(PLANNED, head=OLD, state=PullState.PLANNING), Skip),
+        (LABELED, replace(PLANNED, prod_revision=2), Skip),
+        (LABELED, replace(PLANNED, state=PullState.FAILED, prod_revision=2), Skip),
+        (LABELED, replace(PLANNED, state=PullState.CLOSED), Skip),
+        (LABELED, replace(PLANNED, run_lines='{"exit_code": 0, "lines": ["of another version"]}'), Skip),
+        (LABELED, replace(SKIPPED, skip_label="draft"), Skip),
+        (LABELED, SKIPPED, Rest),
+        (LABELED, PLANNED, Rest),
+        (LABELED, replace(PLANNED, state=PullState.CANCELLED), Rest),
+        (LABELED, replace(PLANNED, state=PullState.PLANNING), MakePlan),
+        (LABELED, replace(PLANNED, words=(WORD,)), MakePlan),
+        (LABELED, replace(SKIPPED, again=True), MakePlan),
+        (PULL, SKIPPED, MakePlan),
+        (LABELED_FORK, PullRecord("ann/shop", 7), Hold),
+        (LABELED_FORK, replace(SKIPPED, state=PullState.HELD, allowed_head=HEAD), MakePlan),
+        (LABELED_FORK, replace(SKIPPED, head=OLD, allowed_head=OLD), Hold),
+        (replace(LABELED, is_open=False), SKIPPED, DropEnvironment),
+        (replace(MERGED, labels=("no-plan",)), SKIPPED, HandToProd),
+    ],
+)
+def test_a_label_keeps_what_nobody_asked_for_from_being_planned(pull: Pull, record: PullRecord, action: type) -> None:
+    """It takes back nothing that somebody asked for or that has begun, and holds back no merge."""
+    assert type(decide(pull, record, RULED, "main", "ann/shop")) is action
+
+
+def test_the_label_comes_before_prods_first_build_and_a_group_of_it_is_answered() -> None:
+    """It waits for nothing; the merge queue gets its answer all the same."""
+    to_come = replace(RULED, state=Prod.UNKNOWN)
+    grouped = replace(SKIPPED, group=MergeGroup(OLD))
+
+    assert type(decide(LABELED, PullRecord("ann/shop", 7), to_come, "main", "ann/shop")) is Skip
+    assert type(decide(LABELED, replace(SKIPPED, again=True), to_come, "main", "ann/shop")) is WaitForProd
+    assert type(decide(LABELED, grouped, RULED, "main", "ann/shop")) is PlanGroup
+    assert type(decide(LABELED, replace(SKIPPED, group_exists=True), RULED, "main", "ann/shop")) is DropGroup
+
+
+@pytest.mark.parametrize(
     ("news", "reason"),
     [
         ([News(1, "pull_request.synchronize", OLD)], f"superseded:{OLD}"),
         ([News(1, "pull_request.synchronize", HEAD)], ""),
         ([News(1, "pull_request.closed", HEAD)], "closed"),
         ([News(1, "issue_comment.created", "")], ""),
+        ([News(1, "pull_request.labeled", "")], ""),
         ([News(1, "check_run.rerequested", OLD)], ""),
     ],
 )

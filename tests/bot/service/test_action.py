@@ -89,12 +89,11 @@ class Workflow:
         self.github.commit(SHOP, "change", files, "A change", author="wim")
         return self.github.open_pull_request(SHOP, "change", "main", "A change", author="wim")
 
-    def pull_request(self, number: int, action: str) -> int:
+    def pull_request(self, number: int, action: str, label: str = "") -> int:
         pull = self.github.pull_request(SHOP, number)
         shape = {"number": number, "base": {"ref": pull.base_ref}, "head": {"sha": pull.head_sha}}
-        return self.run(
-            "pull_request_target", {"action": action, "repository": {"full_name": SHOP}, "pull_request": shape}
-        )
+        payload = {"action": action, "repository": {"full_name": SHOP}, "pull_request": shape}
+        return self.run("pull_request_target", payload | ({"label": {"name": label}} if label else {}))
 
     def push(self) -> int:
         head = self.github.head(SHOP)
@@ -236,6 +235,23 @@ def test_a_project_that_does_not_load_fails_the_step(workflow: Workflow) -> None
 
     assert workflow.pull_request(number, "opened") == 1
     assert "The project does not load" in workflow.summary.read_text()
+
+
+def test_a_label_makes_no_job_green_and_any_labels_job_does_what_a_dropped_one_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job may be a required check; and of the runs that wait GitHub keeps the last, whatever its event."""
+    rules = {"config.yaml": "gateways: {}\ncicd_bot: {skip_label: no-plan}\n"}
+    with workflow_on(tmp_path, monkeypatch, PROJECT | rules) as workflow:
+        workflow.push()
+        number = workflow.proposed(COLUMN)
+        workflow.github.label(SHOP, number, "no-plan", author="wim")
+        assert workflow.pull_request(number, "opened") == 1
+        assert "it has the label `no-plan`" in workflow.summary.read_text()
+
+        workflow.github.label(SHOP, number, "no-plan", author="wim", remove=True)
+        assert workflow.pull_request(number, "labeled", "urgent") == 0
+        assert "**Ready.**" in workflow.summary.read_text()
 
 
 def test_an_event_that_asks_nothing_is_success(workflow: Workflow) -> None:
