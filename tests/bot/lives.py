@@ -1,8 +1,8 @@
 """Random lives of pull requests, several at a time: what people, GitHub and the machine may do to them.
 
-Each life is a branch that is edited, pushed, commented on, closed, reopened, reviewed, queued or merged, its buttons
-pressed and its boxes ticked, while webhooks are lost or doubled, calls fail, and the service is killed. What must hold
-afterwards is always the same.
+Each life is a branch that is edited, pushed, labeled, commented on, closed, reopened, reviewed, queued or merged, its
+buttons pressed and its boxes ticked, while webhooks are lost or doubled, calls fail, and the service is killed. What
+must hold afterwards is always the same.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ COMMANDS = (
     "/plan", "/status", "/help", "/cancel", "/categorize --all breaking", "/categorize --all reset", "/skip-backfill",
     "/backfill", "/diff", "/extend 1", "/destroy", "/pln", "/restate shop.*", "Nice.",
 )  # fmt: skip
+SKIP_LABEL = "no-plan"
 TAKES_BACK = ("`/rollback`", "Roll back")  # the branch holds what prod then does not
 METHODS: tuple[MergeMethod, ...] = ("merge", "squash")
 READS = (r"/pulls/\d+$", r"/comments$", r"/permission$", r"/reviews$", r"/ref/heads/")
@@ -152,7 +153,10 @@ class World:
             self.pressed += 1
 
     def _label(self, life: Life) -> None:
-        self.scene.github.label(SHOP, life.number, "urgent", author="wim")
+        """One that asks for no plan, or another one; set, or taken away."""
+        name = self.chance.choice(("urgent", SKIP_LABEL))
+        has = name in self.scene.github.pull_request(SHOP, life.number).labels
+        self.scene.github.label(SHOP, life.number, name, author="wim", remove=has)
 
     def _review(self, life: Life) -> None:
         state = self.chance.choice(("APPROVED", "CHANGES_REQUESTED", "COMMENTED"))

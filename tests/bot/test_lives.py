@@ -17,7 +17,7 @@ import yaml
 
 from bot.sandbox import repos
 from tests.bot.conftest import PROJECT, SHOP, until
-from tests.bot.lives import Files, World
+from tests.bot.lives import SKIP_LABEL, Files, World
 from tests.bot.test_crash import Scene
 
 pytestmark = pytest.mark.sampled
@@ -25,7 +25,8 @@ pytestmark = pytest.mark.sampled
 LIVES = int(os.environ.get("MERGEPLAN_LIVES", "4"))
 SEED = int(os.environ.get("MERGEPLAN_SEED", "5"))
 PARTS = range(max(1, LIVES // 50))  # several worlds, so that the workers share them
-RULES = {"gateways": {}, "cicd_bot": {"rules": [{"models": "shop.orders", "approvals": 1}], "deployments": True}}
+BOT = {"rules": [{"models": "shop.orders", "approvals": 1}], "deployments": True, "skip_label": SKIP_LABEL}
+RULES = {"gateways": {}, "cicd_bot": BOT}
 
 
 @pytest.fixture(name="scene")
