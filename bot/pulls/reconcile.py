@@ -143,7 +143,7 @@ class _Reconciliation:
                 kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
                 self._change(state=PullState.HELD, **kept, run_lines="", reason="", allowed_head="")
             case Skip():
-                self._change(**skipped(self.pull, record, self.config, prod.skip_label))
+                self._change(**skipped(self.pull, self._record(), self.config, prod.skip_label))
             case WaitForProd():
                 kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
                 self._change(state=PullState.WAITING, **kept, environment=self._environment)

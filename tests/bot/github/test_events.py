@@ -125,6 +125,18 @@ def test_a_pull_request_of_an_account_that_is_gone_is_an_event_like_any_other() 
     assert (read.kind, read.number) == ("pull_request.synchronize", 7)
 
 
+@pytest.mark.parametrize(("label", "name"), [({"name": "no-plan"}, "no-plan"), (None, "")])
+def test_a_label_that_comes_or_goes_names_no_head(label: object, name: str) -> None:
+    """Late or out of order it supersedes no run; one that is gone from the repository has no name."""
+    pull = {"number": 7, "base": {"ref": "main"}, "head": {"sha": "a" * 40}}
+    read = delivered(
+        "pull_request", {"action": "unlabeled", "repository": REPOSITORY, "pull_request": pull, "label": label}
+    )
+
+    assert isinstance(read, Event)
+    assert (read.kind, read.number, read.head, read.label) == ("pull_request.unlabeled", 7, "", name)
+
+
 @pytest.mark.parametrize("value", ["", "sha256=", "sha1=abc", "sha256=" + "0" * 64, "ünicode"])
 def test_a_wrong_signature_is_refused_before_anything_is_read(value: str) -> None:
     """Behaviour 1."""
