@@ -40,6 +40,7 @@ from bot.pulls.decide import (
     decide,
     interrupts,
 )
+from bot.pulls.environments import EnvironmentEnd
 from bot.pulls.events import PlanEvents
 from bot.pulls.groups import GroupPlanner
 from bot.pulls.publish import Shower, end_checks, publish
@@ -117,7 +118,10 @@ class _Reconciliation:
                         publish(self.inbox, self.gateway, record)
                     break
                 case Keep():
-                    self._keep(record)
+                    self._end().keep(record)
+                    self._look_around()
+                    if record.head:
+                        publish(self.inbox, self.gateway, self._record())
                     break
                 case _:
                     self._do(action, record, prod)
@@ -138,7 +142,7 @@ class _Reconciliation:
             case DropGroup():
                 self._groups().drop()
             case Destroy():
-                self._destroy(record)
+                self._end().destroy(record)
             case Hold():
                 kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
                 self._change(state=PullState.HELD, **kept, run_lines="", reason="", allowed_head="")
@@ -151,7 +155,7 @@ class _Reconciliation:
             case MakePlan(reason):
                 self._make_plan(reason)
             case DropEnvironment():
-                self._drop()
+                self._end().drop(self.pull, record)
             case OpenRevert():
                 self._change(reversal=reverted(self.gateway, self.pull, record, self.config, self.job.attempts))
             case HandToProd():
@@ -167,6 +171,9 @@ class _Reconciliation:
 
     def _groups(self) -> GroupPlanner:
         return GroupPlanner(self.context, self.job, self.gateway, self.checkout, self.config)
+
+    def _end(self) -> EnvironmentEnd:
+        return EnvironmentEnd(self.context, self.job, self.gateway, self.checkout, self.config)
 
     def _overtaken(self) -> str:
         """Why a question has to wait: a newer head, or a close."""
@@ -446,53 +453,3 @@ class _Reconciliation:
 
     def _look_around(self) -> None:
         look_around(self.inbox, self._record())
-
-    # --- leaving ---
-
-    def _keep(self, record: PullRecord) -> None:
-        """Closed, and its environment outlives it: all that runs ends, and nothing is dropped."""
-        if record.state not in AFTER_MERGE and record.state is not PullState.CLOSED:
-            over = {"progress": "", "fresh": False, "words": (), "again": False, "rollback_by": "", "reason": ""}
-            record = self._change(state=PullState.CLOSED, **over)
-        self._look_around()
-        if record.head:
-            publish(self.inbox, self.gateway, record)
-
-    def _destroy(self, record: PullRecord) -> None:
-        """Drops the environment; of an open pull request a plan is made when somebody asks for it."""
-        who = record.destroy_by
-        over = record.state in (*AFTER_MERGE, PullState.CLOSED)
-        self._drop_environment(record)
-        self._change(destroy_by="", environment_exists=False, attempts=0)
-        if not over:
-            reason = f"{who} dropped its environment; `/plan` builds it again."
-            self._change(state=PullState.CANCELLED, reason=reason, progress="", fresh=False, words=(), again=False)
-
-    def _drop(self) -> None:
-        """Drops the environment, once; a pull request that was promoted keeps its state."""
-        record = self._record()
-        if record.state is PullState.PROMOTED and not self.config.drop_after_merge:
-            self._change(environment_exists=False)
-            return
-        if record.state not in AFTER_MERGE:
-            elsewhere = f"It merges into `{self.pull.base_ref}` now, not into `{self.config.prod_branch}`."
-            changes = {"reason": elsewhere if self.pull.is_open else "", "base_ref": self.pull.base_ref}
-            record = self._change(progress="", fresh=False, words=(), again=False, rollback_by="", **changes)
-        self._drop_environment(record)
-        state = record.state if record.state in AFTER_MERGE else PullState.CLOSED
-        publish(self.inbox, self.gateway, self._change(state=state, environment_exists=False, attempts=0))
-
-    def _drop_environment(self, record: PullRecord) -> None:
-        if record.environment_exists:
-            run_id = new_run_id()
-            prod = self.inbox.prods.get(self.job.repository)
-            self.checkout.fetch(prod.branch or self.config.prod_branch)
-            commit = prod.promoted_commit or self.checkout.head(prod.branch or self.config.prod_branch)
-            with self.context.project(self.checkout, commit) as folder:
-                arguments = ("invalidate", record.environment)
-                finished = self.context.plan(PlannerCall(self.job, folder, arguments, run_id))
-            gone = any(each.kind == "RequestError" for each in finished.outcome.problems)  # it was never built
-            if not (finished.outcome.ok or gone) and record.attempts + 1 < DEFECT_TRIES:
-                self._change(attempts=record.attempts + 1)
-                raise Later(5.0, "the environment could not be dropped")
-            self.log.info("environment_dropped", environment=record.environment, ok=finished.outcome.ok)
