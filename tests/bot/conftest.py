@@ -42,13 +42,14 @@ COLUMN = {"models/orders.sql": "SELECT 1 AS id, 2 AS more\n"}
 FILTER = {"models/orders.sql": "SELECT 1 AS id WHERE true\n"}
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True)
 def _plain_logs() -> None:
-    """Log lines that can be read when a test fails."""
+    """Log lines that can be read when a test fails, whatever the test before it made of them."""
     processors: list[structlog.typing.Processor] = [
         structlog.processors.format_exc_info,
         structlog.processors.KeyValueRenderer(key_order=["event"]),
     ]
+    structlog.reset_defaults()
     structlog.configure(processors=processors)
 
 
