@@ -200,7 +200,7 @@ def test_two_projects_of_one_repository_are_planned_and_promoted_apart(make_benc
     assert [(each.state, prods.get(key).revision) for each, key in zip(ends, keys, strict=True)] == [
         (PullState.PROMOTED, 2)
     ] * 2
-    assert all(each.promoted and is_free(each.promoted) for each in ends)
+    assert all(each.promoted and each.promoted.promotion and is_free(each.promoted.promotion) for each in ends)
     assert [rows(home, count) for home in homes] == [[[7]], [[5]]]
     bench.say(number, "/rollback --project ads", author="ann")
     assert [prods.get(key).revision for key in keys] == [2, 3]
