@@ -146,6 +146,8 @@ class _Reconciliation:
             case Hold():
                 kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
                 self._change(state=PullState.HELD, **kept, run_lines="", reason="", allowed_head="")
+            case Skip() if self._asks_for_nothing(record, prod):
+                self._make_plan("")
             case Skip():
                 self._change(**skipped(self.pull, self._record(), self.config, prod.skip_label))
             case WaitForProd():
@@ -249,8 +251,7 @@ class _Reconciliation:
 
     def _made(self, record: PullRecord, shower: Shower) -> tuple[PullRecord, Finished]:
         """The plan of this head on prod's commit, and the record that it is of."""
-        if self.fetched != self.config.prod_branch or not self.checkout.has(self.pull.head):
-            self.checkout.fetch(self.config.prod_branch, self.pull.number)
+        self._fetch_head()
         self.fetched = ""  # the next plan of this pass fetches anew
         if not self.checkout.has(self.pull.head):
             raise Superseded("the head is gone: a newer one was pushed")
@@ -307,12 +308,26 @@ class _Reconciliation:
             shown = ", ".join(f"`{path}`" for path in merge.conflicts[:10])
             hint = f"Merge `{self.config.prod_branch}` into the branch and resolve it."
             return failed(f"It conflicts with the base branch in {shown}.", "Conflict", hint=hint)
-        untouched = changes_no_model(self.checkout.changed(base, merge.commit), self.checkout.project)
-        known = record.environment_exists or self.inbox.prods.get(self.job.repository).state is not Prod.READY
         if self.context.has_project(self.checkout, merge.commit):
-            return NOTHING if untouched and not known else None
+            return NOTHING if self._is_untouched(record, base, merge) else None
         gone = self.context.has_project(self.checkout, base)
         return self.context.no_project(self.checkout, "A merge") if gone else NOTHING
+
+    def _is_untouched(self, record: PullRecord, base: str, merge: Merge) -> bool:
+        """True for a change of no model, where no planner has anything to take back either."""
+        known = record.environment_exists or self.inbox.prods.get(self.job.repository).state is not Prod.READY
+        return not known and changes_no_model(self.checkout.changed(base, merge.commit), self.checkout.project)
+
+    def _asks_for_nothing(self, record: PullRecord, prod: ProdRecord) -> bool:
+        """True where a plan costs nothing, whatever the labels: its head changes nothing here."""
+        self._fetch_head()
+        base = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
+        merge = self.checkout.merge(base, self.pull.head) if self.checkout.has(self.pull.head) else Merge()
+        return bool(merge.commit) and self._is_untouched(record, base, merge)
+
+    def _fetch_head(self) -> None:
+        if self.fetched != self.config.prod_branch or not self.checkout.has(self.pull.head):
+            self.checkout.fetch(self.config.prod_branch, self.pull.number)
 
     def _edits_rules(self, base: str, merge: Merge) -> bool:
         before, after = (self.context.configurations(self.checkout, each) for each in (base, merge.commit or base))

@@ -144,3 +144,20 @@ def test_a_pull_request_that_brings_the_second_project_is_planned(make_bench: Ca
     bench.idle()
     assert bench.context.inbox.prods.get(ADS).state is Prod.READY
     assert bench.context.inbox.prods.get(SHOP).revision == 1
+
+
+def test_a_label_that_asks_for_no_plan_is_of_the_projects_that_a_pull_request_changes(
+    make_bench: Callable[..., Bench],
+) -> None:
+    rules = {f"{folder}/config.yaml": "cicd_bot:\n  skip_label: later\n" for folder in ("shop", "ads")}
+    bench = make_bench(project=BOTH | rules, project_path="shop,ads")
+    number = bench.open(IN_SHOP)
+    bench.idle()
+    bench.github.label(SHOP, number, "later", author="ann")
+    bench.github.commit(
+        SHOP, "change", {"shop/models/totals.sql": "SELECT 2 AS n FROM shop.orders\n"}, "More", author="wim"
+    )
+    bench.idle()
+    found = {name: run.conclusion for name, run in bench.github.checks(SHOP, bench.head(number)).items()}
+    assert (found["mergeplan / plan"], found["mergeplan / plan (ads)"]) == ("action_required", "success")
+    assert list(plans(bench, number)) == [""]
