@@ -17,11 +17,12 @@ import pytest
 import mergeplan
 import mergeplan.events
 from planner.project.scaffold import write_example
+from tests.planner.cli.conftest import VARIABLES
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/python-api.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
-ENVIRON = {name: value for name, value in os.environ.items() if not name.startswith("MERGEPLAN_")}
+ENVIRON = {name: value for name, value in os.environ.items() if name not in VARIABLES}
 ENDING = """
 import json, sys
 kept = {"click", "rich", "planner.cli", "bot"} & sys.modules.keys()
