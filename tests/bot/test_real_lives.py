@@ -19,7 +19,7 @@ import pytest
 
 from bot.sandbox import repos
 from tests.bot.conftest import SHOP, until
-from tests.bot.lives import Files, World
+from tests.bot.lives import SKIP_LABEL, Files, World
 from tests.bot.test_crash import Scene
 from tests.bot.test_real_planner import BARE, rows
 
@@ -47,7 +47,7 @@ def daily(factor: int, more: str = "") -> str:
 
 TOTAL = "MODEL (name shop.total, kind FULL);\nSELECT day, sum(v) AS v FROM shop.daily GROUP BY day\n"
 PROJECT = {
-    "config.yaml": BARE["config.yaml"],
+    "config.yaml": f"{BARE['config.yaml']}\ncicd_bot:\n  skip_label: {SKIP_LABEL}\n",
     "models/base.sql": base(2),
     "models/daily.sql": daily(1),
     "models/total.sql": TOTAL,
