@@ -32,6 +32,11 @@ def revert_body(record: PullRecord, branch: str) -> str:
             f"Merging this makes {code(branch)} what prod shows already: nothing is computed, and no view moves. The "
             f"plan of this pull request says so, or what else differs. Until then the next promotion brings {of} back."
         )
+    if record.project:
+        blocks.append(
+            f"It is about the project {code(record.project)}. What {of} changed in other projects of this repository is "
+            "reverted too: each of them plans that here."
+        )
     return "\n\n".join(blocks)
 
 
@@ -42,7 +47,8 @@ def revert_words(record: PullRecord) -> str:
         return f"{holds}: a pull request that reverts it is being opened."
     too = f" {_listed(back.others)} went with it: revert that too." if back.others else ""
     if back.number:
-        return f"{holds}: merge #{back.number}, which reverts it, or the next promotion brings it back.{too}"
+        all_of_it = " in other projects too" if record.project else ""
+        return f"{holds}: merge #{back.number}, which reverts it{all_of_it}, or the next promotion brings it back.{too}"
     why = f" No pull request was opened: {inert(clipped(back.why, 300))}" if back.why else ""
     return f"{holds}: press *Revert* on this pull request, or the next promotion brings it back.{too}{why}"
 

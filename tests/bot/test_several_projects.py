@@ -161,3 +161,17 @@ def test_a_label_that_asks_for_no_plan_is_of_the_projects_that_a_pull_request_ch
     found = {name: run.conclusion for name, run in bench.github.checks(SHOP, bench.head(number)).items()}
     assert (found["mergeplan / plan"], found["mergeplan / plan (ads)"]) == ("action_required", "success")
     assert list(plans(bench, number)) == [""]
+
+
+def test_a_rollback_of_one_project_says_that_the_revert_takes_back_the_others_too(pair: Bench) -> None:
+    pair.github.set_permission(SHOP, pair.github.bot_login, "write")
+    number = pair.open(IN_SHOP | IN_ADS)
+    pair.idle()
+    pair.github.merge(SHOP, number, author="ann")
+    pair.idle()
+    pair.say(number, "/rollback --project ads", author="ann")
+    revert = ads(pair, number).reversal.number
+    assert (pair.context.inbox.prods.get(SHOP).revision, pair.context.inbox.prods.get(ADS).revision) == (2, 3)
+    assert f"merge #{revert}, which reverts it in other projects too" in pair.replies(number)[0]
+    assert "reverted too: each of them plans that here" in pair.github.pull_request(SHOP, revert).body
+    assert set(plans(pair, revert)) >= {""}
