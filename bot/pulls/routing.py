@@ -46,16 +46,22 @@ def routed(asked: Command | Mistake, own: str, projects: Sequence[ProjectFacts])
     return asked if own in meant else None
 
 
-def projects_of(context: BotContext, gateway: RepositoryGateway, number: int) -> tuple[ProjectFacts, ...]:
-    """The projects of a repository, as a pull request finds them: by its files, and by what was shown on it."""
+def projects_of(context: BotContext, gateway: RepositoryGateway, number: int, base: str) -> tuple[ProjectFacts, ...]:
+    """The projects that a repository has at its base commit or gets by a pull request, as that one finds them.
+
+    It touches a project by its files, or by what was shown on it before.
+    """
     folders = context.settings.project_folders
     paths, found = gateway.changed_paths(number), list[ProjectFacts]()
     for key in project_keys(gateway.repository, folders):
         folder, record = folder_of(key, folders), context.inbox.pulls.get(key, number)
         edited = paths is None or not changes_no_model(_own(paths, folder, folders), folder)
+        touched = edited or bool(record.comment_id or record.environment_exists)
+        if not touched and not context.has_project(context.checkout(context.github.repository(key)), base):
+            continue
         plan = record.outcome.plan if record.outcome else None
         models = tuple(model.name.lower() for model in plan.models) if plan else ()
-        found.append(ProjectFacts(key, folder, edited or bool(record.comment_id or record.environment_exists), models))
+        found.append(ProjectFacts(key, folder, touched, models))
     return tuple(found)
 
 
@@ -72,12 +78,6 @@ def _own(paths: Sequence[str], folder: str, folders: Sequence[str]) -> tuple[str
     deeper = [each for each in folders if each != folder and inside([f"{each}/"], folder)]
     others = {path for each in deeper for path in paths if inside([path], each)}
     return tuple(path for path in paths if path not in others)
-
-
-def other_projects(context: BotContext, gateway: RepositoryGateway, number: int) -> tuple[str, ...]:
-    """The folders of the repository's other projects that a pull request touches."""
-    every = projects_of(context, gateway, number)
-    return tuple(each.folder for each in every if each.touched and each.key != gateway.name)
 
 
 def _plans(project: ProjectFacts, asked: str) -> bool:

@@ -15,7 +15,7 @@ from bot.github.comments import written_comment
 from bot.github.gateway import GitHubFailed, RepositoryGateway
 from bot.pulls.policy import Facts, NotAllowed, decide
 from bot.pulls.questions import WAITS, question
-from bot.pulls.routing import other_projects, projects_of, routed
+from bot.pulls.routing import ProjectFacts, projects_of, routed
 from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
 from bot.report.comment import Shown, blockers
 from bot.report.markdown import counted
@@ -83,10 +83,11 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
             context.inbox.commands.answer(replace(row, state="answered"))
             continue
         _show_eyes(context, gateway, row)
-        needs_role = any(isinstance(each, Command) and each.verb is not Verb.HELP for each in found)
-        deploys = gateway.project and any(isinstance(each, Command) and each.verb is Verb.DEPLOY for each in found)
-        others = other_projects(context, gateway, pull.number) if deploys else ()
-        live = _Live(pull, gateway.role(row.author) if needs_role else None, others)
+        verbs = {each.verb for each in found if isinstance(each, Command)}
+        role = gateway.role(row.author) if verbs - {Verb.HELP} else None
+        every = _projects(context, gateway, pull.number, config) if gateway.project and Verb.DEPLOY in verbs else ()
+        others = tuple(each.folder for each in every if each.touched and each.key != gateway.name)
+        live = _Live(pull, role, others)
         answers = tuple(_one(context, row, each, live, config) for each in found)
         context.inbox.commands.answer(replace(row, state="accepted", answers=answers))
 
@@ -99,10 +100,16 @@ def _asked(
         every = read_commands(row.body, config.namespace)
         if not gateway.project and not any(each.project for each in every):
             return every
-        projects = projects_of(context, gateway, row.number)
+        projects = _projects(context, gateway, row.number, config)
         return tuple(found for each in every if (found := routed(each, gateway.name, projects)))
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
     return tuple(taken_up(key, row.press, record, prod) for key in row.press.keys)
+
+
+def _projects(
+    context: BotContext, gateway: RepositoryGateway, number: int, config: BotConfig
+) -> tuple[ProjectFacts, ...]:
+    return projects_of(context, gateway, number, context.checkout(gateway).head(config.prod_branch))
 
 
 def _show_eyes(context: BotContext, gateway: RepositoryGateway, row: CommandRow) -> None:

@@ -34,8 +34,8 @@ def revert_body(record: PullRecord, branch: str) -> str:
         )
     if record.project:
         blocks.append(
-            f"It is about the project {code(record.project)}. What {of} changed in other projects of this repository is "
-            "reverted too: each of them plans that here."
+            f"It is about the project {code(record.project)}. What {of} changed in other projects of this repository "
+            "is reverted too: each of them plans that here."
         )
     return "\n\n".join(blocks)
 

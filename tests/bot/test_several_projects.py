@@ -136,6 +136,17 @@ def test_a_repository_without_a_project_of_the_settings_hears_nothing_of_it(make
     assert bench.context.inbox.prods.get(ADS).commit == bench.github.head(SHOP)
 
 
+def test_where_the_first_project_is_missing_another_one_answers(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(project=BOTH, project_path="dbt,shop,ads")
+    number = bench.open({"README.md": "Hello\n"})
+    bench.idle()
+    bench.say(number, "/help")
+    bench.say(number, "/plan --project dbt")
+    answers = bench.replies(number)
+    assert ["`shop` answers" in each for each in answers] == [True, True]
+    assert "There is no such project. Projects: `shop`, `ads`." in answers[1]
+
+
 def test_a_pull_request_that_brings_the_second_project_is_planned(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench(project_path=".,ads")
     number = bench.open({f"ads/{path}": text for path, text in PROJECT.items()})
