@@ -64,7 +64,7 @@ def title_of(key: str) -> str:
 
 
 def labelled(name: str, label: str) -> str:
-    """A name on GitHub, told apart from that of the repository's other projects."""
+    """A name on GitHub, other than that of the repository's other projects."""
     return f"{name} ({label})" if label else name
 
 

@@ -226,7 +226,7 @@ class PullRecord:
     again: bool = False  # somebody asked for another plan of the same head
     site: str = ""  # the repository's page
     folder: str = "."  # the project's, in the repository
-    project: str = ""  # the same where the repository has several, for people to tell them apart
+    project: str = ""  # the same where the repository has several, for people to distinguish them
     backfill: str = ""  # "skip" or "full", whatever the rules say of new tables, since somebody asked for it
     cost: tuple[int, float] = (0, 0.0)  # bytes and seconds that somebody approved
     cost_head: str = ""  # for plans of this head

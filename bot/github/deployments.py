@@ -16,7 +16,7 @@ REFUSED = (403, 404, 409, 422)
 
 
 class Deployments:
-    """The deployments of one repository; `label` tells those of one of its projects from the others'."""
+    """The deployments of one repository; `label` names the project, where it is not the first."""
 
     def __init__(self, calls: Calls, label: str = "") -> None:
         self._calls, self._label = calls, label

@@ -96,7 +96,7 @@ class RepositoryGateway:
         self.name = name
         self.repository = repository_of(name)
         self.folder = folder_of(name, settings.project_folders)
-        self.project = self.folder if len(settings.project_folders) > 1 else ""  # how it is told from the others
+        self.project = self.folder if len(settings.project_folders) > 1 else ""  # its name among them
         self.login = login
         self.has_buttons = settings.has_buttons
         self._links = links

@@ -16,7 +16,7 @@ from bot.verbs import Verb
 
 @dataclass(frozen=True)
 class ProjectFacts:
-    """What tells, of one project, whether a pull request is any business of it."""
+    """What decides whether a pull request concerns a project."""
 
     key: str
     folder: str

@@ -127,7 +127,7 @@ def test_a_button_and_a_box_of_one_project_ask_nothing_of_the_other(pair: Bench)
     assert "ticked, and the project `ads` answers" in pair.replies(number)[0]
 
 
-def test_a_repository_without_a_project_of_the_settings_hears_nothing_of_it(make_bench: Callable[..., Bench]) -> None:
+def test_a_repository_without_a_project_of_the_settings_is_left_alone(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench(project_path=".,ads")
     number = bench.open({"models/orders.sql": "SELECT 1 AS id, 2 AS more\n"})
     bench.idle()
