@@ -186,3 +186,16 @@ def test_a_rollback_of_one_project_says_that_the_revert_takes_back_the_others_to
     assert f"merge #{revert}, which reverts it in other projects too" in pair.replies(number)[0]
     assert "reverted too: each of them plans that here" in pair.github.pull_request(SHOP, revert).body
     assert set(plans(pair, revert)) >= {""}
+
+
+def test_a_forks_commit_is_let_in_for_all_projects_with_one_command(pair: Bench) -> None:
+    fork = pair.github.fork(SHOP, "rea")
+    pair.github.commit(fork, "main", IN_ADS, "From a fork", author="rea")
+    number = pair.github.open_pull_request(SHOP, "rea:main", "main", "From a fork", author="rea")
+    pair.idle()
+    head = pair.head(number)
+    assert {run.conclusion for run in pair.github.checks(SHOP, head).values()} == {"action_required"}
+    assert len(calls(pair, "plan")) == len(pair.calls("plan")) == 1
+    pair.say(number, f"/ok-to-plan {head}", author="ann")
+    assert {run.conclusion for run in pair.github.checks(SHOP, head).values()} == {"success"}
+    assert (len(pair.calls("plan")), len(calls(pair, "plan"))) == (1, 2)
