@@ -267,3 +267,17 @@ def test_a_job_signs_no_link_that_no_service_would_open(monkeypatch: pytest.Monk
 
     assert action_settings({"GITHUB_TOKEN": "ghs_x"}).public_url == ""
     assert action_settings({"MERGEPLAN_GITHUB_APP_ID": "7"}).public_url == "https://bot.example"
+
+
+def test_one_job_sees_to_every_project_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The summary and the outputs are of the project that changes, the exit code is of all."""
+    both = {f"{folder}/{path}": text for folder in ("shop", "ads") for path, text in PROJECT.items()}
+    monkeypatch.setenv("MERGEPLAN_PROJECT_PATH", "shop,ads")
+    with workflow_on(tmp_path, monkeypatch, both) as workflow:
+        assert workflow.push() == 0
+        number = workflow.proposed({f"ads/{path}": text for path, text in COLUMN.items()})
+        assert workflow.pull_request(number, "opened") == 0
+        assert "1 non-breaking, 1 indirect non-breaking · `ads`" in workflow.summary.read_text()
+        assert {"environment=pr_1", "changed=2", "exit-code=0"} <= set(workflow.outputs.read_text().split())
+        workflow.github.commit(SHOP, "change", {"shop/models/orders.sql": "BROKEN\n"}, "More", author="wim")
+        assert workflow.pull_request(number, "synchronize") == 1
