@@ -406,3 +406,4 @@ class CommandRow:
     proven: bool = True  # nobody edited it, or the comment whose box it is, as far as can be known here
     answers: tuple[Answer, ...] = ()
     press: Press | None = None
+    lines: tuple[str, ...] | None = None  # those of its commands that this project answers; None: not decided yet

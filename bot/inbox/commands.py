@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,6 +15,7 @@ from bot.commands import read_commands
 from bot.github.events import Pressed, WrittenComment
 from bot.inbox.database import InboxDatabase, now
 from bot.inbox.prods import read_prod
+from bot.inbox.queue import Queue
 from bot.inbox.tables import COMMANDS
 from bot.projects import label_of
 from bot.records import CommandRow, PullRecord
@@ -26,8 +27,9 @@ _COMMAND = TypeAdapter(CommandRow)
 class Commands:
     """The commands of every pull request."""
 
-    def __init__(self, database: InboxDatabase) -> None:
+    def __init__(self, database: InboxDatabase, queue: Queue) -> None:
         self._database = database
+        self._queue = queue
 
     def take(self, repository: str, number: int, written: WrittenComment, *, proven: bool = True) -> bool:
         """Takes in a comment that no webhook brought; False when it is known or holds no command.
@@ -55,6 +57,27 @@ class Commands:
     def mark_seen(self, row: CommandRow) -> None:
         """Notes that the comment has our eyes on it, and nothing else."""
         self._change(row, lambda known: replace(known, seen=True))
+
+    def share(self, row: CommandRow, lines: Mapping[str, tuple[str, ...]]) -> CommandRow:
+        """Decides once, for all projects of a repository, which of them answers which lines of a comment.
+
+        `lines` are the texts of the lines by the projects' keys. The first project that asks decides, whatever the
+        others find later: none of them answers what another one does, and no line is left to nobody. Returns the row.
+        """
+        where = (COMMANDS.c.comment_id == row.comment_id, COMMANDS.c.repository.in_([row.repository, *lines]))
+        query = sa.select(COMMANDS.c.data).where(*where).order_by(COMMANDS.c.repository).with_for_update()
+        with self._database.writing() as connection:
+            read = [_COMMAND.validate_json(found.data) for found in connection.execute(query)]
+            known = {each.repository: each for each in read}
+            if known[row.repository].lines is None:
+                for key in dict.fromkeys([row.repository, *lines]):
+                    if key not in known:  # no webhook brought it there
+                        known[key] = replace(row, repository=key, seen=True)
+                        self._queue.make_due(connection, key, row.number)
+                    if known[key].lines is None:
+                        known[key] = replace(known[key], lines=lines.get(key, ()))
+                        _put(connection, known[key])
+        return known[row.repository]
 
     def answer(self, row: CommandRow) -> None:
         """Stores what became of a comment's commands."""

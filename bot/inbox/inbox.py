@@ -38,7 +38,7 @@ class Inbox:
         self.database = InboxDatabase(url)
         self.queue = Queue(self.database, settle_seconds=settle_seconds, lease_seconds=lease_seconds)
         self.deliveries = Deliveries(self.database, self.queue, folders)
-        self.commands = Commands(self.database)
+        self.commands = Commands(self.database, self.queue)
         self.pulls = Pulls(self.database)
         self.prods = Prods(self.database)
         self.runs = Runs(self.database)

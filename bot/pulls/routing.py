@@ -24,36 +24,41 @@ class ProjectFacts:
     models: tuple[str, ...] = ()  # of its plan
 
 
-def routed(asked: Command | Mistake, own: str, projects: Sequence[ProjectFacts]) -> Command | Mistake | None:
-    """What the project `own` makes of a line; None where another one answers it. Pure.
+def meant(asked: Command | Mistake, projects: Sequence[ProjectFacts]) -> tuple[str, ...]:
+    """The keys of the projects that answer a line. Pure.
 
     A line that names a project is for that one. Any other is for the projects that the pull request touches, or the
     first where it touches none; of these, for those that plan the model that it names; and of a line that is no command
     one project speaks for all.
     """
-    first = [each.key for each in projects[:1]]
+    first = tuple(each.key for each in projects[:1])
     if asked.project:
-        named = [each.key for each in projects if each.folder == asked.project]
-        if named:
-            return asked if own in named else None
-        folders = ", ".join(f"`{each.folder}`" for each in projects)
-        return Mistake(asked.text, "There is no such project.", f"Projects: {folders}.") if own in first else None
-    touched = [each for each in projects if each.touched]
+        return tuple(each.key for each in projects if each.folder == asked.project) or first
+    touched = tuple(each for each in projects if each.touched)
     if isinstance(asked, Mistake) or asked.verb is Verb.HELP:
-        return asked if own in ([each.key for each in touched] or first)[:1] else None
-    planned = [each for each in touched if _plans(each, asked.model)] if asked.model else []
-    meant = [each.key for each in planned or touched] or first
-    return asked if own in meant else None
+        return tuple(each.key for each in touched[:1]) or first
+    planned = tuple(each for each in touched if _plans(each, asked.model)) if asked.model else ()
+    return tuple(each.key for each in planned or touched) or first
+
+
+def checked(asked: Command | Mistake, projects: Sequence[ProjectFacts]) -> Command | Mistake:
+    """The line, or what is wrong with the project that it names."""
+    if not asked.project or asked.project in (each.folder for each in projects):
+        return asked
+    folders = ", ".join(f"`{each.folder}`" for each in projects)
+    return Mistake(asked.text, "There is no such project.", f"Projects: {folders}.")
 
 
 def projects_of(context: BotContext, gateway: RepositoryGateway, number: int, base: str) -> tuple[ProjectFacts, ...]:
     """The projects that a repository has at its base commit or gets by a pull request, as that one finds them.
 
-    It touches a project by its files, or by what was shown on it before.
+    It touches a project by its files, or by what was shown on it before. A project whose commands begin otherwise than
+    those of this one is no concern of its commands.
     """
     folders = context.settings.project_folders
     paths, found = gateway.changed_paths(number), list[ProjectFacts]()
-    for key in project_keys(gateway.repository, folders):
+    spaces = {key: context.inbox.prods.get(key).namespace for key in project_keys(gateway.repository, folders)}
+    for key in (each for each, namespace in spaces.items() if namespace == spaces[gateway.name]):
         folder, record = folder_of(key, folders), context.inbox.pulls.get(key, number)
         edited = paths is None or not changes_no_model(_own(paths, folder, folders), folder)
         touched = edited or bool(record.comment_id or record.environment_exists)

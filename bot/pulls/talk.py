@@ -15,7 +15,7 @@ from bot.github.comments import written_comment
 from bot.github.gateway import GitHubFailed, RepositoryGateway
 from bot.pulls.policy import Facts, NotAllowed, decide
 from bot.pulls.questions import WAITS, question
-from bot.pulls.routing import ProjectFacts, projects_of, routed
+from bot.pulls.routing import ProjectFacts, checked, meant, projects_of
 from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
 from bot.report.comment import Shown, blockers
 from bot.report.markdown import counted
@@ -101,7 +101,10 @@ def _asked(
         if not gateway.project and not any(each.project for each in every):
             return every
         projects = _projects(context, gateway, row.number, config)
-        return tuple(found for each in every if (found := routed(each, gateway.name, projects)))
+        if row.lines is None:
+            of_each = {p.key: tuple(each.text for each in every if p.key in meant(each, projects)) for p in projects}
+            row = context.inbox.commands.share(row, of_each)
+        return tuple(checked(each, projects) for each in every if each.text in (row.lines or ()))
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
     return tuple(taken_up(key, row.press, record, prod) for key in row.press.keys)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
 from bot.inbox.inbox import Inbox
+from bot.projects import ROOT, project_keys
 from bot.records import AFTER_MERGE, PullRecord, PullState
 from bot.sandbox.faults import RateLimit
 from bot.sandbox.limits import ApiError
@@ -45,7 +47,7 @@ class Life:
     number: int
     branch: str
     steps: int  # that are still to come before its end
-    broken: bool = False
+    broken: str = ""  # a file that no planner reads
     heads: list[str] = field(default_factory=list)
 
 
@@ -56,6 +58,7 @@ class World:
     scene: Scene
     chance: random.Random
     edit: Edit
+    folders: tuple[str, ...] = (ROOT,)  # of the repository's projects
     kills: float = 0.04  # how likely each step is a kill
     born: int = 0
     killed: int = 0
@@ -83,10 +86,14 @@ class World:
         """Somebody waits for what becomes of the head before the next act."""
 
         def is_shown() -> bool:
-            record = self.record(life.number)
-            return record.head == self._head(life.number) and record.is_settled
+            head = self._head(life.number)
+            return all(each.head == head and each.is_settled for each in self.records(life.number))
 
         until(is_shown, self.patience, f"the plan of #{life.number}")
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        return project_keys(SHOP, self.folders)
 
     # --- acts ---
 
@@ -120,14 +127,17 @@ class World:
         kind = self.chance.random()
         files: Files = {"README.md": f"# {self.chance.random()}\n"} if kind < 0.2 else self.edit(self.chance, self.born)
         if kind > 0.9 and not life.broken:
-            files, life.broken = {"models/broken.sql": "BROKEN ((\n"}, True
+            life.broken = f"{self.chance.choice(self.folders)}/models/broken.sql".removeprefix("./")
+            files = {life.broken: "BROKEN ((\n"}
         elif life.broken:
-            files, life.broken = {**files, "models/broken.sql": None}, False
+            files, life.broken = {**files, life.broken: None}, ""
         self.scene.github.commit(SHOP, life.branch, files, "More", author="wim")
         life.heads.append(self._head(life.number))
 
     def _comment(self, life: Life) -> None:
         text = self.chance.choice(COMMANDS)
+        if len(self.folders) > 1 and text.startswith("/") and self.chance.random() < 0.4:
+            text += f" --project {self.chance.choice(self.folders)}"
         comment = self.scene.github.comment(SHOP, life.number, text, author=self.chance.choice(("wim", "ann")))
         if text.startswith("/"):
             self.commands.append(comment)
@@ -145,11 +155,14 @@ class World:
 
     def _tick(self, life: Life) -> None:
         plan = [each for each in self.scene.github.comments(SHOP, life.number) if "mergeplan:plan" in each.body]
-        lines = plan[0].body.split("\n") if plan else []
+        if not plan:
+            return
+        shown = self.chance.choice(plan)
+        lines = shown.body.split("\n")
         boxes = [n for n, line in enumerate(lines) if line.startswith("- [ ] ") and TAKES_BACK[0] not in line]
         if boxes:
-            text = ticked(plan[0].body, self.chance.choice(boxes))
-            self.scene.github.edit_comment(SHOP, plan[0].id, text, author=self.chance.choice(("wim", "ann")))
+            text = ticked(shown.body, self.chance.choice(boxes))
+            self.scene.github.edit_comment(SHOP, shown.id, text, author=self.chance.choice(("wim", "ann")))
             self.pressed += 1
 
     def _label(self, life: Life) -> None:
@@ -221,32 +234,33 @@ class World:
         return len(self.unsettled)
 
     def _is_ended(self, life: Life) -> bool:
-        record = self.record(life.number)
-        if record.held:
-            self._approve(life)
+        records = self.records(life.number)
+        for record in records:
+            if record.held:
+                self._approve(record)
         merged = self.scene.github.pull_request(SHOP, life.number).merged_at is not None
-        ended = record.state in (AFTER_MERGE - {PullState.MERGED}) if merged else record.state is PullState.CLOSED
-        return ended or not (merged or record.head)
+        ends = AFTER_MERGE - {PullState.MERGED} if merged else {PullState.CLOSED}
+        return all(each.state in ends or not (merged or each.head) for each in records)
 
-    def _approve(self, life: Life) -> None:
-        pull = self.scene.github.pull_request(SHOP, life.number)
-        promised = self.record(life.number).plans_shown
+    def _approve(self, record: PullRecord) -> None:
+        pull, promised = self.scene.github.pull_request(SHOP, record.number), record.plans_shown
         last = pull.reviews[-1] if pull.reviews else None
         if promised and (
             last is None or last.state != "APPROVED" or last.submitted_at.isoformat() < promised[-1].since
         ):
-            self.scene.github.review(SHOP, life.number, "APPROVED", author="ann")
+            self.scene.github.review(SHOP, record.number, "APPROVED", author="ann")
 
     def _is_answered(self) -> bool:
         """A pull request that was over before anybody heard of it is nobody's: what was asked there is not answered."""
-        known = [life.number for life in self.over if self.record(life.number).head]
+        known = [life.number for life in self.over if all(each.head for each in self.records(life.number))]
         every = (each for number in known for each in self.scene.github.comments(SHOP, number))
         asked = (each for each in every if each.id in self.commands)
         return all({"rocket", "confused"} & {reaction.content for reaction in each.reactions} for each in asked)
 
     def _are_presses_answered(self) -> bool:
         with closing(Inbox(f"sqlite:///{self.scene.home / 'bot.db'}")) as inbox:
-            return not any(row.press for life in self.over for row in inbox.commands.open(SHOP, life.number))
+            every = ((key, life.number) for key in self.projects for life in self.over)
+            return not any(row.press for where in every for row in inbox.commands.open(*where))
 
     def unfinished_checks(self) -> list[str]:
         """Checks that nobody will end: on a head of any life, or a merge."""
@@ -254,17 +268,21 @@ class World:
         return [f"{run.name} on {run.head_sha[:7]}" for run in list(runs) if run.status != "completed"]
 
     def prod_is_at_rest(self) -> bool:
-        prod = self.scene.prod()
-        return prod.commit == prod.promoted_commit == self.scene.github.head(SHOP)
-
-    def record(self, number: int) -> PullRecord:
         with closing(Inbox(f"sqlite:///{self.scene.home / 'bot.db'}")) as inbox:
-            return inbox.pulls.get(SHOP, number)
+            prods, head = [inbox.prods.get(key) for key in self.projects], self.scene.github.head(SHOP)
+        return all(each.commit == each.promoted_commit == head for each in prods)
 
-    def comments_of_plans(self) -> Mapping[int, int]:
-        """How many plan comments each life has."""
-        bodies = {life.number: self.scene.github.comments(SHOP, life.number) for life in self.over}
-        return {number: sum("mergeplan:plan" in each.body for each in found) for number, found in bodies.items()}
+    def records(self, number: int) -> tuple[PullRecord, ...]:
+        """What the service knows of a pull request, for each project."""
+        with closing(Inbox(f"sqlite:///{self.scene.home / 'bot.db'}")) as inbox:
+            return tuple(inbox.pulls.get(key, number) for key in self.projects)
+
+    def comments_of_plans(self) -> Mapping[tuple[int, str], int]:
+        """How many plan comments each life has for a project, by the hidden marker of the comment."""
+        every = (
+            (life.number, each.body) for life in self.over for each in self.scene.github.comments(SHOP, life.number)
+        )
+        return Counter((number, body.split("-->")[0]) for number, body in every if "mergeplan:plan" in body)
 
     def replies(self) -> list[str]:
         """The hidden key of every reply: none may be there twice."""

@@ -56,14 +56,50 @@ def test_random_lives_end_with_one_comment_ended_checks_and_prod_as_the_branch(s
     sys.stderr.write(
         f"\n{len(world.over)} lives, {world.killed} kills, {len(world.commands)} commands, {world.pressed} presses\n"
     )
-    state = json.loads((scene.home / SHOP / "scripted.json").read_text())["environments"]
-    assert state["prod"]["models"] == merged_models(scene)
-    assert set(world.comments_of_plans().values()) <= {0, 1}
+    assert prod_of(scene, SHOP) == merged_models(scene)
+    assert set(world.comments_of_plans().values()) <= {1}
     assert len(world.replies()) == len(set(world.replies()))
     assert world.unfinished_checks() == []
 
 
-def merged_models(scene: Scene) -> dict[str, str]:
-    """The models as the prod branch has them."""
-    tree = repos.tree(scene.github.state.git(SHOP), "main", "models")
-    return {f"shop.{Path(e.path).stem}": scene.github.read(SHOP, f"models/{Path(e.path).name}") for e in tree}
+@pytest.mark.prove
+@pytest.mark.parametrize("part", PARTS)
+def test_random_lives_in_two_projects_end_with_each_prod_as_its_folder(tmp_path: Path, part: int) -> None:
+    """Behaviours 12, 17, 18, 19, 20, 21, 24, 31, 38: one comment and one set of checks for each project."""
+    folders, scene = ("shop", "ads"), Scene(tmp_path)
+    scene.environ["MERGEPLAN_PROJECT_PATH"] = ",".join(folders)
+    files = {**PROJECT, "config.yaml": yaml.safe_dump(RULES)}
+    scene.start()
+    try:
+        scene.populate({f"{folder}/{path}": text for folder in folders for path, text in files.items()})
+        world = World(scene, random.Random(SEED + part), in_folders, folders)  # noqa: S311
+        until(world.prod_is_at_rest, what="both prods")
+        world.live(LIVES // len(PARTS))
+
+        sys.stderr.write(f"\n{len(world.over)} lives, {world.killed} kills, {world.pressed} presses\n")
+        for key, folder in zip(world.projects, folders, strict=True):
+            assert prod_of(scene, key) == merged_models(scene, f"{folder}/models")
+        assert set(world.comments_of_plans().values()) <= {1}
+        assert len(world.replies()) == len(set(world.replies()))
+        assert world.unfinished_checks() == []
+    finally:
+        scene.end()
+
+
+def in_folders(chance: random.Random, life: int) -> Files:
+    """An edit of one project, or of both."""
+    chosen = chance.choice((("shop",), ("ads",), ("shop", "ads")))
+    return {f"{folder}/{path}": text for folder in chosen for path, text in edit(chance, life).items()}
+
+
+def prod_of(scene: Scene, key: str) -> dict[str, str]:
+    """The models that prod shows, for the project with that key."""
+    state = json.loads((scene.home / key / "scripted.json").read_text())
+    found: dict[str, str] = state["environments"]["prod"]["models"]
+    return found
+
+
+def merged_models(scene: Scene, folder: str = "models") -> dict[str, str]:
+    """The models as the prod branch has them in a folder."""
+    tree = repos.tree(scene.github.state.git(SHOP), "main", folder)
+    return {f"shop.{Path(e.path).stem}": scene.github.read(SHOP, f"{folder}/{Path(e.path).name}") for e in tree}

@@ -280,3 +280,16 @@ def test_a_service_that_stands_still_loses_its_turn(
     assert turns == ["the other's"]
     one.close()
     other.close()
+
+
+def test_the_first_project_that_asks_decides_which_of_them_answers_a_comment(inbox: Inbox) -> None:
+    said = WrittenComment(9, "wim", "/help\n/status\n", "2026-01-01T00:00:00+00:00")
+    assert inbox.commands.take("ann/shop~ads", 7, said)
+    (row,) = inbox.commands.open("ann/shop~ads", 7)
+    first = inbox.commands.share(row, {"ann/shop": ("/help", "/status"), "ann/shop~ads": ("/status",)})
+    (other,) = inbox.commands.open("ann/shop", 7)
+    second = inbox.commands.share(other, {"ann/shop": (), "ann/shop~ads": ("/help", "/status")})
+
+    assert (first.lines, second.lines) == (("/status",), ("/help", "/status"))
+    assert not inbox.commands.take("ann/shop", 7, said)
+    assert inbox.queue.has_plans(["ann/shop"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.commands import Mistake, read_commands
-from bot.pulls.routing import ProjectFacts, routed
+from bot.pulls.routing import ProjectFacts, checked, meant
 
 SHOP = ProjectFacts("ann/shop", "shop", True, ("shop.orders", "shop.totals"))
 ADS = ProjectFacts("ann/shop~ads", "ads", True, ("ads.clicks",))
@@ -15,7 +15,7 @@ IDLE = ProjectFacts("ann/shop~idle", "idle", False)
 def answering(text: str, *projects: ProjectFacts) -> list[str]:
     """The folders of those who answer."""
     (asked,) = read_commands(text)
-    return [each.folder for each in projects if routed(asked, each.key, projects)]
+    return [each.folder for each in projects if each.key in meant(asked, projects)]
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ def test_where_none_is_touched_the_first_answers() -> None:
 
 def test_an_unknown_project_is_answered_once_and_changes_nothing() -> None:
     (asked,) = read_commands("/plan --project adds")
-    found = [routed(asked, each.key, (SHOP, ADS)) for each in (SHOP, ADS)]
-    assert isinstance(found[0], Mistake)
-    assert "`shop`, `ads`" in found[0].instead
-    assert found[1] is None
+    found = checked(asked, (SHOP, ADS))
+    assert meant(asked, (SHOP, ADS)) == (SHOP.key,)
+    assert isinstance(found, Mistake)
+    assert "`shop`, `ads`" in found.instead
 
 
 def test_a_condition_may_speak_of_a_project() -> None:
