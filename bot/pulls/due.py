@@ -46,9 +46,13 @@ def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) 
         wanted.append((record.merge_sha, _with_buttons(promotion_check(record), shown, presses)))
     if record.group.head and record.group.head != record.merge_sha:
         wanted += [(record.group.head, view) for view in checks(Shown(record.of_group, prod))]
-    for ref in record.checks:  # of heads that are no longer the newest: nothing stays in progress
-        if not ref.done and ref.sha not in (record.head, record.merge_sha, record.group.head):
-            wanted.append((ref.sha, superseded(ref.name, record.head)))
+    stand = {(sha, view.name) for sha, view in wanted}
+    for (
+        ref
+    ) in record.checks:  # of older heads, and of a queue's group that was merged meanwhile: none stays in progress
+        if not ref.done and (ref.sha, ref.name) not in stand:
+            newer = "" if ref.sha in (record.head, record.merge_sha) else record.head
+            wanted.append((ref.sha, superseded(ref.name, newer)))
     text = plan_comment(shown) or ""
     due = Due(text if text and (_is_new(record) or must_be_written(record, text)) else "", _differing(record, wanted))
     if due.comment or due.checks:

@@ -62,3 +62,18 @@ def test_a_promotion_starts_one_planner(bench: Bench) -> None:
     assert len(bench.calls("plan", "prod")) == 2
     prod = bench.context.inbox.prods.get(SHOP)
     assert (prod.revision, prod.plan_id) == (2, bench.record(number).promoted.plan.id)  # type: ignore[union-attr]
+
+
+def test_checks_of_a_queues_group_that_was_merged_before_its_plan_ended_are_ended(bench: Bench) -> None:
+    """The group's head is the merge: only its promotion is still reported there."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    whole = bench.record(number)
+    left = tuple(CheckRef(name, whole.merge_sha, 99, "d", False) for name in (PLAN, LINT, PROMOTION))
+    due = what_is_due(PullRecord(**{**whole.__dict__, "checks": left}), bench.context.inbox.prods.get(SHOP))
+
+    assert due is not None
+    ended = {view.name: view.conclusion for sha, view in due.checks if sha == whole.merge_sha}
+    assert ended == {PLAN: "cancelled", LINT: "cancelled", PROMOTION: "success"}
