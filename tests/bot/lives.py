@@ -258,7 +258,7 @@ class World:
         return all({"rocket", "confused"} & {reaction.content for reaction in each.reactions} for each in asked)
 
     def _are_presses_answered(self) -> bool:
-        with closing(Inbox(f"sqlite:///{self.scene.home / 'bot.db'}")) as inbox:
+        with closing(Inbox(self.scene.url)) as inbox:
             every = ((key, life.number) for key in self.projects for life in self.over)
             return not any(row.press for where in every for row in inbox.commands.open(*where))
 
@@ -268,13 +268,13 @@ class World:
         return [f"{run.name} on {run.head_sha[:7]}" for run in list(runs) if run.status != "completed"]
 
     def prod_is_at_rest(self) -> bool:
-        with closing(Inbox(f"sqlite:///{self.scene.home / 'bot.db'}")) as inbox:
+        with closing(Inbox(self.scene.url)) as inbox:
             prods, head = [inbox.prods.get(key) for key in self.projects], self.scene.github.head(SHOP)
         return all(each.commit == each.promoted_commit == head for each in prods)
 
     def records(self, number: int) -> tuple[PullRecord, ...]:
         """What the service knows of a pull request, for each project."""
-        with closing(Inbox(f"sqlite:///{self.scene.home / 'bot.db'}")) as inbox:
+        with closing(Inbox(self.scene.url)) as inbox:
             return tuple(inbox.pulls.get(key, number) for key in self.projects)
 
     def comments_of_plans(self) -> Mapping[tuple[int, str], int]:

@@ -45,6 +45,7 @@ class Scene:
             "MERGEPLAN_SWEEP_SECONDS": "5",
             "MERGEPLAN_WARM": "false",
         }
+        self.url = f"sqlite:///{self.home / 'bot.db'}"
         self.log = (folder / "service.log").open("ab")
         self.service: subprocess.Popen[bytes] | None = None
 
@@ -82,11 +83,11 @@ class Scene:
         fresh.replace(self.home / SHOP / "knobs.json")  # a child may be reading it
 
     def record(self, number: int) -> PullRecord:
-        with closing(Inbox(f"sqlite:///{self.home / 'bot.db'}")) as inbox:
+        with closing(Inbox(self.url)) as inbox:
             return inbox.pulls.get(SHOP, number)
 
     def prod(self) -> ProdRecord:
-        with closing(Inbox(f"sqlite:///{self.home / 'bot.db'}")) as inbox:
+        with closing(Inbox(self.url)) as inbox:
             return inbox.prods.get(SHOP)
 
     def hanging(self) -> list[int]:
@@ -196,7 +197,7 @@ def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
     until(lambda: scene.statuses(number) == {"completed"}, what="the checks, after the comment")
     scene.github.wait_idle()
     assert len([each for each in scene.github.comments(SHOP, number) if "mergeplan:plan" in each.body]) == 1
-    with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:
+    with closing(Inbox(scene.url)) as inbox:
         kinds = [news.kind for news in inbox.deliveries.news(f"{SHOP}#{number}", 0)]
     assert kinds.count("pull_request.opened") == 1
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from bot.child.processes import birth
 from bot.inbox.inbox import Inbox
 from bot.records import PullState
+from planner.state.tables import intervals
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
 from tests.bot.test_real_planner import EXAMPLE, rows
+from tests.planner.conftest import new_postgresql, postgresql  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.prove
 
@@ -24,9 +27,12 @@ MODEL = "models/incremental_model.sql"
 DAYS = 100  # in a batch of the pull request's own table
 
 
-@pytest.fixture(name="scene")
-def _scene(tmp_path: Path) -> Iterator[Scene]:
+@pytest.fixture(name="scene", params=["sqlite", "postgresql"])
+def _scene(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
     scene = Scene(tmp_path)
+    if request.param == "postgresql":
+        scene.url = request.getfixturevalue("new_postgresql")()
+        scene.environ["MERGEPLAN_STATE_URL"] = scene.url
     del scene.environ["MERGEPLAN_PLANNER_COMMAND"]
     scene.environ["MERGEPLAN_WARM"] = "true"
     scene.start()
@@ -66,11 +72,13 @@ def test_kill_9_during_a_build_and_during_a_promotion_ends_with_prod_whole(scene
 
 def recorded_days(scene: Scene) -> dict[str, int]:
     """How many days of each physical table the planner's state says are computed."""
-    with closing(sqlite3.connect(f"file:{scene.home / SHOP / 'state.db'}?mode=ro", uri=True)) as state:
-        found = state.execute(
-            "SELECT table_name, sum(julianday(end_at) - julianday(start_at)) FROM intervals GROUP BY 1"
-        )
-        return {name: round(days) for name, days in found}
+    own = f"sqlite:///file:{scene.home / SHOP / 'state.db'}?mode=ro&uri=true"
+    url = scene.environ.get("MERGEPLAN_STATE_URL", own).replace("postgresql://", "postgresql+psycopg://")
+    engine, days = sa.create_engine(url, poolclass=sa.NullPool), Counter[str]()
+    with closing(engine.connect()) as state:
+        for row in state.execute(sa.select(intervals)):
+            days[row.table_name] += (row.end_at - row.start_at).days
+    return days
 
 
 def new_days(scene: Scene, before: dict[str, int]) -> int:
@@ -86,12 +94,12 @@ def batches_of_the_last_run(scene: Scene, number: int) -> int:
 
 
 def prod_is_run(scene: Scene) -> bool:
-    with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:
+    with closing(Inbox(scene.url)) as inbox:
         return any(run.key.endswith("@prod") for run in inbox.runs.open())
 
 
 def _rise(scene: Scene) -> None:
-    with closing(Inbox(f"sqlite:///{scene.home / 'bot.db'}")) as inbox:
+    with closing(Inbox(scene.url)) as inbox:
         left = inbox.runs.open()
     scene.start()
     until(lambda: all(birth(run.pid) != run.birth for run in left), PATIENCE, "the end of what was left")
