@@ -102,13 +102,13 @@ class BotContext:
         path = (Path(checkout.project) / source.name).as_posix() if source else ""
         return read_config(source.text, path, default_branch) if source else None
 
-    def has_project(self, checkout: Checkout, commit: str) -> bool:
-        """True when the project's folder holds a configuration at that commit."""
-        return bool(self.configurations(checkout, commit))
+    def has_project(self, checkout: Checkout, commit: str, folder: str = "") -> bool:
+        """True when the project's folder, or another one, holds a configuration at that commit."""
+        return bool(self.configurations(checkout, commit, folder))
 
-    def configurations(self, checkout: Checkout, commit: str) -> tuple[Source, ...]:
-        """The configurations in the project's folder at a commit: a project has one."""
-        paths = ((name, (Path(checkout.project) / name).as_posix()) for name in CONFIGS)
+    def configurations(self, checkout: Checkout, commit: str, folder: str = "") -> tuple[Source, ...]:
+        """The configurations in the project's folder, or in another one, at a commit: a project has one."""
+        paths = ((name, (Path(folder or checkout.project) / name).as_posix()) for name in CONFIGS)
         found = ((name, checkout.read(commit, path)) for name, path in paths)
         sources = (Source(name, text) for name, text in found if text is not None)
         return tuple(each for each in sources if each.is_configuration)

@@ -165,7 +165,7 @@ def _story(demo: Demo) -> None:
     demo.say("Ann knows better and comments: [bold]/categorize non-breaking[/bold]")
     before = demo.body(second)
     demo.github.comment(REPOSITORY, second, "/categorize non-breaking", author=ANN)
-    demo.wait("the plan follows her", lambda: demo.body(second) != before and "categorized" in demo.body(second))
+    demo.wait("the plan shows the category", lambda: demo.body(second) != before and "categorized" in demo.body(second))
     demo.wait("its environment is built", lambda: demo.is_built(second))
     demo.show(second)
 

@@ -8,8 +8,10 @@ GitHub lets no repository's name hold a `~`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+
+from planner.errors import RequestError
 
 SEPARATOR = "~"
 FOLDER = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
@@ -66,6 +68,32 @@ def title_of(key: str) -> str:
 def labelled(name: str, label: str) -> str:
     """A name on GitHub, other than that of the repository's other projects."""
     return f"{name} ({label})" if label else name
+
+
+def keep_their_prods(prods: Mapping[str, str], folders: Sequence[str]) -> None:
+    """RequestError where the order of the folders would give one project the prod of another.
+
+    `prods`: by the key of each prod that was built, the folder that it was promoted from ('': not known).
+    """
+    for key, folder in prods.items():
+        if not label_of(key) and folder in folders[1:]:
+            raise another_project(folder, folders[0])
+        if label_of(key) == folders[0]:
+            raise RequestError(
+                f"`{folders[0]}` comes first in MERGEPLAN_PROJECT_PATH, and prod of {title_of(key)} was built "
+                "while it was not the first.",
+                hint="Put the folder that was first there again, also where its project is gone.",
+            )
+
+
+def another_project(folder: str, given: str) -> RequestError:
+    """Prod was promoted from the project of one folder, which is still there, and another one is given for it."""
+    return RequestError(
+        f"Prod was promoted from the project in `{folder}`, and MERGEPLAN_PROJECT_PATH gives that in `{given}` for it: "
+        f"every table of prod would be removed.",
+        hint=f"Put `{folder}` first in MERGEPLAN_PROJECT_PATH. If its project moved, merge the removal of its "
+        "configuration there.",
+    )
 
 
 def inside(paths: Iterable[str], folder: str) -> tuple[str, ...]:

@@ -350,6 +350,7 @@ class ProdRecord:
     moves: tuple[Move, ...] = ()  # what its last revisions changed
     held_by: Decision = UNRULED
     again_at: float = 0.0  # seconds of the epoch: when a first build that failed is tried again; 0 when that is no use
+    folder: str = ""  # of the project that it was promoted from
 
     @property
     def is_to_come(self) -> bool:

@@ -27,6 +27,12 @@ class Prods:
         with self._database.reading() as connection:
             return read_prod(connection, repository)
 
+    def built(self) -> tuple[ProdRecord, ...]:
+        """What we know of every prod that has a revision."""
+        with self._database.reading() as connection:
+            rows = connection.execute(sa.select(PRODS.c.data).order_by(PRODS.c.repository)).all()
+        return tuple(record for row in rows if (record := _PROD.validate_json(row.data)).revision)
+
     def change(self, repository: str, **changes: Any) -> ProdRecord:
         """Changes fields of prod's record and returns it as it is then."""
         with self._database.writing() as connection:

@@ -63,10 +63,10 @@ from bot.prod.planner_calls import (
     reasons,
 )
 from bot.prod.rollback import Rollbacks
-from bot.projects import title_of
+from bot.projects import another_project, title_of
 from bot.pulls.arguments import merge_arguments
 from bot.pulls.publish import Shower, publish
-from bot.records import NOT_REVERSED, Prod, ProdRecord, PullRecord, PullState
+from bot.records import NOT_REVERSED, UNRULED, Prod, ProdRecord, PullRecord, PullState
 from bot.report.approval import missing_lines
 from bot.report.checks import CheckView, held_check, prod_check
 from bot.report.words import moved_sentence, view_words
@@ -120,6 +120,7 @@ class _ProdReconciliation:
         self.pass_ = replace(self.pass_, head=self.checkout.head(self.branch), again=self._prod().again)
         if self.pass_.again:
             self._change(again=False)
+        self._same_project()
         for _ in range(ACTIONS_MOST):
             facts = self._facts()
             action = decide_prod(facts)
@@ -133,6 +134,20 @@ class _ProdReconciliation:
             if facts.steps and isinstance(action, (SkipStep, PassOver, PromoteMerge, PromotePush)):
                 self.pass_ = replace(self.pass_, taken=facts.taken + 1)
         raise Later(5.0, "it keeps moving")
+
+    def _same_project(self) -> None:
+        """RequestError where the branch still has the project that prod was promoted from, and we were given another.
+
+        That one would remove every table of prod. A project that moved left no configuration.
+        """
+        folder, head, prod = self.checkout.project, self.pass_.head, self._prod()
+        if prod.folder in ("", folder) or not self.context.has_project(self.checkout, head, prod.folder):
+            return
+        error = another_project(prod.folder, folder)
+        if prod.held != head:
+            self._change(held=head, held_by=UNRULED)
+            self._check(head, prod_check("Prod waits: its project is another one", str(error), None, False))
+        raise error
 
     def _act(self, action: Action) -> None:
         match action:
@@ -236,7 +251,8 @@ class _ProdReconciliation:
     def _is_at(self, commit: str, revision: int, plan_id: str) -> ProdRecord:
         """Prod shows a commit, and nothing of it waits."""
         at = {"commit": commit, "promoted_commit": commit, "revision": revision, "plan_id": plan_id}
-        return self._change(state=Prod.READY, branch=self.branch, **at, attempts=0, again_at=0.0, run_lines="")
+        where = {"branch": self.branch, "folder": self.checkout.project}
+        return self._change(state=Prod.READY, **where, **at, attempts=0, again_at=0.0, run_lines="")
 
     def _promoted(self, commit: str, ended: Ended) -> ProdRecord:
         revision = ended.row.revision if ended.row else self._prod().revision + 1

@@ -47,9 +47,8 @@ def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) 
     if record.group.head and record.group.head != record.merge_sha:
         wanted += [(record.group.head, view) for view in checks(Shown(record.of_group, prod))]
     stand = {(sha, view.name) for sha, view in wanted}
-    for (
-        ref
-    ) in record.checks:  # of older heads, and of a queue's group that was merged meanwhile: none stays in progress
+    # Of older heads, and of a queue's group that was merged meanwhile: none stays in progress.
+    for ref in record.checks:
         if not ref.done and (ref.sha, ref.name) not in stand:
             newer = "" if ref.sha in (record.head, record.merge_sha) else record.head
             wanted.append((ref.sha, superseded(ref.name, newer)))

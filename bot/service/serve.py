@@ -17,12 +17,14 @@ from bot.context import BotContext
 from bot.github.gateway import GitHub
 from bot.inbox.inbox import Inbox
 from bot.notifications import Notifications
+from bot.projects import keep_their_prods
 from bot.service.app import create_app
 from bot.service.connections import server_config
 from bot.service.logs import start_logging
 from bot.service.worker import Worker
 from bot.settings import Settings, checked_for_service
 from bot.tracing import open_tracing
+from planner.errors import RequestError
 from planner.isolation.mode import REQUIRED
 from planner.isolation.system import hide_process
 
@@ -30,9 +32,17 @@ log = structlog.get_logger(__name__)
 
 
 def open_desk(settings: Settings, worker: str | None = None) -> BotContext:
-    """The tools of this process: the database is opened and brought up to date, GitHub is not called yet."""
+    """The tools of this process: the database is opened and brought up to date, GitHub is not called yet.
+
+    RequestError where the folders of its projects would give one the prod of another.
+    """
     settings.home.mkdir(parents=True, exist_ok=True)
     inbox = Inbox(settings.database_url, settle_seconds=settings.settle_seconds, folders=settings.project_folders)
+    try:
+        keep_their_prods({each.repository: each.folder for each in inbox.prods.built()}, settings.project_folders)
+    except RequestError:
+        inbox.close()
+        raise
     notifications = Notifications(settings.notify_url.get_secret_value())
     context = BotContext(settings, inbox, GitHub(settings), worker or this_process(), notifications=notifications)
     context.tracing = open_tracing(os.environ)

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.projects import ROOT, folder_of, inside, label_of, project_keys, read_folders, repository_of, title_of
+from bot.projects import (
+    ROOT,
+    folder_of,
+    inside,
+    keep_their_prods,
+    label_of,
+    project_keys,
+    read_folders,
+    repository_of,
+    title_of,
+)
 from bot.settings import load_settings
 from planner.errors import RequestError
 
@@ -54,3 +64,22 @@ def test_one_folder_may_be_named_as_before() -> None:
         ("my models",),
     ]
     assert inside(["ads/a.sql", "ads2/b.sql", "c.sql"], "ads") == ("a.sql",)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (("ads", "dbt"), "every table of prod would be removed"),
+        (("x", "dbt"), "every table of prod would be removed"),
+        (("ads",), "while it was not the first"),
+        (("ads", "x"), "while it was not the first"),
+    ],
+)
+def test_no_order_of_the_folders_gives_a_project_the_prod_of_another(given: tuple[str, ...], why: str) -> None:
+    with pytest.raises(RequestError, match=why):
+        keep_their_prods({"ann/shop": "dbt", "ann/shop~ads": "ads"}, given)
+
+
+@pytest.mark.parametrize("given", [("dbt",), ("dbt", "ads"), ("dbt", "x", "ads"), ("moved", "ads"), ("moved",)])
+def test_a_project_that_keeps_its_prod_or_moves_may_go_on(given: tuple[str, ...]) -> None:
+    keep_their_prods({"ann/shop": "dbt", "ann/shop~ads": "ads", "ann/old": ""}, given)

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from bot.prod.reconcile import reconcile_prod
 from bot.records import Prod, PullRecord, PullState
+from bot.service.serve import open_desk
+from planner.errors import RequestError
 from tests.bot.conftest import PROJECT, SHOP, Bench
 
 ADS = f"{SHOP}~ads"
@@ -145,6 +148,39 @@ def test_where_the_first_project_is_missing_another_one_answers(make_bench: Call
     answers = bench.replies(number)
     assert ["`shop` answers" in each for each in answers] == [True, True]
     assert "There is no such project. Projects: `shop`, `ads`." in answers[1]
+
+
+def test_nothing_starts_where_the_second_project_would_be_given_the_firsts_prod(pair: Bench) -> None:
+    for given in ("ads,shop", "ads"):
+        with pytest.raises(RequestError, match="MERGEPLAN_PROJECT_PATH"):
+            open_desk(pair.settings.model_copy(update={"project_path": given}))
+
+
+def test_prod_waits_while_the_branch_has_its_project_in_a_folder_that_is_not_named_any_more(
+    make_bench: Callable[..., Bench],
+) -> None:
+    bench = make_bench(project=BOTH, project_path="shop")
+    bench.worker.stop()
+    moved = open_desk(bench.settings.model_copy(update={"project_path": "ads"}))
+
+    def follow() -> str:
+        moved.inbox.queue.wake(SHOP, 0)
+        job = moved.inbox.queue.claim("moved", (SHOP,))
+        assert job is not None
+        try:
+            reconcile_prod(moved, job)
+        finally:
+            moved.inbox.queue.release(job)
+        return moved.inbox.prods.get(SHOP).promoted_commit
+
+    head = bench.github.commit(SHOP, "main", IN_ADS, "Edits the other", author="ann")
+    with pytest.raises(RequestError, match="every table of prod would be removed"):
+        follow()
+    assert bench.checks(head)["promotion"].conclusion == "failure"
+    assert moved.inbox.prods.get(SHOP).revision == 1
+    gone = bench.github.commit(SHOP, "main", {"shop/config.yaml": None}, "The project moved", author="ann")
+    assert follow() == gone
+    moved.inbox.close()
 
 
 def test_a_pull_request_that_brings_the_second_project_is_planned(make_bench: Callable[..., Bench]) -> None:
