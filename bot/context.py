@@ -13,7 +13,7 @@ from pathlib import Path
 import structlog
 
 from bot.child.packages import packages_folder
-from bot.child.planner_process import Finished, Task, project_home, run_planner
+from bot.child.planner_process import SHUTDOWN, Finished, Task, project_home, run_planner
 from bot.child.standby import Standby
 from bot.git.checkout import Checkout
 from bot.github.gateway import GitHub, RepositoryGateway
@@ -158,7 +158,7 @@ class BotContext:
             self.inbox.runs.begin(Run(child_run, call.job.key, self.worker, pid, began), purpose)
 
         def stop() -> str:
-            return "shutdown" if self.closing.is_set() or call.job.key in self.lost else should_stop()
+            return SHUTDOWN if self.closing.is_set() or call.job.key in self.lost else should_stop()
 
         self.before_plan(repository)
         try:
@@ -189,7 +189,7 @@ class BotContext:
 
     def _stopped(self, call: PlannerCall, finished: Finished) -> Finished:
         """How it ended; ShuttingDown where the service ends, or another one has taken the job over."""
-        if finished.stopped == "shutdown" or (call.job.worker and not self.inbox.queue.holds(call.job)):
+        if finished.stopped == SHUTDOWN or (call.job.worker and not self.inbox.queue.holds(call.job)):
             raise ShuttingDown
         return finished
 

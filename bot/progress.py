@@ -90,6 +90,8 @@ def with_line(progress: RunProgress, line: Line) -> RunProgress:
         case SkippedLine():
             note = f"`{line.because}` failed"
             return _changed(progress, line.model, lambda each: replace(each, step=Step.LEFT_OUT, note=note))
+        case WaitingLine() if line.interval:
+            return replace(progress, note=f"Waits for a batch of `{line.model}` that an earlier run began on Spark.")
         case WaitingLine():
             what = line.model or line.environment or line.table or ""
             return replace(progress, note=f"Waits for {line.holder}, who is at `{what}`.")

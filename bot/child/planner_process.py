@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import structlog
 
-from bot.child.processes import birth, signal_group
+from bot.child.processes import CANCEL, LEAVE, birth, signal_group
 from bot.child.standby import Standby
 from bot.results import KEPT, Kept, PlannerOutcome, kept_lines, read_outcome
 from bot.settings import Settings
@@ -52,6 +52,7 @@ ALLOWED = (
 NO_HOME = "/nonexistent"
 ISOLATED_PYTHON = {"PYTHONNOUSERSITE": "1", "PYTHONSAFEPATH": "1"}  # for a planner command of the operator's own
 POLL_SECONDS = 0.2
+SHUTDOWN = "shutdown"  # why a child is stopped when its job goes on elsewhere, or later
 OTHER_VERSION = "OtherVersion"  # the kind of the error that the planner speaks another version than the bot
 LINES_MOST = 20_000  # lines beyond this are not kept, the result excepted
 
@@ -155,7 +156,8 @@ def run_planner(
             if stopped:
                 break
     finally:
-        exit_code = _end(child, settings.grace_seconds, kill=bool(stopped) or sys.exc_info()[0] is not None)
+        kill = bool(stopped) or sys.exc_info()[0] is not None
+        exit_code = _end(child, settings.grace_seconds, (LEAVE if stopped == SHUTDOWN else CANCEL) if kill else None)
         reader.join(timeout=5)
         if child.stdout:
             child.stdout.close()
@@ -251,14 +253,15 @@ def _hear(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> Non
     on_event(line)
 
 
-def _end(child: subprocess.Popen[bytes], grace: float, *, kill: bool) -> int:
-    if kill:
-        signal_group(child.pid, signal.SIGTERM)
+def _end(child: subprocess.Popen[bytes], grace: float, asked: signal.Signals | None) -> int:
+    """The exit code of a child; it ends by itself, or is asked to with a signal."""
+    if asked:
+        signal_group(child.pid, asked)
     try:
-        child.wait(timeout=grace if kill else max(grace, 10.0))
+        child.wait(timeout=grace if asked else max(grace, 10.0))
     except subprocess.TimeoutExpired:
         log.warning("planner_did_not_end", pid=child.pid)
-    if kill or child.poll() is None:
+    if asked or child.poll() is None:
         # Whatever of the group is left, grandchildren included.
         signal_group(child.pid, signal.SIGKILL)
     return child.wait()

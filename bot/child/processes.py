@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 
 POLL_SECONDS = 0.05
+CANCEL = signal.SIGTERM  # the planner ends what it has begun on Spark
+LEAVE = signal.SIGHUP  # it leaves what a Spark Connect server goes on with: the next one waits for that
 
 
 def birth(pid: int) -> str:
@@ -55,14 +57,14 @@ def is_gone(name: str) -> bool:
     return where == machine() and birth(int(pid)) != began
 
 
-def end_group(pid: int, began: str, grace: float) -> bool:
-    """Ends the group that a child leads: SIGTERM, then SIGKILL; False when the child is gone or leads no group."""
+def end_group(pid: int, began: str, grace: float, asked: signal.Signals = CANCEL) -> bool:
+    """Ends the group that a child leads: as asked, then SIGKILL; False when the child is gone or leads no group."""
     if not began or birth(pid) != began:
         return False
     try:
         if os.getpgid(pid) != pid:
             return False
-        os.killpg(pid, signal.SIGTERM)
+        os.killpg(pid, asked)
         deadline = time.monotonic() + grace
         while birth(pid) == began and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)

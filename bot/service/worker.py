@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import structlog
 
-from bot.child.processes import end_group, is_gone
+from bot.child.processes import LEAVE, end_group, is_gone
 from bot.context import BotContext, Later, ShuttingDown, Superseded
 from bot.git.call import CheckoutFailed
 from bot.github.calls import redacted
@@ -84,7 +84,7 @@ class Worker:
         inbox = self.context.inbox
         for run in inbox.runs.open():
             if is_gone(run.worker):
-                stopped = end_group(run.pid, run.birth, self.context.settings.grace_seconds)
+                stopped = end_group(run.pid, run.birth, self.context.settings.grace_seconds, LEAVE)
                 inbox.runs.end(run.run_id, -1)
                 log.info("run_recovered", run=run.run_id, key=run.key, was_running=stopped)
         for owner in inbox.queue.owners():

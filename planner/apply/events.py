@@ -62,6 +62,14 @@ class TableAwaited:
 
 
 @dataclass(frozen=True)
+class BatchAwaited:
+    """A batch that an earlier run began is still running on Spark, or has ended meanwhile: it is not begun again."""
+
+    model: str
+    interval: Interval
+
+
+@dataclass(frozen=True)
 class RestatedThemselves:
     """The cron of these models' own restatement was due: their last units count as missing now."""
 
@@ -236,6 +244,7 @@ Event = (
     | StageSkipped
     | TableCreated
     | TableAwaited
+    | BatchAwaited
     | RestatedThemselves
     | EnvironmentTouched
     | ModelStarted

@@ -16,9 +16,10 @@ from functools import partial
 from pathlib import Path
 
 from planner.apply.conflicts import repeated
-from planner.apply.events import AuditRan, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
+from planner.apply.events import AuditRan, BatchAwaited, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
 from planner.apply.layout import Layout, at_model
 from planner.apply.physical_tables import physical_table, table_lease
+from planner.apply.running_writes import TableWrites, running
 from planner.apply.work import Filled, FoundRows, Work, batches_of, not_ready
 from planner.apply.write_batch import Batch, take_back, write_batch
 from planner.checks.audits import AuditResult
@@ -104,13 +105,15 @@ class Filling:
 
     def _fill_batches(self, work: Work, table: Table, todo: tuple[Interval, ...], lease: Lease) -> None:
         """One batch after another, or as many at once as the model allows; the first failure stops those not begun."""
-        failed = threading.Event()
+        failed, writes = threading.Event(), TableWrites(self.store, self.engine.on(table.gateway), table.name, lease)
+        if writes.engine.outlasts:
+            writes.look(todo)
 
         def step(index: int) -> None:
             if failed.is_set():
                 return
             try:
-                self._batch(work, table, todo, index, lease)
+                self._batch(work, table, todo, index, writes)
             except BaseException:
                 failed.set()
                 raise
@@ -142,8 +145,8 @@ class Filling:
                         reported = True
             yield lease
 
-    def _batch(self, work: Work, table: Table, todo: tuple[Interval, ...], index: int, lease: Lease) -> None:
-        interval = todo[index]
+    def _batch(self, work: Work, table: Table, todo: tuple[Interval, ...], index: int, writes: TableWrites) -> None:
+        interval, lease = todo[index], writes.lease
         snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
         held: Timeline = ()
         if snapshot.model.is_order_dependent:
@@ -158,7 +161,11 @@ class Filling:
                 self.layout, self.engine, self.root, table, snapshot.model, interval, held,
                 untouched=self._is_untouched(table, lease),
             )  # fmt: skip
-            write = partial(self._copy, work, table, interval) if copied else partial(self._evaluate, snapshot, batch)
+            write = (
+                partial(self._copy, work, table, interval)
+                if copied
+                else partial(self._evaluate, snapshot, batch, writes)
+            )
             written = repeated(write, partial(self.store.leases.check, lease))
             audited = self._audit(snapshot, interval, lease, partial(take_back, batch))
             for over in between(interval.start, min(interval.end, work.until or interval.end)):
@@ -205,11 +212,16 @@ class Filling:
             return self.engine.tables.replace(table, sql)
         return self.engine.tables.replace_interval(table, sql, interval)
 
-    def _evaluate(self, snapshot: Snapshot, batch: Batch) -> Written:
+    def _evaluate(self, snapshot: Snapshot, batch: Batch, writes: TableWrites) -> Written:
         """The batch, between the statements that run beside it."""
-        engine = self.engine.on(snapshot.model.gateway)
-        with engine.beside(*self.layout.beside(snapshot, EVALUATING, batch.interval)):
-            return write_batch(batch)
+        interval, engine = batch.interval, writes.engine
+        with engine.beside(*self.layout.beside(snapshot, EVALUATING, interval)):
+            if snapshot.model.python is not None or not engine.outlasts:
+                return write_batch(batch)
+            emit = partial(self.emit, BatchAwaited(snapshot.name, interval))
+            operations = writes.of(interval, self.layout.sources(snapshot.name), emit)
+            with running(operations), engine.reattaching(operations):
+                return write_batch(batch)
 
     def _audit(self, snapshot: Snapshot, interval: Interval, lease: Lease, undo: Callable[[], bool]) -> int:
         count = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.apply.events import (
+    BatchAwaited,
     BatchDone,
     Compared,
     EnvironmentAwaited,
@@ -92,6 +93,8 @@ def _promotion_line(event: Event) -> Line | None:
     match event:
         case TableAwaited(model, table, holder):
             return WaitingLine(model=model, table=table, holder=holder)
+        case BatchAwaited(model, interval):
+            return WaitingLine(model=model, interval=span(interval), holder="Spark")
         case EnvironmentAwaited(environment, holder):
             return WaitingLine(environment=environment, holder=holder)
         case PromotionFound(environment, revision):

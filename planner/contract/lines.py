@@ -134,11 +134,12 @@ class LateLine(Data):
 
 
 class WaitingLine(Data):
-    """Somebody else computes the same table, or promotes the environment."""
+    """Somebody else computes the same table, or promotes the environment, or Spark runs an earlier run's batch."""
 
     event: Literal["waiting"] = "waiting"
     model: Maybe[str] = Field(default=None, description="the model whose table is awaited")
     table: Maybe[str] = Field(default=None, description="its table")
+    interval: Maybe[Span] = Field(default=None, description="of the batch that Spark is still running")
     environment: Maybe[str] = Field(default=None, description="the environment that is promoted elsewhere")
     holder: str = Field(validation_alias="for", serialization_alias="for", description="who is at it")
 

@@ -17,6 +17,8 @@ from planner.engine.protocol import (
     Expiry,
     Merge,
     MergeInto,
+    Operation,
+    Operations,
     ProjectConnection,
     Rows,
     TableStore,
@@ -64,6 +66,25 @@ class Gateways:
     def beside(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
         """A session of this thread's own, on the project's own gateway."""
         return self._own.beside(before, after)
+
+    @property
+    def outlasts(self) -> bool:
+        """True where the project's own gateway goes on with a write when its planner has gone."""
+        return self._own.outlasts
+
+    @property
+    def goes_on(self) -> bool:
+        """True while a write is under way, on any gateway, that goes on when this process ends."""
+        return any(engine.goes_on for engine in self.opened())
+
+    def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
+        """A context in which writes on the project's own gateway are written down and found again."""
+        return self._own.reattaching(operations)
+
+    def end_operation(self, operation: Operation) -> None:
+        """End an operation, on whichever open gateway began it."""
+        for engine in self.opened():
+            engine.end_operation(operation)
 
     def schema(self, sql: str) -> tuple[Column, ...]:
         """The columns that a query would return on the project's own gateway."""

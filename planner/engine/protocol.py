@@ -70,6 +70,33 @@ class Server:
 
 
 @dataclass(frozen=True)
+class Operation:
+    """A write that a Spark Connect server carries out, with its client or without: the server's address without its
+    token, the session and the operation by their ids."""
+
+    server: str
+    session: str
+    id: str
+
+
+class OperationGone(Exception):
+    """The server does not know this operation any more."""
+
+
+class Operations(Protocol):
+    """The operations of one batch, as they are written down: each before it begins."""
+
+    def left(self, asked: str) -> Operation | None:
+        """The one that an earlier run began for just what is `asked` (a digest), None without; others are ended."""
+
+    def begin(self, asked: str, operation: Operation) -> None:
+        """Write down that this one begins now."""
+
+    def taken_up(self) -> None:
+        """The one that was left is waited for."""
+
+
+@dataclass(frozen=True)
 class Reading:
     """What project code may do on Spark: read these tables, and leave its rows in global views `PREFIX_0` and so on.
 
@@ -284,6 +311,21 @@ class Engine(Protocol):
 
         Those after it do not run when it fails. Without statements there is no such session.
         """
+
+    @property
+    def outlasts(self) -> bool:
+        """True for a Spark that goes on with a write when its planner has gone: a Spark Connect server."""
+
+    @property
+    def goes_on(self) -> bool:
+        """True while a write is under way that goes on when this process ends. It never blocks."""
+
+    def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
+        """A context in which this thread's writes, where Spark goes on with them without us, are written down, and
+        those that an earlier run left are waited for in place of being begun again."""
+
+    def end_operation(self, operation: Operation) -> None:
+        """End an operation for which nobody waits any more; where its server does not answer, it is left."""
 
     def schema(self, sql: str) -> tuple[Column, ...]:
         """The columns a query would return; nothing is run."""

@@ -6,7 +6,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from planner.errors import LeaseHeld, RequestError
 from planner.state import tables as t
-from planner.state.transaction import Database, Transaction
+from planner.state.transaction import Database, Transaction, chunks
 
 POLL_SECONDS = 0.2
 
@@ -72,6 +72,15 @@ class Leases:
             if has_ended(row.machine, row.pid):
                 return None
             return Holder(name, row.holder, row.since, row.expires_at)
+
+    def tokens(self, names: Collection[str]) -> Mapping[str, int]:
+        """Name -> the token that was given last; 0 for a lease that nobody has held yet."""
+        found = dict.fromkeys(names, 0)
+        with self._database.reading() as tx:
+            for chunk in chunks(sorted(found)):
+                for row in tx.execute(tx.select(t.leases).where(t.leases.c.name.in_(chunk))):
+                    found[row.name] = row.token
+        return found
 
     def check(self, lease: Lease) -> None:
         """LeaseHeld unless the lease is still the one that was given last."""

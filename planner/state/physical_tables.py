@@ -100,6 +100,7 @@ class PhysicalTables:
                     (t.costs, t.costs.c.table_name),
                     (t.passed_audits, t.passed_audits.c.table_name),
                     (t.contents, t.contents.c.table_name),
+                    (t.operations, t.operations.c.table_name),
                 ):
                     tx.execute(tx.delete(table).where(column.in_(chunk)))
 

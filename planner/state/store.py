@@ -5,6 +5,7 @@ from planner.state.costs import Costs
 from planner.state.environments import Environments
 from planner.state.intervals import Intervals
 from planner.state.leases import Leases
+from planner.state.operations import RunningWrites
 from planner.state.overrides import Overrides
 from planner.state.passed_audits import PassedAudits
 from planner.state.passed_tests import PassedTests
@@ -34,6 +35,7 @@ class StateStore:
         self.tables = PhysicalTables(self.database)
         self.intervals = Intervals(self.database)
         self.contents = KnownContents(self.database)
+        self.running_writes = RunningWrites(self.database)
         self.costs = Costs(self.database)
         self.passed_audits = PassedAudits(self.database)
         self.passed_tests = PassedTests(self.database)

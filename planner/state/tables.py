@@ -183,6 +183,22 @@ leases = sa.Table(
     sa.Column("expires_at", Utc, nullable=False),
 )
 
+# Writes that a Spark goes on with when their planner has gone.
+operations = sa.Table(
+    "operations",
+    metadata,
+    _project(),
+    sa.Column("id", sa.String(36), primary_key=True),
+    sa.Column("table_name", NAME, nullable=False),
+    sa.Column("start_at", Utc, nullable=False),  # of the batch
+    sa.Column("asked", sa.String(64), nullable=False),  # a digest of all that it depends on
+    sa.Column("server", NAME, nullable=False),
+    sa.Column("session", sa.String(36), nullable=False),
+    sa.Column("token", sa.Integer, nullable=False),  # of the table's lease under which it began
+    sa.Column("at", Utc, nullable=False),
+    sa.Index("ix_operations_table", "project", "table_name"),
+)
+
 plans = sa.Table(
     "plans",
     metadata,

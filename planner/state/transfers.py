@@ -16,7 +16,8 @@ from planner.state.maps import ids_in
 from planner.state.transaction import Database, Transaction
 
 FORMAT = 1
-CARRIED = tuple(table for table in t.metadata.sorted_tables if table is not t.leases)  # who works now is no history
+AT_WORK = frozenset({t.leases.name, t.operations.name})  # no history
+CARRIED = tuple(table for table in t.metadata.sorted_tables if table.name not in AT_WORK)
 
 
 class StateDocument(BaseModel):

@@ -59,7 +59,7 @@ class HiveFiles:
         known = self._located(table.name)
         if untouched and not table.partition_columns and known.location == known.base:
             return self._append(table, frame, known.base)
-        return self._replace_all(table, frame, _batch_below(known))
+        return self._replace_all(table, frame, _batch_below(known, self._sessions.attempt))
 
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
         """Put the rows in place of exactly the interval's partitions; days without rows end empty."""
@@ -85,7 +85,7 @@ class HiveFiles:
         if known.batch_id[:8] != batch_id[:8]:
             before = literal(known.as_property)
             self._run(f"ALTER TABLE {quoted(table.name)} SET TBLPROPERTIES ('{BEFORE}' = {before})")
-        batch = self._batch(table.name, batch_id)
+        batch = _batch_below(self._located(table.name), batch_id + uuid4().hex[len(batch_id) :])
         if known.batch_id != batch_id:
             return self._replace_all(table, merged(table.name), batch)
         view = f"mergeplan_{uuid4().hex}"
@@ -122,10 +122,6 @@ class HiveFiles:
             raise QueryError(f"there is no table {name} to write to.")
         return HiveLocation(known)
 
-    def _batch(self, name: str, batch_id: str = "") -> str:
-        """A fresh folder for a batch of a table, in the place where the table was created."""
-        return _batch_below(self._located(name), batch_id)
-
     def _before(self, known: HiveLocation, name: str) -> str:
         """Where a table's rows lay before the batch whose id it bears."""
         found = self._run(f"SHOW TBLPROPERTIES {quoted(name)} ('{BEFORE}')").collect()
@@ -159,7 +155,7 @@ class HiveFiles:
     def _replace_listed(self, table: Table, frame: Frame, takes: Callable[[Spec], bool]) -> tuple[int, frozenset[Spec]]:
         """Write rows aside, a folder per partition, and point the partitions there; others that the batch `takes` the
         place of end empty. How many rows there were, and in which partitions."""
-        batch = self._batch(table.name)
+        batch = _batch_below(self._located(table.name), self._sessions.attempt)
         self._sessions.check()
         observing = {"rows": "count(1)", "parts": specs_seen(table.partition_columns)}
         frame, observed = self._sessions.current.observed(frame, **observing)
@@ -176,8 +172,9 @@ class HiveFiles:
         return seen.get("rows", 0), written
 
 
-def _batch_below(known: HiveLocation, batch_id: str = "") -> str:
-    return f"{known.base}/mergeplan-{batch_id}{uuid4().hex[len(batch_id) :]}"
+def _batch_below(known: HiveLocation, name: str) -> str:
+    """A folder for a batch of a table, by a name of 32 hex digits, in the place where the table was created."""
+    return f"{known.base}/mergeplan-{name}"
 
 
 def _is_listed(table: Table) -> bool:

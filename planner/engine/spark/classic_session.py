@@ -65,6 +65,11 @@ class ClassicSession:
             raise
 
     @property
+    def operations(self) -> None:
+        """None: it ends with this process."""
+        return None
+
+    @property
     def isolated(self) -> bool:
         """True when functions in Python run in workers that are isolated."""
         return self.jvm.workers is not None

@@ -7,14 +7,16 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from planner.engine.protocol import Server
+from planner.engine.protocol import Operation, Server
 from planner.engine.spark.catalog import Owner
 from planner.engine.spark.errors import condition, translated
 from planner.engine.spark.format_requests import Visit
 from planner.engine.spark.scans import explained_bytes
+from planner.engine.spark.server_operations import ConnectOperations, session_url
 from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
 from planner.engine.spark.trace_tag import trace_id
 from planner.errors import QueryError, RequestError, SparkAway
@@ -37,18 +39,23 @@ class ConnectSession:
         catalog: str | None = None,
         owner: Owner | None = None,
         visit: Visit | None = None,
+        attached: Operation | None = None,
     ) -> None:
         from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession as Connected
 
+        from planner.engine.spark.reattach import Attaching
+
         self._owner, self._made_of, self._visit = owner, (remote, conf, catalog, owner), visit
         self._server = Server(remote, tuple(conf.items()), catalog, owner is not None and owner.isolated)
         self._tag = f"mergeplan-{uuid4().hex}"
+        self.attached, self._attaching = attached, Attaching()
         self._stages: set[int] = set()
         where = "the warm Spark" if owner else without_token(remote)
         spark: Any = None
         try:
-            spark = Connected.builder.remote(remote).create()
+            address = session_url(remote, attached.session) if attached else remote
+            spark = Connected.builder.channelBuilder(self._attaching.channel(address)).create()
             # A server that restarts is waited for a moment; pyspark's own ten minutes look like a hang.
             spark.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=2000)])
             version = spark.version
@@ -71,6 +78,25 @@ class ConnectSession:
             why = translated(error, "").message
             raise RequestError(f"Spark {version} at {where} refuses this connection's settings: {why}") from None
         spark.registerProgressHandler(self._progressed)
+
+    @property
+    def operations(self) -> ConnectOperations | None:
+        if self._owner is not None:
+            return None  # the warm Spark restarts when its clients have gone
+        remote, conf, catalog, *_ = self._made_of
+        again = partial(ConnectSession, remote, conf, catalog)
+        return ConnectOperations(self, self._attaching, lambda operation: again(attached=operation))
+
+    @property
+    def address(self) -> str:
+        """The server's, without its token."""
+        return without_token(self._made_of[0])
+
+    def end_attached(self) -> None:
+        """End the operation to which this session is attached."""
+        if self.attached:
+            with suppress(Exception):  # a server that has gone has ended it
+                self.spark.interruptOperation(self.attached.id)
 
     def apart(self) -> EngineSession:
         return ConnectSession(*self._made_of)
@@ -125,9 +151,17 @@ class ConnectSession:
         from pyspark.sql.connect.functions import expr
         from pyspark.sql.connect.observation import Observation
 
-        observation: Any = Observation()
+        name = self._attaching.name
+        observation: Any = Observation(f"mergeplan-{name}") if name else Observation()  # as whoever began it called it
         columns: Any = [expr(sql).alias(name) for name, sql in aggregates.items()]
-        return frame.observe(observation, *columns), lambda: observation.get
+
+        def told() -> dict[str, Any]:
+            found: dict[str, Any] = observation.get
+            if found.keys() != aggregates.keys():
+                raise QueryError("Spark did not tell what it wrote.")
+            return found
+
+        return frame.observe(observation, *columns), told
 
     def condition(self, sql: str) -> Any:
         from pyspark.sql.connect.functions import expr
@@ -152,6 +186,7 @@ class ConnectSession:
 
     def interrupt(self, tag: str) -> None:
         self.spark.interruptTag(tag)
+        self.end_attached()
 
     def scan_bytes(self, sql: str) -> int | None:
         with listing_here(self.spark):
@@ -186,6 +221,7 @@ class ConnectSession:
 
     def close(self) -> None:
         with suppress(Exception):  # a server that has gone has also let go
-            self.spark.stop()
+            # What else the one who began the operation left in its session may be waited for too.
+            self.spark.client.close() if self.attached else self.spark.stop()
         if self._visit:
             self._visit.close()

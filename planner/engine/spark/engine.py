@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from planner.engine.protocol import Connection, Engine, ProjectConnection, Rows
+from planner.engine.protocol import Connection, Engine, Operation, Operations, ProjectConnection, Rows
 from planner.engine.spark.catalog import WAIT
 from planner.engine.spark.errors import is_spark, translated
 from planner.engine.spark.java import profile_of
@@ -43,6 +43,26 @@ class SparkEngine:
     def beside(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
         """A context in which this thread has a session of its own, with statements at its begin and at its end."""
         return self._sessions.beside(before, after)
+
+    @property
+    def outlasts(self) -> bool:
+        """True for a Spark that goes on with a write when its planner has gone: a Spark Connect server."""
+        return self._shared.operations is not None
+
+    @property
+    def goes_on(self) -> bool:
+        """True while a write is under way that goes on when this process ends."""
+        return self._sessions.operations > 0
+
+    def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
+        """A context in which this thread's writes, where Spark goes on with them without us, are written down, and
+        those that an earlier run left are waited for in place of being begun again."""
+        return self._sessions.reattaching(operations)
+
+    def end_operation(self, operation: Operation) -> None:
+        """End an operation for which nobody waits any more; where its server does not answer, it is left."""
+        if server := self._shared.operations:
+            server.end(operation)
 
     def schema(self, sql: str) -> tuple[Column, ...]:
         """The columns a query would return; nothing is run."""

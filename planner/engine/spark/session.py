@@ -7,10 +7,10 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from planner.engine.protocol import Server
+from planner.engine.protocol import Operation, Server
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,10 +22,32 @@ LISTED = "spark.sql.hive.manageFilesourcePartitions"
 _listing_lock = threading.Lock()
 
 
+class ServerOperations(Protocol):
+    """The writes that a Spark goes on with when their client has gone."""
+
+    server: str
+
+    def new(self) -> Operation:
+        """A name for this session's next write."""
+
+    def writing(self, operation: Operation) -> AbstractContextManager[None]:
+        """A context in which this thread's next write is this operation."""
+
+    def attached(self, operation: Operation) -> EngineSession:
+        """The session of an operation that another process began."""
+
+    def end(self, operation: Operation) -> None:
+        """End an operation that another process began."""
+
+
 class EngineSession(Protocol):
     """What differs between a classic session and a Spark Connect one."""
 
     spark: SparkSession
+
+    @property
+    def operations(self) -> ServerOperations | None:
+        """The writes that this Spark goes on with without us; None where it ends with us."""
 
     def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
         """The frame with aggregates (Spark SQL) that are computed on the way, and a function that tells them."""

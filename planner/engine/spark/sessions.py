@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import TypeVar
+from uuid import uuid4
 
+from planner.engine.protocol import Operation, OperationGone, Operations
 from planner.engine.spark.errors import WRAPPER, is_spark, translated
-from planner.engine.spark.session import EngineSession, Frame
-from planner.errors import Cancelled
+from planner.engine.spark.session import EngineSession, Frame, ServerOperations
+from planner.errors import Cancelled, QueryError, RequestError
+from planner.fingerprint import digest
+
+T = TypeVar("T")
 
 
 class Sessions:
@@ -21,6 +27,7 @@ class Sessions:
         self._lock = threading.RLock()  # a signal's handler may come in on top of a statement
         self._era = 0  # counts the calls of cancel()
         self._under_way: dict[int, int] = {}
+        self.operations = 0  # writes under way that go on without us
 
     @property
     def current(self) -> EngineSession:
@@ -40,9 +47,73 @@ class Sessions:
             self._run_all(after)
 
     @contextmanager
+    def reattaching(self, operations: Operations) -> Iterator[None]:
+        """A context in which what this thread hands to `written` may outlast this process, and is written down."""
+        self._thread.operations = operations
+        try:
+            yield
+        finally:
+            self._thread.operations = None
+
+    @property
+    def attempt(self) -> str:
+        """The name (32 hex digits) of a write: of the operation that it is, or a new one."""
+        operation: Operation | None = getattr(self._thread, "operation", None)
+        return (operation.id if operation else str(uuid4())).replace("-", "")
+
+    def written(self, asked: Sequence[object], write: Callable[[], T]) -> T:
+        """What `write` returns, which does all of it that is `asked`.
+
+        Where Spark goes on with a write without us, it is one that an earlier run began for the same, if there is one.
+        Whatever becomes of that: a write that fails is done anew.
+        """
+        operations, server = self._outlasting()
+        if operations is None or server is None:
+            return write()
+        key = digest(*map(repr, asked))
+        if left := operations.left(key):
+            with suppress(OperationGone, QueryError, RequestError), self._within(lambda: server.attached(left)):
+                operations.taken_up()
+                return self._written_as(left, write)
+            server.end(left)
+        operation = server.new()
+        operations.begin(key, operation)
+        return self._written_as(operation, write)
+
+    @property
+    def outlasts(self) -> bool:
+        """True where what this thread writes goes on without us."""
+        return self._outlasting()[1] is not None
+
+    def _outlasting(self) -> tuple[Operations | None, ServerOperations | None]:
+        """What is written down by whom; nothing inside of `beside`, whose statements make the session what it is."""
+        operations: Operations | None = getattr(self._thread, "operations", None)
+        return operations, (self.shared.operations if operations and self.current is self.shared else None)
+
+    def _written_as(self, operation: Operation, write: Callable[[], T]) -> T:
+        server = self.current.operations
+        assert server is not None
+        self._thread.operation = operation
+        with self._lock:
+            self.operations += 1
+        try:
+            with server.writing(operation):
+                return write()
+        finally:
+            self._thread.operation = None
+            with self._lock:
+                self.operations -= 1
+
+    @contextmanager
     def _apart(self) -> Iterator[None]:
+        with self._within(self.shared.apart):
+            yield
+
+    @contextmanager
+    def _within(self, opened: Callable[[], EngineSession]) -> Iterator[None]:
+        """A context in which this thread has that session for its own."""
         with self.statement():
-            session = self.shared.apart()
+            session = opened()
         self._thread.session = session
         with self._lock:
             self._own.append(session)

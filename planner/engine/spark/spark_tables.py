@@ -48,9 +48,15 @@ class SparkTables:
 
     def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
         """Put the query's rows in place of all rows of a table that is not partitioned by time."""
-        with self._sessions.statement(sql):
-            frame = typed(table, self._sessions.query(sql))
-            return self._format(table.format).replace_all(table, frame, untouched=untouched)
+        # Of a run and the one that waits for its write, only the first saw the table untouched: both write aside.
+        right_there = untouched and not self._sessions.outlasts
+
+        def write() -> Written:
+            with self._sessions.statement(sql):
+                frame = typed(table, self._sessions.query(sql))
+                return self._format(table.format).replace_all(table, frame, untouched=right_there)
+
+        return self._sessions.written(("replace", table, sql), write)
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
         """Put the query's rows in place of exactly the interval's partitions; days without rows end empty."""
@@ -58,17 +64,25 @@ class SparkTables:
         if by is None:
             raise ValueError(f"{table.name} is not partitioned by time")
         low, high = (f"cast({literal(text)} as {by.type})" for text in by.bounds(interval))
-        with self._sessions.statement(sql):
-            frame = typed(table, self._sessions.query(sql))
-            inside = frame.where(f"{quoted(by.column)} >= {low} AND {quoted(by.column)} < {high}")
-            return self._format(table.format).replace_interval(table, inside, interval)
+        condition = f"{quoted(by.column)} >= {low} AND {quoted(by.column)} < {high}"
+
+        def write() -> Written:
+            with self._sessions.statement(sql):
+                inside = typed(table, self._sessions.query(sql)).where(condition)
+                return self._format(table.format).replace_interval(table, inside, interval)
+
+        return self._sessions.written(("replace_interval", table, sql, interval), write)
 
     def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
         """Put the query's rows in place of exactly the partitions that it returns rows for; others that begin with
         `first`, or all others, end empty."""
-        with self._sessions.statement(sql):
-            frame = typed(table, self._sessions.query(sql))
-            return self._format(table.format).replace_partitions(table, frame, first=first, others=others)
+
+        def write() -> Written:
+            with self._sessions.statement(sql):
+                frame = typed(table, self._sessions.query(sql))
+                return self._format(table.format).replace_partitions(table, frame, first=first, others=others)
+
+        return self._sessions.written(("replace_partitions", table, sql, first, others), write)
 
     def merge(self, table: Table, merge: Merge, batch_id: str, into: MergeInto | None = None) -> Written:
         """Put the rows of a merge in place of all rows; repeated, a batch starts from what there was before it."""

@@ -1,0 +1,97 @@
+"""The writes of one table that a Spark goes on with when their planner has gone: which may be waited for again.
+
+That one may is decided by all that its rows come from: the text of the query, the table, the interval, and who has had
+the right to write the tables that it reads. Whatever is not just the same is ended before the table is written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+
+from planner.apply.physical_tables import table_lease
+from planner.engine.protocol import Engine, Operation
+from planner.fingerprint import digest
+from planner.intervals import Interval
+from planner.state.leases import Lease
+from planner.state.operations import RunningWrite
+from planner.state.store import StateStore
+
+
+@dataclass
+class TableWrites:
+    """The writes of a table under the lease of this run, and those that the run before it left, by what they ask."""
+
+    store: StateStore
+    engine: Engine
+    table: str
+    lease: Lease
+    left: dict[str, RunningWrite] = field(default_factory=dict)
+
+    def look(self, todo: Collection[Interval]) -> None:
+        """Find what the run before left; what begins where no batch of this run does, or others wrote after, ends."""
+        starts = {interval.start for interval in todo}
+        for write in self.store.running_writes.of(self.table):
+            if write.token == self.lease.token - 1 and write.start in starts:
+                self.left[write.asked] = write
+            else:
+                self.drop(write)
+
+    def drop(self, write: RunningWrite) -> None:
+        """End a write for which nobody waits."""
+        self.engine.end_operation(write.operation)
+        self.store.running_writes.end(write.operation)
+
+    def of(self, interval: Interval, sources: Collection[str], emit: Callable[[], None]) -> BatchWrites:
+        """Those of one batch, which reads these tables; `emit` says that one of them is waited for."""
+        return BatchWrites(self, interval, self._read(interval, sources), emit)
+
+    def _read(self, interval: Interval, sources: Collection[str]) -> str:
+        """A digest of what a batch depends on beside its query: whoever writes what it reads takes a lease."""
+        tokens = self.store.leases.tokens([table_lease(table) for table in sources])
+        return digest(version("mergeplan"), str(interval), *(f"{name} {tokens[name]}" for name in sorted(tokens)))
+
+
+@dataclass
+class BatchWrites:
+    """The operations of one batch: `Operations` of the engine."""
+
+    writes: TableWrites
+    interval: Interval
+    read: str
+    emit: Callable[[], None]
+    begun: list[Operation] = field(default_factory=list)
+
+    def left(self, asked: str) -> Operation | None:
+        """The one that the run before began for just this, None without; others of the same place are ended."""
+        write = self.writes.left.pop(digest(self.read, asked), None)
+        for key, other in list(self.writes.left.items()):
+            if other.start == self.interval.start:
+                self.writes.drop(self.writes.left.pop(key))
+        if write is None:
+            return None
+        self.begun.append(write.operation)
+        return write.operation
+
+    def begin(self, asked: str, operation: Operation) -> None:
+        """Write down that this one begins now."""
+        lease = self.writes.lease
+        write = RunningWrite(operation, self.interval.start, digest(self.read, asked), lease.token)
+        self.writes.store.running_writes.begin(self.writes.table, write, lease=lease)
+        self.begun.append(operation)
+
+    def taken_up(self) -> None:
+        """Say that the one that was left is waited for."""
+        self.emit()
+
+
+@contextmanager
+def running(batch: BatchWrites) -> Iterator[None]:
+    """A context at whose end all operations of a batch have ended, well or not."""
+    try:
+        yield
+    finally:
+        for operation in batch.begun:
+            batch.writes.store.running_writes.end(operation)

@@ -1,0 +1,60 @@
+"""The writes that a Spark Connect server goes on with when their client has gone, as one session knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from typing import TYPE_CHECKING, TypeAlias
+from uuid import uuid4
+
+from planner.engine.protocol import Operation
+from planner.engine.spark.session import EngineSession
+from planner.errors import SparkAway
+
+if TYPE_CHECKING:
+    from planner.engine.spark.connect_session import ConnectSession
+    from planner.engine.spark.reattach import Attaching
+
+    OpenAttached: TypeAlias = Callable[[Operation], ConnectSession]
+
+
+class ConnectOperations:
+    """The operations of one session on a server; `open_attached` opens the session of another client's operation."""
+
+    def __init__(self, session: ConnectSession, attaching: Attaching, open_attached: OpenAttached) -> None:
+        self.server = session.address
+        self._session, self._attaching, self._open_attached = session, attaching, open_attached
+
+    def new(self) -> Operation:
+        """A name for this session's next write."""
+        return Operation(self.server, self._session.spark.session_id, str(uuid4()))
+
+    def writing(self, operation: Operation) -> AbstractContextManager[None]:
+        """A context in which this thread's next write is this operation."""
+        return self._attaching.naming(operation.id, again=operation == self._session.attached)
+
+    def attached(self, operation: Operation) -> EngineSession:
+        """The session of an operation that another process began; SparkAway where it cannot be entered any more."""
+        return self._open_attached(operation)
+
+    def end(self, operation: Operation) -> None:
+        """End an operation that another process began; where the server does not answer, it is left."""
+        if operation.server != self.server:
+            return
+        with suppress(SparkAway):
+            session = self._open_attached(operation)
+            try:
+                session.end_attached()
+            finally:
+                session.let_go()
+
+
+def session_url(remote: str, session: str) -> str:
+    """The address of one session of a Spark Connect server.
+
+    >>> session_url("sc://spark:443/;use_ssl=true", "4f"), session_url("sc://spark", "4f")
+    ('sc://spark:443/;use_ssl=true;session_id=4f', 'sc://spark/;session_id=4f')
+    """
+    address, _, given = remote.partition("/;")
+    parameters = [each for each in given.split(";") if each and not each.startswith("session_id=")]
+    return f"{address.rstrip('/')}/;{';'.join([*parameters, f'session_id={session}'])}"

@@ -1,0 +1,52 @@
+"""Writes that a Spark Connect server goes on with when their planner has gone, by table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from planner.engine.protocol import Operation
+from planner.state import tables as t
+from planner.state.leases import Lease, check_lease
+from planner.state.transaction import Database
+
+
+@dataclass(frozen=True)
+class RunningWrite:
+    """An operation that writes a table's batch from `start` on; `asked` is a digest of all that it depends on, and
+    `token` that of the table's lease under which it began."""
+
+    operation: Operation
+    start: datetime
+    asked: str
+    token: int
+
+
+class RunningWrites:
+    """The operations of one project that may be running."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, table: str, write: RunningWrite, *, lease: Lease) -> None:
+        """Keep that a write begins now; LeaseHeld when the right to write the table was lost."""
+        operation = write.operation
+        row = {"table_name": table, "start_at": write.start, "asked": write.asked, "token": write.token}
+        row |= {"id": operation.id, "server": operation.server, "session": operation.session}
+        with self._database.writing() as tx:
+            check_lease(tx, lease)
+            tx.put(t.operations, [{**row, "at": tx.now()}])
+
+    def of(self, table: str) -> tuple[RunningWrite, ...]:
+        """Those of a table that nobody has seen the end of, the oldest first."""
+        with self._database.reading() as tx:
+            mine = tx.select(t.operations).where(t.operations.c.table_name == table).order_by(t.operations.c.at)
+            return tuple(
+                RunningWrite(Operation(row.server, row.session, row.id), row.start_at, row.asked, row.token)
+                for row in tx.execute(mine)
+            )
+
+    def end(self, operation: Operation) -> None:
+        """Keep that it has ended, or that nobody waits for it."""
+        with self._database.writing() as tx:
+            tx.execute(tx.delete(t.operations).where(t.operations.c.id == operation.id))
