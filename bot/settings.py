@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError
 
 from bot.projects import read_folders
 from planner.errors import RequestError
@@ -139,6 +140,11 @@ def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:
         first = error.errors(include_input=False)[0]
         name = "_".join(str(part) for part in first["loc"][:1]).upper() or "GITHUB_PRIVATE_KEY_PATH"
         raise RequestError(f"MERGEPLAN_{name} is not usable: {first['msg']}.") from None
+    except SettingsError as error:  # it names the field, and never the value
+        name = next((each for each in Settings.model_fields if f'"{each}"' in str(error)), "").upper()
+        raise RequestError(
+            f"MERGEPLAN_{name} is not usable: it must be a list in JSON.", hint='Write it as `["ONE", "TWO"]`.'
+        ) from None
     except OSError as error:
         raise RequestError(f"MERGEPLAN_GITHUB_PRIVATE_KEY_PATH cannot be read: {error.strerror}.") from None
 

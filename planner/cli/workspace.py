@@ -71,7 +71,7 @@ def opened(
 
     What a crash left half promoted is finished when the state is first used; a verb that `only_looks` leaves it and
     reports it. How Spark is opened may be given to `planner.cli.main.run`. SIGINT and SIGTERM end what Spark is doing,
-    and with it the verb; SIGHUP too, but for what a Spark Connect server goes on with.
+    and with it the verb; SIGUSR1 too, but for what a Spark Connect server goes on with.
     """
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
@@ -83,5 +83,5 @@ def opened(
     at = moment(execution_time, now) or now
     work = Workspace(given, profile, at, on_event, only_looks)
     ending = interruptible(work.cancel, (signal.SIGINT, signal.SIGTERM))
-    with ending, interruptible(work.leave, (signal.SIGHUP,)), closing(work):
+    with ending, interruptible(work.leave, (signal.SIGUSR1,)), closing(work):
         yield work

@@ -71,7 +71,7 @@ class Workspace:
         """End this process at once while Spark computes what goes on without it, and is waited for by the next run;
         else as `cancel`, so that no promotion is left half way. From a signal's handler."""
         if self._engine is not None and self._engine.goes_on:
-            os._exit(128 + signal.SIGHUP)
+            os._exit(128 + signal.SIGUSR1)
         self.cancel()
 
     def begin(self, now: datetime, on_event: Emit, *, only_looks: bool = False) -> None:

@@ -138,3 +138,10 @@ def test_what_is_told_of_rows_is_a_word_or_a_rule_by_model() -> None:
     assert of(rules).unmasked == ("id",)
     with pytest.raises(ProjectError, match=r"cicd_bot\.data_diff"):
         of("cicd_bot:\n  data_diff: everything\n")
+
+
+def test_a_list_that_is_no_json_is_an_error_that_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MERGEPLAN_PLANNER_ENVIRONMENT", "SPARK_TOKEN,s3cret")
+    with pytest.raises(RequestError, match=r"MERGEPLAN_PLANNER_ENVIRONMENT is not usable: .* JSON") as refused:
+        load_settings()
+    assert "s3cret" not in str(refused.value)

@@ -15,6 +15,7 @@ from planner.engine.protocol import Operation, Server
 from planner.engine.spark.catalog import Owner
 from planner.engine.spark.errors import condition, translated
 from planner.engine.spark.format_requests import Visit
+from planner.engine.spark.reattach import Attaching
 from planner.engine.spark.scans import explained_bytes
 from planner.engine.spark.server_operations import ConnectOperations, session_url
 from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
@@ -44,8 +45,6 @@ class ConnectSession:
         from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession as Connected
 
-        from planner.engine.spark.reattach import Attaching
-
         self._owner, self._made_of, self._visit = owner, (remote, conf, catalog, owner), visit
         self._server = Server(remote, tuple(conf.items()), catalog, owner is not None and owner.isolated)
         self._tag = f"mergeplan-{uuid4().hex}"
@@ -67,7 +66,8 @@ class ConnectSession:
         try:
             for key, value in {**conf, "spark.sql.connect.serverStacktrace.enabled": "false"}.items():
                 self._set(key, value)
-            self._agree(where, conf)
+            if attached is None:  # what runs there began in agreement, and a format may have set more since
+                self._agree(where, conf)
             if catalog:
                 spark.catalog.setCurrentCatalog(catalog)
         except RequestError:
@@ -91,6 +91,11 @@ class ConnectSession:
     def address(self) -> str:
         """The server's, without its token."""
         return without_token(self._made_of[0])
+
+    @property
+    def session_id(self) -> str:
+        """By which the server knows it."""
+        return str(self.spark.session_id)
 
     def end_attached(self) -> None:
         """End the operation to which this session is attached."""

@@ -1,4 +1,4 @@
-"""The libraries with which Spark Connect is spoken, imported when project code first connects: that takes a second."""
+"""The libraries with which Spark Connect is spoken, imported when it is first spoken: that takes a second."""
 
 from __future__ import annotations
 

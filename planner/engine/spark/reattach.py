@@ -2,7 +2,7 @@
 
 A server keeps an operation whose client has gone, with all that it answered, until a client attaches to it again (five
 minutes by default, `spark.connect.execute.manager.detachedTimeout`). pyspark attaches again when its connection breaks;
-here another process does. Imported by need, as gRPC is.
+here another process does.
 """
 
 from __future__ import annotations
@@ -13,11 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import grpc  # type: ignore[import-untyped]
-from pyspark.sql.connect.client import DefaultChannelBuilder
-from pyspark.sql.connect.proto import ReleaseExecuteResponse
-
 from planner.engine.protocol import OperationGone
+from planner.engine.spark.libraries import LIB
 
 EXECUTE, RELEASE = (f"/spark.connect.SparkConnectService/{name}" for name in ("ExecutePlan", "ReleaseExecute"))
 WRITES = ("write_operation", "write_operation_v2")
@@ -43,8 +40,8 @@ class _Answered:
         return self.answer
 
 
-class Attaching(grpc.UnaryStreamClientInterceptor, grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
-    """What stands between one client and its server: it gives writes their names."""
+class Attaching:
+    """What stands between one client and its server, as an interceptor of gRPC: it gives writes their names."""
 
     def __init__(self) -> None:
         self._thread = threading.local()
@@ -52,7 +49,9 @@ class Attaching(grpc.UnaryStreamClientInterceptor, grpc.UnaryUnaryClientIntercep
 
     def channel(self, remote: str) -> Any:
         """How pyspark reaches the server, with this in between."""
-        builder = DefaultChannelBuilder(remote)
+        for kind in (LIB.grpc.UnaryStreamClientInterceptor, LIB.grpc.UnaryUnaryClientInterceptor):
+            kind.register(Attaching)
+        builder = LIB.builder(remote)
         builder.add_interceptor(self)
         return builder
 
@@ -93,7 +92,7 @@ class Attaching(grpc.UnaryStreamClientInterceptor, grpc.UnaryUnaryClientIntercep
         """The server keeps all that it answered of an operation: whoever attaches later has heard nothing of it."""
         is_kept = details.method == RELEASE and request.HasField("release_until")
         if is_kept and request.operation_id in self._kept:
-            return _Answered(ReleaseExecuteResponse())
+            return _Answered(LIB.proto.ReleaseExecuteResponse())
         return continuation(details, request)
 
 

@@ -4,44 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol
 from uuid import uuid4
 
 from planner.engine.protocol import Operation
+from planner.engine.spark.reattach import Attaching
 from planner.engine.spark.session import EngineSession
-from planner.errors import SparkAway
+from planner.errors import RequestError
 
-if TYPE_CHECKING:
-    from planner.engine.spark.connect_session import ConnectSession
-    from planner.engine.spark.reattach import Attaching
 
-    OpenAttached: TypeAlias = Callable[[Operation], ConnectSession]
+class ClientSession(EngineSession, Protocol):
+    """A session on a Spark Connect server; `attached` is the operation of another client for which it was opened."""
+
+    attached: Operation | None
+
+    @property
+    def address(self) -> str:
+        """The server's, without its token."""
+
+    @property
+    def session_id(self) -> str:
+        """By which the server knows it."""
+
+    def end_attached(self) -> None:
+        """End the operation to which it is attached."""
 
 
 class ConnectOperations:
     """The operations of one session on a server; `open_attached` opens the session of another client's operation."""
 
-    def __init__(self, session: ConnectSession, attaching: Attaching, open_attached: OpenAttached) -> None:
+    def __init__(
+        self, session: ClientSession, attaching: Attaching, open_attached: Callable[[Operation], ClientSession]
+    ) -> None:
         self.server = session.address
         self._session, self._attaching, self._open_attached = session, attaching, open_attached
 
     def new(self) -> Operation:
         """A name for this session's next write."""
-        return Operation(self.server, self._session.spark.session_id, str(uuid4()))
+        return Operation(self.server, self._session.session_id, str(uuid4()))
 
     def writing(self, operation: Operation) -> AbstractContextManager[None]:
         """A context in which this thread's next write is this operation."""
         return self._attaching.naming(operation.id, again=operation == self._session.attached)
 
     def attached(self, operation: Operation) -> EngineSession:
-        """The session of an operation that another process began; SparkAway where it cannot be entered any more."""
+        """The session of an operation that another process began; RequestError where it cannot be entered any more."""
         return self._open_attached(operation)
 
     def end(self, operation: Operation) -> None:
         """End an operation that another process began; where the server does not answer, it is left."""
         if operation.server != self.server:
             return
-        with suppress(SparkAway):
+        with suppress(RequestError):
             session = self._open_attached(operation)
             try:
                 session.end_attached()

@@ -66,7 +66,7 @@ def days(lines: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.prove
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
 def test_an_interrupted_backfill_ends_with_130_and_the_next_one_goes_on(
     number: signal.Signals, processes: Processes
 ) -> None:
