@@ -43,17 +43,20 @@ def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
     if not found:
         return []
     differ = sorted((diff for diff in found if rows_changed(diff)), key=_share, reverse=True)
-    same = [diff for diff in found if diff.rows and not rows_changed(diff)]
+    files = [diff for diff in found if diff.same_files]
+    same = [diff for diff in found if diff.rows and not (rows_changed(diff) or diff.same_files)]
     unknown = [diff for diff in found if diff.rows is None and not diff.is_off]
-    if not (differ or same or unknown):
+    if not (differ or same or files or unknown):
         return []
-    ways = {_how(diff) for diff in found if diff.rows}
+    ways = {_how(diff) for diff in (*differ, *same) or files}
     common = ways.pop() if len(ways) == 1 else ""
     blocks = [f"#### Rows, before and after{f' ({common})' if common else ''}"]
     if differ:
         blocks.append(_listed(differ[:most], common))
     if differ[most:]:
         blocks.append(folded(f"{len(differ) - most:,} more models with changed rows", _listed(differ[most:], common)))
+    if files:
+        blocks.append(_named(files, "is made of the same files as before", "are made of the same files as before"))
     if same:
         blocks.append(_named(same, "holds the same rows as before", "hold the same rows as before"))
     if unknown:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from planner.checks.diff_query import DiffOptions, quoted
 from planner.checks.masking import mask
 from planner.checks.row_condition import row_condition
+from planner.checks.same_files import are_same_files
 from planner.checks.table_diff import RowDiff, Samples, SchemaDiff, compare_tables, schema_diff
 from planner.engine.protocol import Engine, Rows
 from planner.engine.table import Table
@@ -51,6 +52,7 @@ class ModelDiff:
     samples: Samples = field(default_factory=Samples)
     note: str = ""
     is_off: bool = False  # its rows are nobody's business
+    same_files: bool = False  # they were counted, and not read
     seconds: float = 0.0
 
 
@@ -65,17 +67,18 @@ class Side:
     def sql(self) -> str:
         """Its rows as the FROM of a query: the model's own columns, of these days."""
         columns = ", ".join(quoted(column.name) for column in self.table.columns)
-        return f"(SELECT {columns} FROM {self.table.name}{self._where})"
+        return f"(SELECT {columns} FROM {self.table.name}{self.where and f' WHERE {self.where}'})"
 
     @property
-    def _where(self) -> str:
+    def where(self) -> str:
+        """The condition that a row is of these days; '' when all are looked at."""
         by = self.table.partitioning
         if self.days is None or by is None:
             return ""
         name = quoted(by.column)
         spans = (by.bounds(interval) for interval in self.days)
         within = (f"{name} >= CAST('{low}' AS {by.type}) AND {name} < CAST('{end}' AS {by.type})" for low, end in spans)
-        return " WHERE " + " OR ".join(f"({each})" for each in within)
+        return " OR ".join(f"({each})" for each in within)
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ class Question:
     samples: int = 0
     shown: Collection[str] = ()  # columns whose values are shown as they are
     note: str = ""
+    by_files: bool = False  # nobody overwrites a file of either table
 
 
 class Budget:
@@ -156,8 +160,13 @@ def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
     try:
         with budget.held():
             counts = _counted(engine, question)
-        found = replace(found, counts=(counts[0] + question.equal_rows, counts[1] + question.equal_rows))
-        if sum(counts) > budget.rows:
+            is_same = counts[0] == counts[1] and _are_same_files(engine, question, both)
+        all_rows = (counts[0] + question.equal_rows, counts[1] + question.equal_rows)
+        found = replace(found, counts=all_rows)
+        if is_same:
+            rows = RowDiff(all_rows, common=all_rows[0])
+            found = replace(found, rows=rows, same_files=True)
+        elif sum(counts) > budget.rows:
             found = replace(found, note=f"not compared: more than {budget.rows:,} rows in both tables together")
         elif not both:
             found = replace(found, note="not compared: there is no column in common")
@@ -169,6 +178,14 @@ def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
     except QueryError as error:
         found = replace(found, note=f"not compared: {error.message}")
     return replace(found, seconds=round(time.monotonic() - began, 3))
+
+
+def _are_same_files(engine: Engine, question: Question, both: Collection[str]) -> bool:
+    """True if all rows of the time that is compared lie in the same files; they are not read."""
+    first, second = question.sides
+    if not (question.by_files and both) or question.where or first.where != second.where:
+        return False
+    return are_same_files(engine, (first.table.name, second.table.name), both, first.where)
 
 
 def _compared(engine: Engine, question: Question, both: Collection[str], found: ModelDiff) -> ModelDiff:

@@ -65,6 +65,16 @@ class DiffQuery:
     values: tuple[ComparedColumn, ...]
     options: DiffOptions
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The compared columns."""
+        return tuple(each.name for each in (*self.key, *self.values))
+
+    @property
+    def is_plain(self) -> bool:
+        """True if all rows are compared, and each column with the one of its own name."""
+        return not self.options.where and all(each.first == each.second for each in (*self.key, *self.values))
+
     def rows(self, side: int, shown: Iterable[str]) -> str:
         """One table's rows: `shown` is SQL over `k0...`, `v0...` (canonical), `b` (bucket), `kh` and `h` (hashes)."""
         named = [(f"k{n}", each) for n, each in enumerate(self.key)] + [(f"v{n}", v) for n, v in enumerate(self.values)]

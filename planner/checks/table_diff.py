@@ -2,7 +2,8 @@
 
 Each side is read once: its rows are grouped into buckets by their key, and for each bucket Spark compares the number
 of rows and two hashes over all of them. Only the rows of buckets that differ are joined, row by row, NULL equal to
-NULL. Where a few rows show that the tables differ throughout, all rows are joined at once.
+NULL. Where a few rows show that the tables differ throughout, all rows are joined at once. Tables that are the same
+files hold the same rows, and none is read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from planner.checks.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, quoted, within
+from planner.checks.same_files import are_same_files
 from planner.engine.protocol import Engine, Rows, Value
 from planner.engine.table import HIDDEN_COLUMN
 from planner.errors import RequestError
@@ -80,6 +82,7 @@ class TableDiff:
     rows: RowDiff
     samples: Samples = field(default_factory=Samples)
     model: str = ""
+    same_files: bool = False  # the rows are the same; none was read or counted
 
     @property
     def same(self) -> bool:
@@ -87,15 +90,30 @@ class TableDiff:
 
 
 def compare_tables(
-    engine: Engine, names: tuple[str, str], tables: tuple[str, str], options: DiffOptions, model: str = ""
+    engine: Engine,
+    names: tuple[str, str],
+    tables: tuple[str, str],
+    options: DiffOptions,
+    model: str = "",
+    by_files: bool = False,
 ) -> TableDiff:
-    """How the second table differs from the first; RequestError for an unknown column, QueryError."""
+    """How the second table differs from the first; RequestError for an unknown column, QueryError.
+
+    `by_files` says that both are names of tables whose files are never overwritten: they are compared before any row.
+    """
     first, second = (_columns(engine, table) for table in tables)
     renamed, common = _common(first, second, options)
     schema = schema_diff(renamed, second)
     question = _question(tables, common, options)
     if not question.key:
         raise RequestError(f"{names[0]} and {names[1]} have no column in common.")
+    key = tuple(each.name for each in question.key) if options.on else ()
+    if by_files and question.is_plain and are_same_files(engine, tables, question.names):
+        return TableDiff(names, key, schema, RowDiff(), model=model, same_files=True)
+    return TableDiff(names, key, schema, *_rows(engine, question), model)
+
+
+def _rows(engine: Engine, question: DiffQuery) -> tuple[RowDiff, Samples]:
     found = UNCOUNTED if _differs_throughout(engine, question) else _buckets(engine, question)
     rows, samples, numbered = found.rows, Samples(), found.crowded
     if rows.buckets:
@@ -106,12 +124,9 @@ def compare_tables(
                 _joined(engine, question, found, numbered=True)[0],
                 duplicate_keys=_duplicates(engine, question, found.inside),
             )
-        if options.samples:
+        if question.options.samples:
             samples = _samples(engine, question, found.inside, numbered)
-    shown = replace(rows, columns=rows.columns or tuple((each.name, 0) for each in question.values))
-    return TableDiff(
-        names, tuple(each.name for each in question.key) if options.on else (), schema, shown, samples, model
-    )
+    return replace(rows, columns=rows.columns or tuple((each.name, 0) for each in question.values)), samples
 
 
 def schema_diff(first: Sequence[Column], second: Sequence[Column]) -> SchemaDiff:

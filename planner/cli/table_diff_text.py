@@ -54,6 +54,8 @@ def _schema_tree(diff: TableDiff) -> Tree:
 
 def _rows_tree(diff: TableDiff) -> Tree:
     rows, (first, second) = diff.rows, diff.names
+    if diff.same_files:
+        return Tree("Rows: the same, as both are the same files; none was read")
     tree = Tree(f"Rows: {rows.counts[0]} in {first}, {rows.counts[1]} in {second}")
     if rows.same:
         tree.add(f"the same: {rows.common}")

@@ -37,7 +37,8 @@ def table_difference(diff: TableDiff) -> TableDifference:
         same=diff.same,
         key=tuple(diff.key),
         columns_differ=_schema(diff.schema),
-        rows=_counts(diff.rows),
+        rows=None if diff.same_files else _counts(diff.rows),
+        same_files=diff.same_files,
         columns=_columns(diff.rows),
         samples=_samples(diff.samples),
     )
@@ -59,6 +60,7 @@ def data_difference(diff: ModelDiff) -> DataDifference:
         samples=_samples(diff.samples),
         note=diff.note,
         is_off=diff.is_off,
+        same_files=diff.same_files,
         seconds=diff.seconds,
     )
 

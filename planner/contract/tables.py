@@ -56,8 +56,16 @@ class TableDifference(Data):
         serialization_alias="schema",
         description="`added`, `removed` (name, type) and `retyped` (name, old type, new type)",
     )
-    rows: RowCounts = Field(description="how many rows are where")
-    columns: tuple[ColumnDifference, ...] = Field(default=(), description="each compared column")
+    rows: RowCounts | None = Field(
+        default=None, description="how many rows are where; null with `same_files`: none was read"
+    )
+    same_files: bool = Field(
+        default=False,
+        description="made of the same files: what both have of columns holds the same rows",
+    )
+    columns: tuple[ColumnDifference, ...] = Field(
+        default=(), description="each compared column; none with `same_files`"
+    )
     samples: DifferenceSamples = Field(default=DifferenceSamples(), description="rows that differ")
 
 
@@ -89,6 +97,7 @@ class DataDifference(Data):
     samples: DifferenceSamples = Field(default=DifferenceSamples(), description="rows that differ, masked")
     note: str = Field(default="", description="what is to be known about the numbers, or why there are none")
     is_off: bool = Field(default=False, description="rows were not to be looked at")
+    same_files: bool = Field(default=False, description="both are made of the same files: rows were counted, not read")
     seconds: float = Field(default=0.0, description="how long it took")
 
 

@@ -25,6 +25,7 @@ from planner.engine.protocol import (
     Written,
 )
 from planner.engine.table import Table
+from planner.engine.table_files import TableFiles
 from planner.intervals import Interval, Timeline
 from planner.model.model import Column
 from planner.snapshot.content_hash import ColumnSet, Found
@@ -171,6 +172,10 @@ class RoutedTables:
     def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
         """Hash what the table holds, on its gateway."""
         return self._of(table).contents(table, column_sets, interval)
+
+    def files(self, name: str, where: str = "") -> TableFiles | None:
+        """The files of a table, as the project's own gateway sees them."""
+        return self._gateways.on("").tables.files(name, where)
 
     def refresh(self, name: str) -> None:
         """Forget what the project's own gateway remembers of a table's files."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from planner.engine.table import Table
+from planner.engine.table_files import TableFiles
 from planner.intervals import Interval, Timeline
 from planner.model.model import Column
 from planner.snapshot.content_hash import ColumnSet, Found
@@ -247,6 +248,13 @@ class TableStore(Protocol):
         With an interval (of a table that is partitioned by time) each of its partitions is a period, whether it holds
         rows or not; without one the period is `WHOLE`. A set with a column that the table lacks, or of a type that
         cannot be compared, is left out. The caller keeps others from writing the table meanwhile.
+        """
+
+    def files(self, name: str, where: str = "") -> TableFiles | None:
+        """The files of a table's rows, without reading one: to be compared with another's by `same_rows`.
+
+        With a condition (Spark SQL) on the columns that it is partitioned by, no fewer than those of its rows. None for
+        a view, for what is not there, and where it is not known: the rows have to be read.
         """
 
     def refresh(self, name: str) -> None:

@@ -23,7 +23,7 @@ from planner.session.workspace import Workspace
 from planner.snapshot.content_hash import WHOLE, Contents, equal_periods
 from planner.snapshot.environment import PROD, checked_name
 from planner.snapshot.snapshot import Snapshot
-from planner.state.physical_tables import PhysicalTable
+from planner.state.physical_tables import PhysicalTable, are_ours
 
 Pair = tuple[Snapshot, Snapshot]  # a model as it is in prod, and in the environment
 
@@ -66,6 +66,7 @@ def data_diffs(
             where=asked.where,
             samples=asked.samples if detail == "sample" else 0,
             shown=frozenset(name.lower() for name in asked.unmasked),
+            by_files=are_ours(held.known, [each.table for each in pair]),
             note="its inputs hold fewer days here than in prod" if pair[1].name in held.partial else "",
         )
         found = data_diff(work.engine, _of_same_time(pair, question, held), budget)

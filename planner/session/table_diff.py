@@ -19,6 +19,7 @@ from planner.session.git_changes import changed_since
 from planner.session.options import TableDiffOptions
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import Environment, checked_name
+from planner.state.physical_tables import are_ours
 
 FORM = "Write `prod:dev`, or `schema.table:schema.table`."
 
@@ -71,19 +72,20 @@ def _of_tables(work: Workspace, names: tuple[str, str], options: DiffOptions) ->
     tables = (model_name(names[0], Place("A:B"), catalog), model_name(names[1], Place("A:B"), catalog))
     known = [work.project.models[name].grain for name in tables if name in work.project.models]
     keyed = options if options.on or not any(known) else replace(options, on=next(filter(None, known)))
-    yield compare_tables(work.engine, tables, tables, keyed)
+    ours = are_ours(work.store.tables.all(), tables)
+    yield compare_tables(work.engine, tables, tables, keyed, by_files=ours)
 
 
 def _of_models(
     work: Workspace, names: tuple[str, str], model: str | None, selectors: tuple[str, ...], options: DiffOptions
 ) -> Iterator[TableDiff]:
     here, there = (work.environment(checked_name(name)) for name in names)
-    tables = (_tables(here), _tables(there))
+    tables, known = (_tables(here), _tables(there)), work.store.tables.all()
     for name in _chosen(work, here, there, model, selectors):
         grain = there.snapshots[name].model.grain or here.snapshots[name].model.grain
         keyed = options if options.on else replace(options, on=grain)
         pair = (tables[0][name], tables[1][name])
-        yield compare_tables(work.engine, (here.name, there.name), pair, keyed, name)
+        yield compare_tables(work.engine, (here.name, there.name), pair, keyed, name, are_ours(known, pair))
 
 
 def _chosen(

@@ -105,6 +105,18 @@ class PhysicalTables:
                     tx.execute(tx.delete(table).where(column.in_(chunk)))
 
 
+def are_ours(known: Mapping[str, PhysicalTable], tables: Collection[str]) -> bool:
+    """True when nobody else writes these tables, nor any that they stand on: files of ours are never overwritten."""
+    waiting, seen = list(tables), set[str]()
+    while waiting:
+        table = known.get(waiting.pop())
+        if table is None or table.garbage:
+            return False
+        waiting += set(table.reads) - seen
+        seen.add(table.name)
+    return True
+
+
 def lock_table(tx: Transaction, table: str) -> None:
     """Let no other process change what is known of this table until the transaction ends."""
     row: dict[str, Any] = {"name": table, "columns": [], "reads": [], "garbage": False}

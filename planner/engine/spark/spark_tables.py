@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from planner.engine.formats.delta import Delta
+from planner.engine.formats.files_of_tables import files_of
 from planner.engine.formats.hive_files import HiveFiles
 from planner.engine.formats.iceberg import Iceberg
 from planner.engine.formats.merge_into import NativeMerge
@@ -19,6 +20,7 @@ from planner.engine.spark.session import Frame
 from planner.engine.spark.sessions import Sessions
 from planner.engine.spark.typed_rows import bad_cell, typed
 from planner.engine.table import Table
+from planner.engine.table_files import TableFiles
 from planner.intervals import Interval, Timeline
 from planner.snapshot.content_hash import ColumnSet, Found
 
@@ -122,6 +124,11 @@ class SparkTables:
             fields = self._sessions.run(f"SELECT * FROM {name}").schema.fields
             asked = question(table, fields, column_sets, interval)
             return asked.answer(self._sessions.run(asked.sql).collect() if asked.sets else ())
+
+    def files(self, name: str, where: str = "") -> TableFiles | None:
+        """The files of a table's rows, or of those of a condition; None where they are not known."""
+        with self._sessions.statement():
+            return files_of(self._sessions, name, where)
 
     def refresh(self, name: str) -> None:
         """Forget what is remembered of a table's files: another Spark has written it."""

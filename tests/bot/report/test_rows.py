@@ -52,6 +52,15 @@ def test_the_models_with_the_largest_shares_stand_first_and_equal_ones_share_a_l
     assert same == "`a.c`, `a.d` hold the same rows as before."
 
 
+def test_models_of_the_same_files_share_a_line_of_their_own() -> None:
+    rows, same = rows_blocks(outcome(diff("a.a", 3), diff("a.b", same_files=True, key=[])))
+    (alone,) = rows_blocks(outcome(diff("a.b", same_files=True, key=[])))
+
+    assert rows.splitlines()[0] == "#### Rows, before and after (by `id`)"
+    assert same == "`a.b` is made of the same files as before."
+    assert alone == f"#### Rows, before and after\n\n{same}"
+
+
 def test_five_hundred_models_with_changed_rows_are_five_rows_and_a_fold() -> None:
     table, rest, unknown = rows_blocks(
         outcome(

@@ -41,6 +41,23 @@ def test_what_differs_between_environments_is_shown(shop: Callable[..., CommandL
     assert equal.out == "`dev` and `dev` show the same tables.\n"
 
 
+def test_tables_of_the_same_files_are_said_to_be_so_in_one_line(shop: Callable[..., CommandLine]) -> None:
+    mergeplan = shop(**ALONE | {"total": TOTAL.format(GRAIN, "(1, 'x')")})
+    for environment in ("prod", "dev"):
+        assert mergeplan("plan", environment, "--auto-apply", "--execution-time", TODAY).code == 0
+    physical = mergeplan.state.environments.get("prod").snapshots["shop.total"].table
+
+    shown = mergeplan("table_diff", "prod:dev", "shop.total")
+    told = mergeplan("table_diff", f"{physical}:{physical}", "--output", "json")
+    views = mergeplan("table_diff", "shop.total:shop.total", "--output", "json")
+
+    assert (shown.code, told.code, views.code) == (0, 0, 0)
+    assert shown.out.splitlines()[-2] == "Rows: the same, as both are the same files; none was read"
+    (diff,), (read,) = told.result["table_diffs"], views.result["table_diffs"]
+    assert (diff["same"], diff["same_files"], diff["rows"], diff["key"]) == (True, True, None, [])
+    assert (read["same"], read["same_files"], read["rows"]["common"]) == (True, False, 1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

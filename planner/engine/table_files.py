@@ -1,0 +1,43 @@
+"""The files that a table is made of, and how they are read: where both are the same, two tables hold the same rows.
+
+Nothing is known of the rows themselves. What is not known is equal to nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """The files of a table's rows, and all that decides what Spark reads from them.
+
+    A file stands for its rows: nobody writes to one a second time. Where Spark finds columns by their names in a file,
+    a column is read alike in two tables that declare it alike, whatever other columns either of them has.
+    """
+
+    read_as: tuple[str, ...]  # the format, its options and the columns that the table is partitioned by
+    columns: tuple[tuple[str, str], ...]  # name in lower case -> its type, default and the like, as JSON
+    files: frozenset[str]
+
+
+def same_rows(first: TableFiles | None, second: TableFiles | None, columns: Iterable[str]) -> bool:
+    """True when both tables are known to hold the same rows in these columns (names in lower case)."""
+    if first is None or second is None or first.read_as != second.read_as or first.files != second.files:
+        return False
+    one, other = dict(first.columns), dict(second.columns)
+    return all(name in one and one[name] == other.get(name) for name in columns)
+
+
+def declared(fields: Iterable[Any]) -> tuple[tuple[str, str], ...]:
+    """The columns of a schema of Spark's, each with all that it says of it but for comments."""
+    return tuple((field.name.lower(), json.dumps(_uncommented(field.jsonValue()), sort_keys=True)) for field in fields)
+
+
+def _uncommented(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _uncommented(each) for key, each in value.items() if key != "comment"}
+    return [_uncommented(each) for each in value] if isinstance(value, list) else value
