@@ -12,7 +12,9 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 from planner.checks.same_files import are_same_files
-from planner.engine.protocol import ViewText
+from planner.engine.protocol import Connection, ViewText
+from planner.engine.spark.catalog import session_conf
+from planner.engine.spark.connect_session import ConnectSession
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.table import Table, time_partitioning
 from planner.intervals import Interval
@@ -72,6 +74,18 @@ def test_a_table_over_anothers_files_is_known_to_be_so_without_a_job(engine: Spa
     else:
         engine.tables.replace(other, ROWS)
     assert not same(engine, table.name)
+
+
+def test_over_spark_connect_the_files_are_the_same_too(engine: SparkEngine) -> None:
+    other = taken_over(engine, HIDDEN)
+    session = ConnectSession(engine._shared.server().url, session_conf(Connection()))
+    try:
+        found = SparkEngine(session).tables.files(other.name)
+    finally:
+        session.close()
+
+    assert found is not None
+    assert found == engine.tables.files(HIDDEN.name)
 
 
 def test_an_interval_is_compared_by_its_own_partitions(engine: SparkEngine) -> None:
