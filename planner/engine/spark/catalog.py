@@ -211,6 +211,9 @@ def _embedded_conf(folder: Path) -> Mapping[str, str]:
         # One attempt: with none Hive does not even try, with its ten a broken catalog takes half a minute to say so.
         "spark.hadoop.hive.hmshandler.retry.attempts": "1",
         "spark.hadoop.hive.metastore.failure.retries": "0",
+        # Else Hive gives every new folder the rights of the one above it: on a local disk that starts three processes
+        # for each table, and the folders of its batches, which Spark makes, have those of the umask anyway.
+        "spark.hadoop.hive.warehouse.subdir.inherit.perms": "false",
     }
 
 

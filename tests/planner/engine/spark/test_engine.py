@@ -81,6 +81,19 @@ def test_a_table_that_exists_is_left_as_it_is(engine: SparkEngine) -> None:
     assert engine.fetch(f"SELECT * FROM {ORDERS.name}").rows == ((1, "a"),)
 
 
+def test_a_tables_folder_has_the_rights_of_the_umask_like_those_of_its_batches(
+    engine: SparkEngine, tmp_path: Path
+) -> None:
+    first, second = (AnyTable(f"mergeplan__rights.t{n}", ORDERS.columns) for n in (1, 2))
+    engine.tables.create(first)
+    folder(engine, first.name).parent.chmod(0o700)
+    (tmp_path / "made").mkdir()
+
+    engine.tables.create(second)
+
+    assert folder(engine, second.name).stat().st_mode == (tmp_path / "made").stat().st_mode
+
+
 def test_rows_are_matched_to_columns_by_name(engine: SparkEngine) -> None:
     engine.tables.create(ORDERS)
 
