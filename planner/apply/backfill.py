@@ -17,26 +17,27 @@ from planner.model.model import Model
 LOOK_SECONDS = 0.5  # between two looks whether somebody wants the run to end
 
 
-def backfill(filling: Filling, work: Mapping[str, Work]) -> Filled:
-    """Do the work in the graph's order; what reads a failed model is left out, everything else is finished.
+def backfill(filling: Filling, work: Mapping[str, Work], pool: ThreadPoolExecutor) -> Filled:
+    """Do the work in the graph's order, `workers` models at once; what reads a failed model is left out, everything
+    else is finished.
 
-    Cancelled, LeaseHeld and whatever is nobody's fault end the run; what was recorded stays recorded.
+    `pool` has a thread for each worker, and none of them is at work for us when this ends. Cancelled, LeaseHeld and
+    whatever is nobody's fault end the run; what was recorded stays recorded.
     """
     course = _Course(filling, work, TopologicalSorter(filling.order or filling.layout.parents))
     course.sorter.prepare()
-    with ThreadPoolExecutor(filling.workers, thread_name_prefix="model") as pool:
-        try:
-            while course.sorter.is_active():
-                course.start_ready(pool)
-                for future in wait(course.running, LOOK_SECONDS, FIRST_COMPLETED).done:
-                    course.finish(future)
-                filling.check()
-        except BaseException as error:
-            filling.stop()
-            pool.shutdown(wait=False, cancel_futures=True)
-            if isinstance(error, KeyboardInterrupt | Cancelled):
-                _end(course.running, filling.engine)
-            raise
+    try:
+        while course.sorter.is_active():
+            course.start_ready(pool)
+            for future in wait(course.running, LOOK_SECONDS, FIRST_COMPLETED).done:
+                course.finish(future)
+            filling.check()
+    except BaseException as error:
+        filling.stop()
+        if isinstance(error, KeyboardInterrupt | Cancelled):
+            _end(course.running, filling.engine)
+        wait(course.running)
+        raise
     skipped = tuple(name for name in course.blocked if name in work)
     return filling.done.plus(Filled(failures=tuple(course.failures.values()), skipped=skipped))
 
@@ -48,22 +49,26 @@ class _Course:
     filling: Filling
     work: Mapping[str, Work]
     sorter: TopologicalSorter[str]
+    ready: list[str] = field(default_factory=list)  # models with work whose parents are done
     running: dict[Future[None], str] = field(default_factory=dict)
     failures: dict[str, Failure] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)  # model -> the failed one it reads, directly or not
 
     def start_ready(self, pool: ThreadPoolExecutor) -> None:
-        """Start the models whose parents are done; those that read a failed one are passed over."""
+        """Start models whose parents are done, as many as may run; those that read a failed one are passed over."""
         for name in sorted(self.sorter.get_ready()):
             because = self._blocker(self.filling.layout.parents.get(name, ()))
             if because is None and name in self.work:
-                self.running[pool.submit(self.filling.fill, self.work[name])] = name
+                self.ready.append(name)
                 continue
             if because is not None:
                 self.blocked[name] = because
                 if name in self.work:
                     self.filling.emit(ModelSkipped(name, because))
             self.sorter.done(name)
+        while self.ready and len(self.running) < self.filling.workers:
+            name = self.ready.pop(0)
+            self.running[pool.submit(self.filling.fill, self.work[name])] = name
 
     def finish(self, future: Future[None]) -> None:
         """Note how a model ended, so that those that read it may begin."""

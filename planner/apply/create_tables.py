@@ -24,8 +24,6 @@ from planner.tables.batch_ids import as_recorded
 from planner.tables.merge.merge import merged
 from planner.tables.self_reference import nothing
 
-THREADS = 4  # dry runs, and then creations, at once
-
 
 @dataclass(frozen=True)
 class Creation:
@@ -37,6 +35,7 @@ class Creation:
     engine: Engine
     holder: str  # of the leases
     emit: Emit
+    pool: ThreadPoolExecutor  # a few dry runs, and then creations, at once
     changes: Mapping[str, Change] = field(default_factory=dict)
     untouched: dict[str, int] = field(default_factory=dict)  # table that was created -> the token of the lease for it
 
@@ -48,24 +47,20 @@ class Creation:
         query's.
         """
         waiting = {snapshot.name: snapshot for snapshot in snapshots}
-        # One pool for all waves: a catalog connects anew for every thread that comes to it.
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="create") as pool:
-            while waiting:
-                wave = [snapshot for name, snapshot in waiting.items() if not self.layout.reads(name) & waiting.keys()]
-                found = pool.map(lambda snapshot: table_columns(self.layout, self.engine, snapshot), wave)
-                self._create_all(pool, wave, list(found))
-                for snapshot in wave:
-                    del waiting[snapshot.name]
+        while waiting:
+            wave = [snapshot for name, snapshot in waiting.items() if not self.layout.reads(name) & waiting.keys()]
+            found = self.pool.map(lambda snapshot: table_columns(self.layout, self.engine, snapshot), wave)
+            self._create_all(wave, list(found))
+            for snapshot in wave:
+                del waiting[snapshot.name]
 
-    def _create_all(
-        self, pool: ThreadPoolExecutor, wave: Sequence[Snapshot], found: Sequence[tuple[Column, ...]]
-    ) -> None:
+    def _create_all(self, wave: Sequence[Snapshot], found: Sequence[tuple[Column, ...]]) -> None:
         """Create the tables of a wave, whose columns are those found in its queries unless another table's go on."""
         settled = [
             columns_that_go_on(self.store, snapshot, self.changes.get(snapshot.name), each)
             for snapshot, each in zip(wave, found, strict=True)
         ]
-        for snapshot, _ in zip(wave, pool.map(self._create_one, wave, settled), strict=True):
+        for snapshot, _ in zip(wave, self.pool.map(self._create_one, wave, settled), strict=True):
             self.emit(TableCreated(snapshot.name, snapshot.table))
 
     def _create_one(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import TopologicalSorter
@@ -44,6 +45,8 @@ from planner.snapshot.snapshot import Snapshot
 from planner.state.leases import Lease
 from planner.state.promotions import SwapOptions
 from planner.state.store import StateStore
+
+THREADS = 4  # dry runs, and then creations, at once; more where more models are computed at once
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,9 @@ def apply(
 
 def _built_and_audited(first: Plan, context: ApplyContext, options: ApplyOptions) -> Outcome:
     """Every table created, filled and audited; the outcome has the plan as it is by then."""
-    plan, done = _built(first, context, options)
+    # One pool for all that is created and filled: a catalog connects anew for every thread that comes to it.
+    with ThreadPoolExecutor(max(THREADS, _workers(context.project)), thread_name_prefix="table") as pool:
+        plan, done = _built(first, context, options, pool)
     layout = Layout(plan.new.snapshots, plan.parents, options.now)
     if not done.failures:
         remember_asked(first, context.store)
@@ -136,7 +141,7 @@ def _built_and_audited(first: Plan, context: ApplyContext, options: ApplyOptions
     return replace(done, plan=plan, filled=replace(done.filled, failures=(*done.failures, *failed)))
 
 
-def _built(plan: Plan, context: ApplyContext, options: ApplyOptions) -> tuple[Plan, Outcome]:
+def _built(plan: Plan, context: ApplyContext, options: ApplyOptions, pool: ThreadPoolExecutor) -> tuple[Plan, Outcome]:
     """Every table created and filled, in rounds: what a comparison may skip waits until it is made."""
     done, tried, store, emit = Outcome((), Filled(), None), set[tuple[str, str]](), context.store, context.emit
     replan = options.replan if options.complete else None
@@ -149,9 +154,9 @@ def _built(plan: Plan, context: ApplyContext, options: ApplyOptions) -> tuple[Pl
         store.plans.ensure(plan.id, plan.environment, tables=tables)
         store.tables.touch(tables)
         store.snapshots.keep(snapshots)
-        created, untouched = _create(layout, context, snapshots, plan)
+        created, untouched = _create(layout, context, snapshots, plan, pool)
         _record(plan, store)
-        filled = _fill(plan, layout, context, waiting, untouched)
+        filled = _fill(plan, layout, context, waiting, untouched, pool)
         done = replace(done, created=(*done.created, *created), filled=done.filled.plus(filled))
         if filled.failures or not questions or replan is None:
             return plan, done
@@ -185,7 +190,7 @@ def _check_same_request(before: Plan, now: Plan) -> None:
 
 
 def _create(
-    layout: Layout, context: ApplyContext, snapshots: tuple[Snapshot, ...], plan: Plan
+    layout: Layout, context: ApplyContext, snapshots: tuple[Snapshot, ...], plan: Plan, pool: ThreadPoolExecutor
 ) -> tuple[tuple[str, ...], dict[str, int]]:
     """Create the tables that are missing: those that were, and the tokens of the leases under which new ones were."""
     taking_over = [change.new.table for change in plan.changes if change.new and change.keeps_rows]
@@ -195,7 +200,7 @@ def _create(
         return (), {}
     context.emit(StageStarted(Stage.CREATE, len(missing)))
     changes = {change.name: change for change in plan.changes}
-    creation = Creation(layout, context.store, context.engine, _holder(plan), context.emit, changes)
+    creation = Creation(layout, context.store, context.engine, _holder(plan), context.emit, pool, changes)
     creation.run(missing)
     return tuple(snapshot.table for snapshot in missing), creation.untouched
 
@@ -210,7 +215,12 @@ def _record(plan: Plan, store: StateStore) -> None:
 
 
 def _fill(
-    plan: Plan, layout: Layout, context: ApplyContext, waiting: frozenset[str], untouched: dict[str, int]
+    plan: Plan,
+    layout: Layout,
+    context: ApplyContext,
+    waiting: frozenset[str],
+    untouched: dict[str, int],
+    pool: ThreadPoolExecutor,
 ) -> Filled:
     project, engine, emit = context.project, context.engine, context.emit
     work = {name: each for name, each in _work(plan, layout.now).items() if name not in waiting}
@@ -225,7 +235,6 @@ def _fill(
         return run_audits(engine, snapshot, interval, options)
 
     connection = project.config.gateways[project.gateway].connection
-    workers = connection.concurrent_tasks
     emit(StageStarted(Stage.BACKFILL, len(work), spark_ui(connection, engine)))
     failed = audit_external_tables(work, layout, context)
     because = {each.model: _downstream(plan, {each.model}) for each in failed}
@@ -237,11 +246,16 @@ def _fill(
         read = {name: read_by_audits(each.snapshot.model, project.audits) for name, each in work.items()}
         filling = Filling(
             layout, engine, context.store, audits, project.root, holder, emit,
-            workers=workers, check=context.check, relies=plan.relies,
+            workers=_workers(project), check=context.check, relies=plan.relies,
             order=with_audited(layout.parents, read), untouched=untouched,
         )  # fmt: skip
-        filled = backfill(filling, {name: each for name, each in work.items() if name not in left})
+        filled = backfill(filling, {name: each for name, each in work.items() if name not in left}, pool)
     return filled.plus(Filled(failures=failed, skipped=tuple(sorted(left))))
+
+
+def _workers(project: Project) -> int:
+    """How many models are computed at the same time."""
+    return project.config.gateways[project.gateway].connection.concurrent_tasks
 
 
 def _work(plan: Plan, now: datetime) -> dict[str, Work]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from planner.apply.create_tables import THREADS
 from planner.apply.layout import Layout, at_model
 from planner.engine.protocol import Engine
 from planner.errors import ProjectError, ProjectErrors, QueryError
 from planner.model.model import Model
 from planner.plan.build import Plan
 from planner.plan.change import ChangeKind
+
+THREADS = 4  # queries at once
 
 
 def check_syntax(plan: Plan, layout: Layout, engine: Engine) -> None:

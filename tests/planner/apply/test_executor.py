@@ -18,6 +18,7 @@ from planner.apply.events import (
     Event,
     ModelFailed,
     ModelSkipped,
+    ModelStarted,
     ModelUpToDate,
     Promoted,
     Stage,
@@ -75,6 +76,42 @@ def test_a_first_plan_builds_fills_and_shows_everything_parents_before_their_chi
     filled = list(dict.fromkeys(event.model for event in events if isinstance(event, BatchDone)))
     assert [name for name in created if name in line] == line
     assert [name for name in filled if name in line] == line[:3]
+
+
+def test_what_is_created_and_filled_goes_on_one_pool_of_threads(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    creating, filling = set[str](), set[str]()
+
+    class Watched(Double):
+        def create(self, table: Table) -> bool:
+            creating.add(threading.current_thread().name)
+            return engine.tables.create(table)
+
+        def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
+            filling.add(threading.current_thread().name)
+            return engine.tables.replace(table, sql, untouched=untouched)
+
+    applied(written(root), Watched(engine), store)
+
+    assert creating and filling
+    assert creating | filling <= {f"table_{n}" for n in range(4)}
+
+
+def test_no_more_models_are_under_way_than_the_gateway_says(root: Path, engine: SparkEngine, store: StateStore) -> None:
+    under_way, most = set[str](), set[int]()
+
+    def emit(event: Event) -> None:
+        if isinstance(event, ModelStarted):
+            under_way.add(event.model)
+            most.add(len(under_way))
+        if isinstance(event, BatchDone):
+            under_way.discard(event.model)
+
+    one = {f"m{n}": f"MODEL (name shop.m{n}, kind FULL);\nSELECT {n} AS id" for n in range(5)}
+    outcome = applied(written(root, **APART, apart="", **one), engine, store, emit=emit)
+
+    assert (outcome.filled.batches, max(most)) == (5, 2)
 
 
 @pytest.mark.prove
