@@ -3,7 +3,8 @@
 make bench-apply                          every case
 python -m benchmarks.apply tables views   only cases with one of these words in their name
 
-Both sides work in turn in one process, on one Spark: CPU seconds are those of Python and of Java together.
+Both sides work in turn in one process, on one Spark: CPU seconds are those of Python, of Java, and of the processes
+that these start. A plan makes tables and the views of prod over them; `with views` is both by hand.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Scene:
     folder: Path
 
     def cpu(self) -> float:
-        """CPU seconds of this process and of Java so far."""
+        """CPU seconds of this process, of Java and of what they started, so far."""
         return sum(_cpu(pid) for pid in (os.getpid(), self.session.jvm.process.pid))
 
     def sql(self, text: str) -> None:
@@ -69,12 +70,13 @@ class Scene:
         self.session.spark.sql(text)
 
 
-Case = Callable[[Scene, int], Iterator[tuple[Work, Work]]]  # (ours, by hand), each to be run once
+# (ours, by hand, perhaps the views by hand), each to be run once
+Case = Callable[[Scene, int], Iterator[tuple[Work, ...]]]
 
 
 def _cpu(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def tables(count: int) -> dict[str, str]:
@@ -100,17 +102,23 @@ def layers(count: int, width: int = 10) -> dict[str, str]:
 
 
 def computed(scene: Scene, rounds: int, name: str, models: dict[str, str], kind: str = "FULL", by: str = "") -> Any:
-    """The models as a plan, and as CREATE TABLE AS in the order in which they are written here."""
+    """The models as a plan, and as CREATE TABLE AS in the order in which they are written here; the views by hand are
+    timed apart."""
     for number in range(rounds):
         schema, hand = f"{name}{number}", f"{name}_by_hand{number}"
         scene.sql(f"CREATE SCHEMA {hand}")
+        scene.sql(f"CREATE SCHEMA {hand}_views")
 
         def by_hand(schema: str = hand) -> None:
             for model, sql in models.items():
                 text = sql.format(schema=schema, days="day BETWEEN DATE'2025-01-01' AND DATE'2025-12-31'")
                 scene.sql(f"CREATE TABLE {schema}.{model} USING parquet{by} AS {text}")
 
-        yield planned(scene, schema, models, kind), by_hand
+        def views(schema: str = hand) -> None:
+            for model in models:
+                scene.sql(f"CREATE VIEW {schema}_views.{model} AS SELECT * FROM {schema}.{model}")
+
+        yield planned(scene, schema, models, kind), by_hand, views
 
 
 def planned(scene: Scene, schema: str, models: dict[str, str], kind: str) -> Work:
@@ -133,7 +141,7 @@ def planned(scene: Scene, schema: str, models: dict[str, str], kind: str) -> Wor
     return work
 
 
-def promoted(scene: Scene, rounds: int, count: int, *, new: bool) -> Iterator[tuple[Work, Work]]:
+def promoted(scene: Scene, rounds: int, count: int, *, new: bool) -> Iterator[tuple[Work, ...]]:
     """Views that come, or that go back and forth between two tables each."""
     columns = (Column("id", "int"), Column("total", "bigint"), Column("day", "date"))
     name = f"views{count}{'new' if new else ''}"
@@ -214,6 +222,11 @@ def measured(scene: Scene, work: Work) -> tuple[float, float]:
     return time.perf_counter() - wall, scene.cpu() - cpu
 
 
+def added(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """What two works took together, round by round."""
+    return [(a[0] + b[0], a[1] + b[1]) for a, b in zip(one, other, strict=True)]
+
+
 def told(name: str, ours: list[tuple[float, float]], hand: list[tuple[float, float]]) -> str:
     """A line with the medians and the medians of the ratios round by round."""
     (wall, cpu), (hand_wall, hand_cpu) = (
@@ -239,8 +252,11 @@ def main(words: list[str]) -> None:
             for case, pairs in CASES.items():
                 if words and not any(word in case for word in words):
                     continue
-                taken = [(measured(scene, ours), measured(scene, hand)) for ours, hand in pairs(scene, WARMUP + ROUNDS)]
-                print(told(case, *map(list, zip(*taken[WARMUP:], strict=True))), flush=True)
+                rounds = [[measured(scene, work) for work in works] for works in pairs(scene, WARMUP + ROUNDS)]
+                ours, hand, *views = map(list, zip(*rounds[WARMUP:], strict=True))
+                print(told(case, ours, hand), flush=True)
+                if views:
+                    print(told("  with views", ours, added(hand, views[0])), flush=True)
 
 
 if __name__ == "__main__":
