@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from bot.child.planner_process import Finished, Task, child_environment, planner_argv, run_planner
+from bot.child.planner_process import SHUTDOWN, Finished, Task, child_environment, planner_argv, run_planner
 from bot.settings import Settings
 from tests.bot.conftest import SHOP
 
@@ -96,3 +97,25 @@ def test_of_many_lines_those_that_a_report_needs_are_kept(tmp_path: Path) -> Non
     kept = child_that_prints(tmp_path, batch, passed, failed, plan, {**plan, "event": "result", "ok": False}).lines
 
     assert [line.event for line in kept] == ["test", "result"]
+
+
+@pytest.mark.parametrize(
+    ("why", "number"), [(SHUTDOWN, signal.SIGUSR1), ("A newer commit was pushed.", signal.SIGTERM)]
+)
+def test_a_service_that_ends_lets_the_planner_leave_what_spark_goes_on_with(
+    tmp_path: Path, why: str, number: signal.Signals
+) -> None:
+    script = (
+        "import signal, sys, time\n"
+        "def told(number, frame):\n    open('told', 'w').write(str(number))\n    sys.exit(1)\n"
+        "for number in (signal.SIGUSR1, signal.SIGTERM):\n    signal.signal(number, told)\n"
+        "open('ready', 'w').close()\ntime.sleep(60)\n"
+    )
+    ended = run_planner(
+        Settings(home=tmp_path, planner_command=(sys.executable, "-c", script)),
+        Task((), tmp_path, SHOP, "run-1"),
+        on_start=lambda pid, born: None,
+        on_event=lambda line: None,
+        should_stop=lambda: why if (tmp_path / "ready").exists() else "",
+    )
+    assert (ended.stopped, (tmp_path / "told").read_text()) == (why, str(int(number)))
