@@ -1,6 +1,7 @@
 """What a call reports to its `on_event` while it runs."""
 
 from planner.apply.events import AuditRan as AuditRan
+from planner.apply.events import BatchAwaited as BatchAwaited
 from planner.apply.events import BatchDone as BatchDone
 from planner.apply.events import Compared as Compared
 from planner.apply.events import EnvironmentAwaited as EnvironmentAwaited
