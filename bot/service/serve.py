@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from types import FrameType
 
 import structlog
 import uvicorn
@@ -49,8 +50,20 @@ def open_desk(settings: Settings, worker: str | None = None) -> BotContext:
     return context
 
 
+class Server(uvicorn.Server):
+    """The HTTP server, which tells the workers at once when it is asked to end: its open requests may take seconds."""
+
+    def __init__(self, config: uvicorn.Config, context: BotContext) -> None:
+        super().__init__(config)
+        self._context = context
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._context.closing.set()
+        super().handle_exit(sig, frame)
+
+
 def _end_in_order(context: BotContext) -> None:
-    """uvicorn raises a signal again once it has closed its door: by then it means that we close too, and no more."""
+    """A signal means that we close, and no more: uvicorn raises it again once it has closed its door."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -81,7 +94,7 @@ def run_service(settings: Settings) -> None:
     (log.info if isolated == REQUIRED else log.warning)("isolation", code_of_projects=isolated)
     log.info("service_started", host=settings.host, port=settings.port, home=str(settings.home))
     try:
-        uvicorn.Server(config).run()
+        Server(config, context).run()
     finally:
         worker.stop()
         if context.standby:

@@ -249,8 +249,9 @@ def data_diff(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "changed": changed, "null_keys": [0, 0], "duplicate_keys": [0, 0]}  # fmt: skip
     return [
         {"model": each["name"], "schema": {"added": [], "removed": [], "retyped": []}, "nullability": [],
-         "before": 10, "after": 10, "same_files": False, "rows": rows, "columns": [{"name": "amount", "changed": changed}], "key": ["id"],
-         "days": [], "left_out": [], "note": "", "is_off": False, "seconds": 0.1,
+         "before": 10, "after": 10, "same_files": False, "rows": rows,
+         "columns": [{"name": "amount", "changed": changed}], "key": ["id"], "days": [],
+         "left_out": [], "note": "", "is_off": False, "seconds": 0.1,
          "samples": {"changed": empty, "only_first": empty, "only_second": empty}}
         for each in found
         if each["change"] in ("direct", "indirect") and each["recomputed"]
