@@ -202,6 +202,24 @@ def test_kill_9_right_after_the_answer_loses_nothing(scene: Scene) -> None:
     assert kinds.count("pull_request.opened") == 1
 
 
+def test_sigterm_ends_the_planners_while_a_request_is_still_open(scene: Scene) -> None:
+    """Behaviour 25: whoever sends slowly does not take the grace time of the work."""
+    scene.knobs('{"hang": "pr"}')
+    scene.open()
+    until(lambda: scene.hanging(), what="the run")
+    (child,) = scene.hanging()
+    assert scene.service
+    with socket.create_connection(("127.0.0.1", scene.port)) as slow:
+        head = f"POST /webhook HTTP/1.1\r\nHost: bot\r\nContent-Length: 100\r\nX-Hub-Signature-256: sha256={'0' * 64}"
+        slow.sendall(f"{head}\r\n\r\n{{".encode())
+        until(lambda: answers(scene.port), what="an answer to a later request")
+        scene.service.send_signal(signal.SIGTERM)
+        until(lambda: not birth(child), what="the planner's end")
+        slow.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            slow.recv(1)
+
+
 def test_sigterm_hands_the_work_back(scene: Scene) -> None:
     """Behaviour 25: the child ends within the grace time, and the next start goes on without a word from anybody."""
     scene.knobs('{"hang": "pr"}')
