@@ -12,6 +12,7 @@ from planner.contract.lines import (
     ComparedLine,
     FailedLine,
     PlanLine,
+    RepeatedLine,
     SkippedLine,
     StageLine,
     TableLine,
@@ -92,6 +93,9 @@ def with_line(progress: RunProgress, line: Line) -> RunProgress:
             return _changed(progress, line.model, lambda each: replace(each, step=Step.LEFT_OUT, note=note))
         case WaitingLine() if line.interval:
             return replace(progress, note=f"Waits for a batch of `{line.model}` that an earlier run began on Spark.")
+        case RepeatedLine():
+            note = f"A batch of `{line.model}` that an earlier run began on Spark is lost: it is computed again."
+            return replace(progress, note=note)
         case WaitingLine():
             what = line.model or line.environment or line.table or ""
             return replace(progress, note=f"Waits for {line.holder}, who is at `{what}`.")

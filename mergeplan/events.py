@@ -3,6 +3,7 @@
 from planner.apply.events import AuditRan as AuditRan
 from planner.apply.events import BatchAwaited as BatchAwaited
 from planner.apply.events import BatchDone as BatchDone
+from planner.apply.events import BatchRepeated as BatchRepeated
 from planner.apply.events import Compared as Compared
 from planner.apply.events import EnvironmentAwaited as EnvironmentAwaited
 from planner.apply.events import EnvironmentTouched as EnvironmentTouched

@@ -70,6 +70,14 @@ class BatchAwaited:
 
 
 @dataclass(frozen=True)
+class BatchRepeated:
+    """A batch that an earlier run began has failed, or Spark does not know it any more: it is begun again."""
+
+    model: str
+    interval: Interval
+
+
+@dataclass(frozen=True)
 class RestatedThemselves:
     """The cron of these models' own restatement was due: their last units count as missing now."""
 
@@ -245,6 +253,7 @@ Event = (
     | TableCreated
     | TableAwaited
     | BatchAwaited
+    | BatchRepeated
     | RestatedThemselves
     | EnvironmentTouched
     | ModelStarted

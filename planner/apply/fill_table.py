@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from planner.apply.conflicts import repeated
-from planner.apply.events import AuditRan, BatchAwaited, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
+from planner.apply.events import AuditRan, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
 from planner.apply.layout import Layout, at_model
 from planner.apply.physical_tables import physical_table, table_lease
 from planner.apply.running_writes import TableWrites, running
@@ -218,8 +218,7 @@ class Filling:
         with engine.beside(*self.layout.beside(snapshot, EVALUATING, interval)):
             if snapshot.model.python is not None or not engine.outlasts:
                 return write_batch(batch)
-            emit = partial(self.emit, BatchAwaited(snapshot.name, interval))
-            operations = writes.of(interval, self.layout.sources(snapshot.name), emit)
+            operations = writes.of(snapshot.name, interval, self.layout.sources(snapshot.name), self.emit)
             with running(operations), engine.reattaching(operations):
                 return write_batch(batch)
 

@@ -6,11 +6,12 @@ the right to write the tables that it reads. Whatever is not just the same is en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
+from planner.apply.events import BatchAwaited, BatchRepeated, Emit
 from planner.apply.physical_tables import table_lease
 from planner.engine.protocol import Engine, Operation
 from planner.fingerprint import digest
@@ -44,9 +45,9 @@ class TableWrites:
         self.engine.end_operation(write.operation)
         self.store.running_writes.end(write.operation)
 
-    def of(self, interval: Interval, sources: Collection[str], emit: Callable[[], None]) -> BatchWrites:
-        """Those of one batch, which reads these tables; `emit` says that one of them is waited for."""
-        return BatchWrites(self, interval, self._read(interval, sources), emit)
+    def of(self, model: str, interval: Interval, sources: Collection[str], emit: Emit) -> BatchWrites:
+        """Those of one batch of a model, which reads these tables; `emit` says what becomes of one that was left."""
+        return BatchWrites(self, model, interval, self._read(interval, sources), emit)
 
     def _read(self, interval: Interval, sources: Collection[str]) -> str:
         """A digest of what a batch depends on beside its query: whoever writes what it reads takes a lease."""
@@ -56,12 +57,13 @@ class TableWrites:
 
 @dataclass
 class BatchWrites:
-    """The operations of one batch: `Operations` of the engine."""
+    """The operations of one batch of a model: `Operations` of the engine."""
 
     writes: TableWrites
+    model: str
     interval: Interval
     read: str
-    emit: Callable[[], None]
+    emit: Emit
     begun: list[Operation] = field(default_factory=list)
 
     def left(self, asked: str) -> Operation | None:
@@ -84,7 +86,11 @@ class BatchWrites:
 
     def taken_up(self) -> None:
         """Say that the one that was left is waited for."""
-        self.emit()
+        self.emit(BatchAwaited(self.model, self.interval))
+
+    def lost(self) -> None:
+        """Say that the one that was left is begun again."""
+        self.emit(BatchRepeated(self.model, self.interval))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from planner.apply.events import BatchAwaited, BatchDone, Compared
+from planner.apply.events import BatchAwaited, BatchDone, BatchRepeated, Compared
 from planner.cli.restatement_text import restatement_lines
 from planner.model.kind import Kind
 from planner.plan.build import Plan
@@ -119,11 +119,13 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int) -> Text:
     return Text(f"{number:<{2 * len(str(most)) + 3}} {shown:<{width}}   {f'[{what}]':<44} {event.seconds:6.2f}s")
 
 
-def awaited_text(event: BatchAwaited, plan: Plan | None) -> Text:
-    """That a batch is waited for which an earlier run began."""
+def left_text(event: BatchAwaited | BatchRepeated, plan: Plan | None) -> Text:
+    """What becomes of a batch that an earlier run began on Spark."""
     snapshot = plan.new.snapshots.get(event.model) if plan else None
     which = f"the batch of {event.interval}" if snapshot and snapshot.kind.is_incremental else "the batch"
     name = shown_name(plan, event.model) if plan else event.model
+    if isinstance(event, BatchRepeated):
+        return Text(f"- {name}: {which} that an earlier run began on Spark is lost, it is computed again", style="dim")
     return Text(f"- {name}: waiting for {which} that an earlier run began on Spark", style="dim")
 
 

@@ -15,6 +15,7 @@ from planner.apply.events import (
     AuditRan,
     BatchAwaited,
     BatchDone,
+    BatchRepeated,
     Compared,
     EnvironmentAwaited,
     EnvironmentTouched,
@@ -43,7 +44,7 @@ from planner.checks.linter import Violation
 from planner.checks.unit_tests import TestResult
 from planner.cli.counting import counted as counted  # others import it from here
 from planner.cli.explanation import explanation
-from planner.cli.plan_text import awaited_text, batch_text, compared_text, due_text, plan_text, spared_text
+from planner.cli.plan_text import batch_text, compared_text, due_text, left_text, plan_text, spared_text
 from planner.cli.restatement_text import touched_text
 from planner.cli.tests_text import show_tests
 from planner.cli.unfinished_text import on_stderr, recovered_text
@@ -179,8 +180,8 @@ class Terminal:
                 self._line(compared_text(event))
             case TableAwaited(model, _, holder):
                 self._line(Text(f"- {model}: waiting for {holder}, which computes the same table", style="dim"))
-            case BatchAwaited():
-                self._line(awaited_text(event, self._plan))
+            case BatchAwaited() | BatchRepeated():
+                self._line(left_text(event, self._plan))
             case RestatedThemselves(models):
                 self._line(Text(f"Restated by their own cron: {', '.join(models)}."))
             case EnvironmentTouched():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.apply.events import (
     BatchAwaited,
     BatchDone,
+    BatchRepeated,
     Compared,
     EnvironmentAwaited,
     EnvironmentTouched,
@@ -41,6 +42,7 @@ from planner.contract.lines import (
     LintLine,
     PendingLine,
     RecoveredLine,
+    RepeatedLine,
     RestatingLine,
     SkippedLine,
     StageLine,
@@ -95,6 +97,8 @@ def _promotion_line(event: Event) -> Line | None:
             return WaitingLine(model=model, table=table, holder=holder)
         case BatchAwaited(model, interval):
             return WaitingLine(model=model, interval=span(interval), holder="Spark")
+        case BatchRepeated(model, interval):
+            return RepeatedLine(model=model, interval=span(interval))
         case EnvironmentAwaited(environment, holder):
             return WaitingLine(environment=environment, holder=holder)
         case PromotionFound(environment, revision):

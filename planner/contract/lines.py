@@ -144,6 +144,14 @@ class WaitingLine(Data):
     holder: str = Field(validation_alias="for", serialization_alias="for", description="who is at it")
 
 
+class RepeatedLine(Data):
+    """A batch that an earlier run began has failed, or Spark does not know it any more: it is begun again."""
+
+    event: Literal["repeated"] = "repeated"
+    model: str = Field(description="the model")
+    interval: Span = Field(description="of the batch")
+
+
 class FailedLine(Data):
     """A model could not be computed."""
 

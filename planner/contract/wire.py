@@ -20,6 +20,7 @@ from planner.contract.lines import (
     PendingLine,
     PlanLine,
     RecoveredLine,
+    RepeatedLine,
     RestatingLine,
     SkippedLine,
     StageLine,
@@ -48,6 +49,7 @@ Line = (
     | TouchedLine
     | LateLine
     | WaitingLine
+    | RepeatedLine
     | FailedLine
     | SkippedLine
     | ViewLine

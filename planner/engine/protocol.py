@@ -96,6 +96,9 @@ class Operations(Protocol):
     def taken_up(self) -> None:
         """The one that was left is waited for."""
 
+    def lost(self) -> None:
+        """The one that was left has failed, or Spark does not know it any more: another one is begun for the same."""
+
 
 @dataclass(frozen=True)
 class Reading:

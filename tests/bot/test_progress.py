@@ -65,6 +65,13 @@ def test_who_is_waited_for_is_told_until_it_goes_on() -> None:
     assert goes_on.note == ""
 
 
+def test_a_batch_that_spark_lost_is_computed_again_and_that_is_said() -> None:
+    left = {"model": "shop.orders", "interval": ["2026-01-01", "2026-01-02"]}
+    waiting = {"event": "waiting", **left, "for": "Spark"}
+    assert run_of(waiting).note == "Waits for a batch of `shop.orders` that an earlier run began on Spark."
+    assert run_of(waiting, {"event": "repeated", **left}).note.endswith("is lost: it is computed again.")
+
+
 def test_sparks_own_pages_are_linked_while_tables_are_computed(bench: Bench) -> None:
     bench.knobs(hang="pr", spark_ui="https://history.example/app-1/")
     number = bench.open(COLUMN)

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -35,9 +34,7 @@ class ConnectSession:
 
     def __init__(
         self,
-        remote: str,
-        conf: Mapping[str, str],
-        catalog: str | None = None,
+        server: Server,
         owner: Owner | None = None,
         visit: Visit | None = None,
         attached: Operation | None = None,
@@ -45,15 +42,14 @@ class ConnectSession:
         from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession as Connected
 
-        self._owner, self._made_of, self._visit = owner, (remote, conf, catalog, owner), visit
-        self._server = Server(remote, tuple(conf.items()), catalog, owner is not None and owner.isolated)
+        self._server, self._owner, self._visit = server, owner, visit
         self._tag = f"mergeplan-{uuid4().hex}"
         self.attached, self._attaching = attached, Attaching()
         self._stages: set[int] = set()
-        where = "the warm Spark" if owner else without_token(remote)
+        where = "the warm Spark" if owner else without_token(server.url)
         spark: Any = None
         try:
-            address = session_url(remote, attached.session) if attached else remote
+            address = session_url(server.url, attached.session) if attached else server.url
             spark = Connected.builder.channelBuilder(self._attaching.channel(address)).create()
             # A server that restarts is waited for a moment; pyspark's own ten minutes look like a hang.
             spark.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=2000)])
@@ -64,12 +60,12 @@ class ConnectSession:
             raise SparkAway(f"{where} does not answer: {translated(error, '').message}") from None
         self.spark = spark
         try:
-            for key, value in {**conf, "spark.sql.connect.serverStacktrace.enabled": "false"}.items():
+            for key, value in {**dict(server.conf), "spark.sql.connect.serverStacktrace.enabled": "false"}.items():
                 self._set(key, value)
             if attached is None:  # what runs there began in agreement, and a format may have set more since
-                self._agree(where, conf)
-            if catalog:
-                spark.catalog.setCurrentCatalog(catalog)
+                self._agree(where, dict(server.conf))
+            if server.catalog:
+                spark.catalog.setCurrentCatalog(server.catalog)
         except RequestError:
             self.close()
             raise
@@ -83,14 +79,13 @@ class ConnectSession:
     def operations(self) -> ConnectOperations | None:
         if self._owner is not None:
             return None  # the warm Spark restarts when its clients have gone
-        remote, conf, catalog, *_ = self._made_of
-        again = partial(ConnectSession, remote, conf, catalog)
-        return ConnectOperations(self, self._attaching, lambda operation: again(attached=operation))
+        server = self._server
+        return ConnectOperations(self, self._attaching, lambda operation: ConnectSession(server, attached=operation))
 
     @property
     def address(self) -> str:
         """The server's, without its token."""
-        return without_token(self._made_of[0])
+        return without_token(self._server.url)
 
     @property
     def session_id(self) -> str:
@@ -104,7 +99,7 @@ class ConnectSession:
                 self.spark.interruptOperation(self.attached.id)
 
     def apart(self) -> EngineSession:
-        return ConnectSession(*self._made_of)
+        return ConnectSession(self._server, self._owner)
 
     def let_go(self) -> None:
         self.close()
@@ -160,13 +155,13 @@ class ConnectSession:
         observation: Any = Observation(f"mergeplan-{name}") if name else Observation()  # as whoever began it called it
         columns: Any = [expr(sql).alias(name) for name, sql in aggregates.items()]
 
-        def told() -> dict[str, Any]:
+        def values() -> dict[str, Any]:
             found: dict[str, Any] = observation.get
             if found.keys() != aggregates.keys():
-                raise QueryError("Spark did not tell what it wrote.")
+                raise QueryError("Spark did not report what it wrote.")
             return found
 
-        return frame.observe(observation, *columns), told
+        return frame.observe(observation, *columns), values
 
     def condition(self, sql: str) -> Any:
         from pyspark.sql.connect.functions import expr

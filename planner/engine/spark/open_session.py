@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from planner.engine.protocol import Connection
+from planner.engine.protocol import Connection, Server
 from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, session_conf, spark_folder
 from planner.engine.spark.classic_session import ClassicSession
 from planner.engine.spark.connect_server import local_url
@@ -65,7 +65,9 @@ def _warm(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSess
         if lock.owner() != owner:
             return None
         if not lacks(owner, connection):
-            session = ConnectSession(local_url(owner.port, owner.token), session_conf(connection), None, owner, visit)
+            url, conf = local_url(owner.port, owner.token), tuple(session_conf(connection).items())
+            server = Server(url, conf, isolated=owner.isolated)
+            session = ConnectSession(server, owner, visit)
             visit = None
             return session
     finally:
@@ -77,7 +79,7 @@ def _warm(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSess
 
 def _connected(connection: Connection, remote: str) -> EngineSession:
     """A session on a Spark Connect server; RequestError when it lacks a format that the tables need."""
-    session = ConnectSession(remote, session_conf(connection), connection.catalog)
+    session = ConnectSession(Server(remote, tuple(session_conf(connection).items()), connection.catalog))
     if connection.formats:
         try:
             check_formats(connection.formats, session.started_with(SIGNS), without_token(remote))

@@ -76,6 +76,7 @@ class Sessions:
                 operations.taken_up()
                 return self._written_as(left, write)
             server.end(left)
+            operations.lost()
         operation = server.new()
         operations.begin(key, operation)
         return self._written_as(operation, write)

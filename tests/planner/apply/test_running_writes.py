@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from planner.apply.events import BatchAwaited, BatchRepeated, Event
 from planner.apply.physical_tables import table_lease
 from planner.apply.running_writes import BatchWrites, TableWrites, running
 from planner.engine.protocol import Engine, Operation
@@ -34,10 +35,11 @@ class Runs:
     """Runs over one table, one after the other."""
 
     def __init__(self, store: StateStore) -> None:
-        self.store, self.server, self.waited = store, Server(), 0
+        self.store, self.server = store, Server()
+        self.events: list[Event] = []
 
     def batch(self, writes: TableWrites, day: Interval = DAYS[0]) -> BatchWrites:
-        return writes.of(day, [PARENT], self._waits)
+        return writes.of("shop.orders", day, [PARENT], self.events.append)
 
     def killed(self, operation: Operation = FIRST, asked: str = "rows", day: Interval = DAYS[0]) -> None:
         """A run that begins a write, and dies."""
@@ -56,9 +58,6 @@ class Runs:
         with self.store.leases.hold(table_lease(table), "somebody"):
             pass
 
-    def _waits(self) -> None:
-        self.waited += 1
-
 
 @pytest.fixture(name="runs")
 def _runs(store: StateStore, state_url: str) -> Runs:
@@ -75,6 +74,14 @@ def test_a_write_of_another_text_is_ended_before_the_table_is_written(runs: Runs
     assert runs.next("other rows") is None
     assert runs.server.ended == [FIRST]
     assert runs.store.running_writes.of(TABLE) == ()
+
+
+def test_what_becomes_of_a_write_that_was_left_is_said(runs: Runs) -> None:
+    with runs.store.leases.hold(table_lease(TABLE), "a run") as lease:
+        batch = runs.batch(TableWrites(runs.store, cast(Engine, runs.server), TABLE, lease))
+    batch.taken_up()
+    batch.lost()
+    assert runs.events == [BatchAwaited("shop.orders", DAYS[0]), BatchRepeated("shop.orders", DAYS[0])]
 
 
 @pytest.mark.parametrize("table", [TABLE, PARENT])

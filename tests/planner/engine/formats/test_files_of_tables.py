@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 from planner.checks.same_files import are_same_files
-from planner.engine.protocol import Connection, ViewText
+from planner.engine.protocol import Connection, Server, ViewText
 from planner.engine.spark.catalog import session_conf
 from planner.engine.spark.connect_session import ConnectSession
 from planner.engine.spark.engine import SparkEngine
@@ -78,7 +78,7 @@ def test_a_table_over_anothers_files_is_known_to_be_so_without_a_job(engine: Spa
 
 def test_over_spark_connect_the_files_are_the_same_too(engine: SparkEngine) -> None:
     other = taken_over(engine, HIDDEN)
-    session = ConnectSession(engine._shared.server().url, session_conf(Connection()))
+    session = ConnectSession(Server(engine._shared.server().url, tuple(session_conf(Connection()).items())))
     try:
         found = SparkEngine(session).tables.files(other.name)
     finally:

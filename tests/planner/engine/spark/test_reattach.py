@@ -61,6 +61,7 @@ class Noted:
     known: dict[str, Operation] = field(default_factory=dict)
     begun: list[Operation] = field(default_factory=list)
     awaited: int = 0
+    repeated: int = 0
 
     def left(self, asked: str) -> Operation | None:
         return self.known.pop(asked, None)
@@ -70,6 +71,9 @@ class Noted:
 
     def taken_up(self) -> None:
         self.awaited += 1
+
+    def lost(self) -> None:
+        self.repeated += 1
 
 
 def settings(engine: SparkEngine) -> tuple[tuple[str, str], ...]:
@@ -116,7 +120,7 @@ def test_a_write_whose_client_was_killed_is_waited_for(
     noted = Noted({asked: operation})
     with client.reattaching(noted):
         written = client.tables.replace(TABLE, SLOW)
-    assert (noted.awaited, noted.begun, written.rows) == (1, [], 3)
+    assert (noted.awaited, noted.repeated, noted.begun, written.rows) == (1, 0, [], 3)
     assert holds(client, operation)
     assert client.fetch(f"SELECT g FROM {NAME} ORDER BY g").rows == ((0,), (1,), (2,))
 
@@ -130,7 +134,7 @@ def test_a_write_that_the_server_does_not_know_is_begun(client: SparkEngine) -> 
     again = _Always(gone)
     with client.reattaching(again):
         assert client.tables.replace(TABLE, QUICK).rows == 3
-    assert (again.awaited, len(again.begun)) == (1, 1)
+    assert (again.awaited, again.repeated, len(again.begun)) == (1, 1, 1)
     assert holds(client, again.begun[0])
 
 

@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 
 from planner.cli.workspace import opened
-from planner.engine.protocol import Connection
+from planner.engine.protocol import Connection, Server
 from planner.errors import RequestError
 from planner.engine.spark.catalog import Owner, session_conf
 from planner.engine.spark.engine import open_engine
@@ -48,7 +48,7 @@ told["to UTC"] = {each["name"]: [each["category"], each["rule"]] for each in aga
 url = engine._sessions.current.server().url
 def connected(conf, owner=None):
     try:
-        session = ConnectSession(url, session_conf(Connection(conf=conf)), owner=owner)
+        session = ConnectSession(Server(url, tuple(session_conf(Connection(conf=conf)).items())), owner)
     except RequestError as error:
         return str(error)
     said = [session.spark.conf.get(key) for key, _ in NEW_YORK]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.engine.protocol import Connection
+from planner.engine.protocol import Connection, Server
 from planner.engine.spark.catalog import session_conf
 from planner.engine.spark.connect_session import ConnectSession
 from planner.engine.spark.engine import SparkEngine
@@ -26,7 +26,7 @@ def test_jobs_of_both_sorts_of_sessions_carry_the_trace(engine: SparkEngine, mon
     without = own.spark.sparkContext.getLocalProperty("spark.job.description")
     monkeypatch.setenv("TRACEPARENT", PARENT)
     engine.fetch("SELECT 1")
-    connected = ConnectSession(own.server().url, session_conf(Connection()))
+    connected = ConnectSession(Server(own.server().url, tuple(session_conf(Connection()).items())))
     try:
         connected.enter("era")
         assert f"trace-{TRACE}" in connected.spark.getTags()

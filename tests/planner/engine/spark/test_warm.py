@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Connection, ViewText
+from planner.engine.protocol import Connection, Server, ViewText
 from planner.engine.spark.catalog import CatalogLock, Owner, spark_folder
 from planner.engine.spark.connect_session import ConnectSession
 from planner.engine.spark.engine import SparkEngine, open_engine
@@ -314,7 +314,7 @@ def test_without_its_token_a_warm_spark_is_closed(warm_home: Path) -> None:
     assert owner is not None
 
     with pytest.raises(RequestError, match="does not answer"):
-        ConnectSession(f"sc://localhost:{owner.port}/;token=guessed", {})
+        ConnectSession(Server(f"sc://localhost:{owner.port}/;token=guessed"))
 
 
 def test_a_killed_warm_spark_takes_its_java_along_and_frees_the_catalog(home: Path) -> None:
