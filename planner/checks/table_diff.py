@@ -217,8 +217,8 @@ def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
     compared = f"SELECT *, c0 <> c1 OR x <> 0 OR s <> 0 AS d FROM ({grouped})"
     sums = ["c0", "c1", "n0", "n - n0", "IF(d, c0, 0)", "IF(d, c1, 0)"]
     # A square as DOUBLE: of whole numbers it might be too large.
-    told = [f"SUM({each})" for each in sums] + [f"SUM(DOUBLE(c{side}) * c{side})" for side in (0, 1)]
-    (answer,) = engine.fetch(f"SELECT {', '.join(told)}, COLLECT_LIST(IF(d, b, NULL)) FROM ({compared})").rows
+    sums_of = [f"SUM({each})" for each in sums] + [f"SUM(DOUBLE(c{side}) * c{side})" for side in (0, 1)]
+    (answer,) = engine.fetch(f"SELECT {', '.join(sums_of)}, COLLECT_LIST(IF(d, b, NULL)) FROM ({compared})").rows
     first, second, *nulls, held_first, held_second = (_whole(cell) for cell in answer[:6])
     squares, listed = (float(str(cell or 0)) for cell in answer[6:8]), answer[8]
     differing = sorted(_whole(bucket) for bucket in listed) if isinstance(listed, Iterable) else []

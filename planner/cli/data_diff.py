@@ -134,8 +134,8 @@ def show(out: Output, diff: ModelDiff, names: tuple[str, str]) -> None:
     if diff.rows is None:
         out.say(f"{diff.model}: {diff.note}{_counts(diff.counts or ())}")
         return
-    told = TableDiff(names, diff.key, diff.schema, diff.rows, diff.samples, diff.model, diff.same_files)
-    show_diff(out.console, told)
+    shown = TableDiff(names, diff.key, diff.schema, diff.rows, diff.samples, diff.model, diff.same_files)
+    show_diff(out.console, shown)
     if diff.days or diff.note:
         out.say("; ".join([*(f"over {days}" for days in map(str, diff.days[:3])), *filter(None, [diff.note])]))
 

@@ -146,8 +146,8 @@ class Delta(CommittedTables):
     def _history(self, name: str, limit: int | None = None) -> list[Any]:
         """The commits of a table, the newest first."""
         sql = f"DESCRIBE HISTORY {quoted(name)}{f' LIMIT {limit}' if limit else ''}"
-        told = "version", "operation", "operationParameters", "userMetadata", "unix_millis(timestamp) AS at"
-        return self._run(sql).selectExpr(*told).collect()
+        columns = "version", "operation", "operationParameters", "userMetadata", "unix_millis(timestamp) AS at"
+        return self._run(sql).selectExpr(*columns).collect()
 
     def _types(self, name: str) -> dict[str, str]:
         fields = self._run(f"SELECT * FROM {quoted(name)}").schema.fields

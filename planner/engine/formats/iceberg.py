@@ -134,8 +134,8 @@ class Iceberg(CommittedTables):
     def _snapshots(self, name: str) -> tuple[int, list[Any]]:
         """The snapshot of a table, and all that it has: id, parent, what it says of itself, when it was made (ms)."""
         refs = self._run(f"SELECT snapshot_id FROM {quoted(name)}.refs WHERE name = 'main'").collect()
-        told = f"snapshot_id, parent_id, summary['{KEY}'], unix_millis(committed_at)"
-        snapshots = self._run(f"SELECT {told} FROM {quoted(name)}.snapshots").collect()
+        columns = f"snapshot_id, parent_id, summary['{KEY}'], unix_millis(committed_at)"
+        snapshots = self._run(f"SELECT {columns} FROM {quoted(name)}.snapshots").collect()
         return (refs[0][0] if refs else NONE), snapshots
 
     def _procedure(self, name: str, procedure: str) -> str:
