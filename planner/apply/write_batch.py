@@ -121,7 +121,8 @@ def _merged(batch: Batch, query: str) -> Written:
 
     if not batch.held:
         return batch.engine.tables.replace(batch.table, rows(""))
-    into = merged_into(batch.model, batch.query(query), batch.table.columns, batch.interval, batch.layout.now)
+    table, now = batch.table, batch.layout.now
+    into = merged_into(batch.model, batch.query(query), table.name, table.columns, batch.interval, now)
     return batch.engine.tables.merge(batch.table, rows, batch.id, into)
 
 

@@ -28,13 +28,16 @@ Merge = Callable[[str], str]  # from the name of a table or view to the SQL of a
 class MergeInto:
     """A merge as a format may do it in one statement, with the table as `target` and the batch's rows as `source`.
 
-    `rows` (SQL) are those rows, no two of one key; `on` says which row meets which, `matched` are its WHENs: without
-    any, a row that is met takes all values.
+    `rows` (SQL) are those rows, no two of which meet one row; `on` says which row meets which, `matched` are its WHENs:
+    without any, a row that is met takes all values. Of the rows that meet none those are added for which `added` holds.
+    `mark` is a column (text) of the rows that the table does not have, '' for none.
     """
 
     rows: str
     on: str
     matched: tuple[str, ...] = ()
+    added: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,15 @@ class NativeMerge:
 
 def statement(table: str, rows: str, columns: Sequence[str], into: MergeInto) -> str:
     """MERGE INTO as Spark SQL; without WHENs of its own a row that is met takes all values of the batch's."""
-    names = [quoted(name) for name in columns]
+    names = [quoted(name) for name in columns if name != into.mark]
     values = [f"source.{name}" for name in names]
     updated = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
+    added = f" AND {into.added}" if into.added else ""
     return "\n".join(
         (
             f"MERGE INTO {quoted(table)} AS target USING {quoted(rows)} AS source",
             f"ON {into.on}",
             *(into.matched or (f"WHEN MATCHED THEN UPDATE SET {updated}",)),
-            f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) VALUES ({', '.join(values)})",
+            f"WHEN NOT MATCHED{added} THEN INSERT ({', '.join(names)}) VALUES ({', '.join(values)})",
         )
     )

@@ -11,7 +11,7 @@ written aside, and then the table is pointed at them. A format that commits by i
 | replace_interval   | the locations of its partitions    | overwrite by filter         | overwrite by filter  |
 | replace_partitions | the locations of its partitions    | dynamic partition overwrite | the same             |
 | merge              | all rows, of those of before       | MERGE INTO                  | the same             |
-| ... repeated, SCD  | the same                           | all rows, `VERSION AS OF`   | the same             |
+| ... repeated       | the same                           | all rows, `VERSION AS OF`   | the same             |
 | unmerge            | the location before the batch      | RESTORE TO VERSION          | rollback_to_snapshot |
 | take_over          | the files of the other table       | SHALLOW CLONE, or a copy    | a copy               |
 | expire             | nothing                            | VACUUM                      | expire_snapshots     |

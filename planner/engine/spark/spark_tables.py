@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from planner.engine.formats.delta import Delta
@@ -22,6 +23,7 @@ from planner.engine.spark.typed_rows import bad_cell, typed
 from planner.engine.table import Table
 from planner.engine.table_files import TableFiles
 from planner.intervals import Interval, Timeline
+from planner.model.model import Column
 from planner.snapshot.content_hash import ColumnSet, Found
 
 
@@ -89,10 +91,11 @@ class SparkTables:
     def merge(self, table: Table, merge: Merge, batch_id: str, into: MergeInto | None = None) -> Written:
         """Put the rows of a merge in place of all rows; repeated, a batch starts from what there was before it."""
 
-        def rows(sql: str) -> Frame:
-            return typed(table, self._sessions.query(sql))
+        def rows(sql: str, mark: str = "") -> Frame:
+            marks = (Column(mark, "string"),) if mark else ()
+            return typed(replace(table, columns=(*table.columns, *marks)), self._sessions.query(sql))
 
-        native = NativeMerge(into, lambda: rows(into.rows)) if into and _is_whole(table, into) else None
+        native = NativeMerge(into, lambda: rows(into.rows, into.mark)) if into and _is_whole(table, into) else None
         with self._sessions.statement():
             return self._format(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
 

@@ -9,7 +9,7 @@ from planner.intervals import Interval
 from planner.model.model import Column, Model
 from planner.parsing.macros.expand import dates
 from planner.tables.merge.relations import MergeBatch
-from planner.tables.merge.scd_type_2 import versions
+from planner.tables.merge.scd_type_2 import versions, versions_into
 from planner.tables.merge.unique_key import upsert, upsert_into
 
 
@@ -28,13 +28,15 @@ def merged(
 
 
 def merged_into(
-    model: Model, query: str, columns: tuple[Column, ...], interval: Interval, execution: datetime
+    model: Model, query: str, base: str, columns: tuple[Column, ...], interval: Interval, execution: datetime
 ) -> MergeInto | None:
-    """What a batch of such a table does to it as one statement; None where only the SELECT says it: for a history, and
-    for a model that reads its own rows."""
-    if model.history or model.reads_itself:
+    """What a batch does to the table `base` as one statement; None where only the SELECT says it: for a model that
+    reads its own rows, and where a MERGE cannot say it."""
+    if model.reads_itself:
         return None
-    batch = _batch(model, query, "", columns)
+    batch = _batch(model, query, base, columns)
+    if model.history:
+        return versions_into(batch, model.history, execution)
     return upsert_into(batch, model.when_matched, model.merge_filter, dates(interval, execution))
 
 

@@ -64,6 +64,22 @@ def matched(batch: MergeBatch, one: str = "target", other: str = "source") -> li
     return [of(one, f"{KEY}{n}").eq(of(other, f"{KEY}{n}")) for n in range(len(batch.keys))]
 
 
+def keys_of_sides(batch: MergeBatch) -> list[tuple[exp.Expr, exp.Expr]] | None:
+    """Each key over the columns of target and source, for a MERGE; None where one is more than functions of them."""
+    keys = [(_of_side(batch, key, "target"), _of_side(batch, key, "source")) for key in batch.keys]
+    known = [(one, other) for one, other in keys if one is not None and other is not None]
+    return known if len(known) == len(keys) else None
+
+
+def never(source_key: exp.Expr) -> exp.Expr:
+    """False, which no optimizer sees.
+
+    A condition on the target alone would be all of the table that a format says it has read: a killed run whose commit
+    comes late, and adds the same rows elsewhere, would then not conflict with the one that did its work.
+    """
+    return exp.Anonymous(this="crc32", expressions=[cast(source_key.copy(), "string")]) < 0
+
+
 def text(batch: MergeBatch, tree: exp.Select) -> str:
     """A merge as Spark SQL; the model's query stands in it as it is, so that Spark reads it as it was written."""
     query = batch.query.rstrip().rstrip(";")
@@ -82,6 +98,18 @@ def cast(value: exp.Expr, type_: str) -> exp.Expr:
 
 def _typed(column: Column) -> exp.Expr:
     return cast(exp.column(column.name, quoted=True), column.type)
+
+
+def _of_side(batch: MergeBatch, key: str, side: str) -> exp.Expr | None:
+    """A key over the columns of one side; None where it names something else."""
+    tree = exp.paren(expression(key))
+    if tree.find(exp.Query, exp.Lambda):  # names of their own may hide the columns'
+        return None
+    for column in tree.find_all(exp.Column):
+        if column.table or column.name.lower() not in batch.names:
+            return None
+        column.set("table", exp.to_identifier(side))
+    return tree
 
 
 def _keys(batch: MergeBatch) -> Sequence[exp.Expr]:

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlglot import exp
 
+from planner.engine.protocol import MergeInto
 from planner.model.model import Column, History
-from planner.tables.merge.relations import KEY, PRESENT, MergeBatch, absent, cast, matched, of, source, target, text
+from planner.parsing.sql.spark_text import spark_text
+from planner.tables.merge.relations import (
+    KEY,
+    PRESENT,
+    MergeBatch,
+    absent,
+    cast,
+    expression,
+    keys_of_sides,
+    matched,
+    never,
+    of,
+    source,
+    target,
+    text,
+)
 
+MARK, BEGINS, ENDS, GONE = "mergeplan_does", "begins", "ends", "gone"  # what a row of a MERGE does
+NUMBER = "mergeplan_number"
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -49,10 +68,21 @@ class _Versions:
         pairs = ((of("source", name), of("target", name)) for name in self.history.columns or self.batch.names)
         return exp.or_(*(exp.not_(exp.NullSafeEQ(this=one, expression=other)) for one, other in pairs))
 
-    def row(self, side: str, valid_from: exp.Expr, valid_to: exp.Expr) -> exp.Expr:
+    @property
+    def kept(self) -> tuple[Column, Column]:
+        """The columns that the table has and the query has not."""
+        return Column(self.history.valid_from, self.history.type), Column(self.history.valid_to, self.history.type)
+
+    @property
+    def begins(self) -> exp.Expr:
+        """True for a row of the batch that is a version of its own."""
+        return exp.and_(exp.not_(absent("source")), exp.or_(absent("target"), self.changed))
+
+    def row(self, side: str, valid_from: exp.Expr, valid_to: exp.Expr, mark: str = "") -> exp.Expr:
         kept = (valid_from.as_(self.history.valid_from, quoted=True), valid_to.as_(self.history.valid_to, quoted=True))
         columns = (of(side, name).as_(name, quoted=True) for name in self.batch.names)
-        return exp.Struct(expressions=[*columns, *kept])
+        marks = (exp.Literal.string(mark).as_(MARK),) if mark else ()
+        return exp.Struct(expressions=[*columns, *kept, *marks])
 
 
 def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
@@ -69,24 +99,102 @@ def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
         ends = (cast(began, history.type).as_(history.valid_from), made.nothing.as_(history.valid_to))
         first = exp.select(*columns, *ends).from_("source").where(exp.column(PRESENT))
         return text(batch, first.with_("source", as_=source(batch)))
-    kept = (Column(history.valid_from, history.type), Column(history.valid_to, history.type))
-    joined = _joined(made)
-    opened = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier("version"))).from_(
-        joined.subquery("joined")
+    return text(batch, _over_both(made, _opened(_joined(made))))
+
+
+def versions_into(batch: MergeBatch, history: History, execution: datetime) -> MergeInto | None:
+    """The same as a MERGE INTO the batch's base: versions that begin are added, others are given their end.
+
+    None where a key is more than columns of the model and functions of them.
+    """
+    made = _Versions(batch, history, execution)
+    keys = keys_of_sides(batch)
+    if keys is None:
+        return None
+    parts = [exp.column(MARK), *(expression(key) for key in batch.keys)]
+    number = exp.Window(this=exp.RowNumber(), partition_by=parts, order=exp.Order(expressions=[exp.column(MARK)]))
+    numbered = exp.select(exp.Star(), number.as_(NUMBER)).from_(_opened(_changes(made)).subquery("changes"))
+    # One end for all versions of its key that have none: of NULL, which is equal to no key, there may be several.
+    once = exp.or_(_is(exp.column(MARK), BEGINS), exp.column(NUMBER).eq(1))
+    names = (*batch.names, *(column.name for column in made.kept), MARK)
+    rows = exp.select(*(exp.column(name, quoted=True) for name in names)).from_(numbered.subquery("numbered"))
+    ended = [spark_text(tree) for tree in (of("target", history.valid_to).this, of("source", history.valid_to))]
+    return MergeInto(
+        text(batch, _over_both(made, rows.where(once))),
+        spark_text(_meets(made, keys)),
+        (f"WHEN MATCHED AND source.{MARK} <> '{BEGINS}' THEN UPDATE SET {' = '.join(ended)}",),
+        added=f"source.{MARK} = '{BEGINS}'",
+        mark=MARK,
     )
-    opened = opened.with_("target", as_=target(batch, kept)).with_("source", as_=source(batch))
-    return text(batch, opened)
+
+
+def _over_both(made: _Versions, rows: exp.Select) -> exp.Select:
+    return rows.with_("target", as_=target(made.batch, made.kept)).with_("source", as_=source(made.batch))
+
+
+def _opened(rows: exp.Select) -> exp.Select:
+    """The fields of each `version` as columns."""
+    every = exp.Column(this=exp.Star(), table=exp.to_identifier("version"))
+    return exp.select(every).from_(rows.subquery("opened"))
+
+
+def _exploded(versions: Sequence[exp.Expr]) -> exp.Select:
+    """Each row of `target` as those of these versions that it has."""
+    some = exp.Anonymous(this="array_compact", expressions=[exp.Anonymous(this="array", expressions=[*versions])])
+    return exp.select(exp.Anonymous(this="explode", expressions=[some]).as_("version"))
+
+
+def _changes(made: _Versions) -> exp.Select:
+    """What a batch does to the versions in force: each that begins, and the rows by which others end."""
+    both = exp.and_(exp.not_(absent("target")), exp.not_(absent("source")), made.changed)
+    versions = [
+        exp.Case(ifs=[exp.If(this=both, true=made.row("source", made.nothing, made.changed_at, ENDS))]),
+        exp.Case(ifs=[exp.If(this=made.begins, true=_new(made, BEGINS))]),
+    ]
+    if made.history.invalidates_deleted:
+        gone = made.row("target", made.nothing, made.now, GONE)
+        versions.append(exp.Case(ifs=[exp.If(this=absent("source"), true=gone)]))
+    in_force = exp.select(exp.Star()).from_("target").where(_unended("target", made))
+    rows = _exploded(versions).from_(in_force.subquery("target"))
+    kind = "full outer" if made.history.invalidates_deleted else "right"
+    rows = rows.join("source", on=exp.and_(*matched(made.batch)), join_type=kind)
+    return rows.join(_gone(made).subquery("gone"), on=exp.and_(*matched(made.batch, "gone")), join_type="left")
+
+
+def _meets(made: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
+    """Which version of the table a row of the batch meets: the one that it ends, or itself.
+
+    What another run has done of the same since the rows were computed is not done twice: a version that has its end
+    is met by nothing, one that has begun meets itself and stays.
+    """
+    same = [exp.NullSafeEQ(this=one.copy(), expression=other.copy()) for one, other in keys]
+    changed = exp.Coalesce(this=made.changed, expressions=[exp.false()])
+    since = of("target", made.history.valid_from), of("source", made.history.valid_from)
+    itself = exp.and_(
+        *(other.copy().is_(exp.null()).not_() for _, other in keys),
+        exp.NullSafeEQ(this=since[0], expression=since[1]),
+        exp.not_(changed.copy()),
+    )
+    mark = of("source", MARK)
+    ifs = [exp.If(this=_is(mark, GONE), true=exp.true()), exp.If(this=_is(mark, ENDS), true=changed)]
+    unended = exp.paren(exp.or_(_unended("target", made), never(keys[0][1])))
+    return exp.and_(unended, *same, exp.Case(ifs=ifs, default=itself))
+
+
+def _unended(side: str, made: _Versions) -> exp.Expr:
+    return of(side, made.history.valid_to).is_(exp.null())
+
+
+def _is(mark: exp.Expr, text_: str) -> exp.Expr:
+    return mark.copy().eq(exp.Literal.string(text_))
 
 
 def _joined(made: _Versions) -> exp.Select:
     """Each row as the versions that come of it: none, one or two."""
-    in_force = of("target", made.history.valid_to).is_(exp.null())
-    begins = exp.and_(exp.not_(absent("source")), exp.or_(absent("target"), made.changed))
     old = exp.Case(ifs=[exp.If(this=exp.not_(absent("target")), true=_old(made))])
-    new = exp.Case(ifs=[exp.If(this=begins, true=_new(made))])
-    both = exp.Anonymous(this="array_compact", expressions=[exp.Anonymous(this="array", expressions=[old, new])])
-    rows = exp.select(exp.Anonymous(this="explode", expressions=[both]).as_("version")).from_("target")
-    rows = rows.join("source", on=exp.and_(*matched(made.batch), in_force), join_type="full outer")
+    new = exp.Case(ifs=[exp.If(this=made.begins, true=_new(made))])
+    on = exp.and_(*matched(made.batch), _unended("target", made))
+    rows = _exploded([old, new]).from_("target").join("source", on=on, join_type="full outer")
     return rows.join(_gone(made).subquery("gone"), on=exp.and_(*matched(made.batch, "gone")), join_type="left")
 
 
@@ -99,7 +207,7 @@ def _old(made: _Versions) -> exp.Expr:
     return made.row("target", valid_from, exp.Case(ifs=ifs, default=valid_to))
 
 
-def _new(made: _Versions) -> exp.Expr:
+def _new(made: _Versions, mark: str = "") -> exp.Expr:
     """A version that begins: of a row that changed, of one that comes back, of a new one."""
     gone, updated = of("gone", made.history.valid_to), made.changed_at
     ifs = [exp.If(this=exp.not_(absent("target")), true=updated)]
@@ -108,7 +216,7 @@ def _new(made: _Versions) -> exp.Expr:
         ifs.append(exp.If(this=exp.not_(gone.copy().is_(exp.null())), true=later))
     by_clock = made.history.begins_when_seen or not made.by_time
     began = made.changed_at if by_clock else made.moment(EVER)
-    return made.row("source", exp.Case(ifs=ifs, default=began), made.nothing)
+    return made.row("source", exp.Case(ifs=ifs, default=began), made.nothing, mark)
 
 
 def _gone(made: _Versions) -> exp.Select:

@@ -15,9 +15,10 @@ from planner.tables.merge.relations import (
     PRESENT,
     MergeBatch,
     absent,
-    cast,
     expression,
+    keys_of_sides,
     matched,
+    never,
     of,
     source,
     target,
@@ -55,36 +56,16 @@ def upsert_into(
     given = [*_whens(when_matched, values), *(fill(expression(each), values) for each in (merge_filter,) if each)]
     if any(isinstance(node, exp.Query) or is_volatile(node) for tree in given for node in tree.walk()):
         return None
-    keys = [_of_side(batch, key, side) for key in batch.keys for side in ("target", "source")]
-    known = [key for key in keys if key is not None]
-    if len(known) < len(keys):
+    keys = keys_of_sides(batch)
+    if keys is None:
         return None
-    on: list[exp.Expr] = [one.eq(other) for one, other in zip(known[::2], known[1::2], strict=True)]
+    on: list[exp.Expr] = [one.eq(other) for one, other in keys]
     if merge_filter:
-        on.append(exp.paren(exp.or_(fill(expression(merge_filter), values), _never(known[1]))))
+        on.append(exp.paren(exp.or_(fill(expression(merge_filter), values), never(keys[0][1]))))
     rows = exp.select(*(exp.column(name, quoted=True) for name in batch.names)).from_("source")
     rows = rows.where(exp.column(PRESENT)).with_("source", as_=source(batch))
     whens = tuple(_when(batch, when) for when in _whens(when_matched, values)) if when_matched else ()
     return MergeInto(text(batch, rows), spark_text(exp.and_(*on)), whens)
-
-
-def _never(source_key: exp.Expr) -> exp.Expr:
-    """False, which no optimizer sees.
-
-    A condition on the target alone would be all of the table that a format says it has read: a killed run whose commit
-    comes late, and adds the same rows elsewhere, would then not conflict with the one that did its work.
-    """
-    return exp.Anonymous(this="crc32", expressions=[cast(source_key.copy(), "string")]) < 0
-
-
-def _of_side(batch: MergeBatch, key: str, side: str) -> exp.Expr | None:
-    """A key over the columns of one side; None where it names something else."""
-    tree = exp.paren(expression(key))
-    for column in tree.find_all(exp.Column):
-        if column.table or column.name.lower() not in batch.names:
-            return None
-        column.set("table", exp.to_identifier(side))
-    return tree
 
 
 def _when(batch: MergeBatch, when: exp.When) -> str:

@@ -82,7 +82,7 @@ def test_a_merge_may_be_one_statement_over_columns_of_both_sides() -> None:
     assert second == "WHEN MATCHED THEN DELETE"
 
 
-@pytest.mark.parametrize("key", ["name.first", "t.id", "mergeplan_in"])
+@pytest.mark.parametrize("key", ["name.first", "t.id", "mergeplan_in", "(SELECT id)", "filter(names, id -> id > n)"])
 def test_a_key_that_is_more_than_columns_of_the_model_is_merged_by_a_select_of_all_rows(key: str) -> None:
     assert upsert_into(MergeBatch("shop.t", "SELECT 1", "", COLUMNS, (key,)), "", "", {}) is None
 

@@ -1,0 +1,159 @@
+"""SCD type 2 by MERGE INTO: it leaves what the SELECT of all versions would, and files without a changed row alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planner.engine.protocol import MergeInto
+from planner.engine.spark.engine import SparkEngine
+from planner.engine.table import PartitionColumn, Table
+from planner.errors import QueryError
+from planner.model.model import Column, History
+from planner.tables.merge.relations import MergeBatch
+from planner.tables.merge.scd_type_2 import versions, versions_into
+from tests.conftest import FORMAT
+
+pytestmark = [pytest.mark.prove, pytest.mark.skipif(not FORMAT, reason="`make prove-lakehouse` says which format")]
+
+COLUMNS = (Column("id", "int"), Column("na`me", "string"), Column("at", "timestamp"))
+KEPT = (Column("valid_from", "timestamp"), Column("valid_to", "timestamp"))
+BY_ID = PartitionColumn("id", "int", "id", hidden=False)
+BY_END = PartitionColumn("valid_to", "timestamp", "valid_to", hidden=False)
+TABLE = Table("s.versions", (*COLUMNS, *KEPT), format=FORMAT)
+HISTORIES = {
+    "by time": History(updated_at="at"),
+    "by time, deletes": History(updated_at="at", invalidates_deleted=True, begins_when_seen=True),
+    "by column": History(columns=("na`me",)),
+    "by all columns, deletes": History(invalidates_deleted=True),
+}
+KEYS = {"column": ("id",), "expression": ("coalesce(ID % 3, -1)",), "two": ("id", "upper(`na``me`)")}
+Row = tuple[int | None, str | None, int | None]
+BATCHES = st.lists(
+    st.lists(
+        st.tuples(
+            st.sampled_from([None, None, 1, 2, 3]), st.sampled_from([None, "a", "b"]), st.sampled_from([None, 1, 2, 3])
+        ),
+        max_size=5,
+        unique_by=lambda row: row[0] if row[0] is not None else object(),
+    ),
+    min_size=2,
+    max_size=4,
+)
+
+
+def batch_of(rows: Sequence[Row], base: str, keys: tuple[str, ...] = ("id",)) -> MergeBatch:
+    listed = ", ".join(f"({sql(id_)}, {sql(name)}, {moment(at)})" for id_, name, at in rows)
+    values = f"VALUES {listed} AS t(id, `na``me`, at)" if rows else "(SELECT 1 id, 'a' `na``me`, NULL at) WHERE false"
+    query = f"SELECT id, `na``me`, CAST(at AS timestamp) AS at FROM {values}"
+    return MergeBatch("shop.t", query, base, COLUMNS, keys)
+
+
+def sql(value: object) -> str:
+    return "NULL" if value is None else repr(value)
+
+
+def moment(day: int | None) -> str:
+    return "NULL" if day is None else f"'2026-01-0{day}'"
+
+
+def at(run: int) -> datetime:
+    return datetime(2026, 1, 1 + run, 11, tzinfo=UTC)
+
+
+def into_of(rows: Sequence[Row], history: History, run: int, keys: tuple[str, ...] = ("id",)) -> MergeInto:
+    found = versions_into(batch_of(rows, TABLE.name, keys), history, at(run))
+    assert found is not None
+    return found
+
+
+def begun(engine: SparkEngine, table: Table, rows: Sequence[Row], history: History, keys: tuple[str, ...]) -> None:
+    engine.tables.drop(table.name)
+    engine.tables.create(table)
+    engine.tables.replace(table, versions(batch_of(rows, "", keys), history, at(0)))
+
+
+def unasked(base: str) -> str:
+    raise AssertionError(f"all rows of {base} are written again")
+
+
+def held(engine: SparkEngine, of: str = TABLE.name) -> tuple[tuple[object, ...], ...]:
+    return engine.fetch(f"SELECT id, `na``me`, at, valid_from, valid_to FROM {of} ORDER BY ALL").rows
+
+
+def merged(engine: SparkEngine, table: Table, run: int, rows: Sequence[Row], history: History, *keys: str) -> None:
+    """The batch is merged, and the table holds what the SELECT says."""
+    wanted = held(engine, f"({versions(batch_of(rows, table.name, keys), history, at(run))})")
+    engine.tables.merge(table, unasked, f"aaaaaaa{run}00000000", into_of(rows, history, run, keys))
+    assert held(engine) == wanted
+
+
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+@pytest.mark.parametrize("parts", [(), (BY_ID,), (BY_END,)], ids=["plain", "by a column", "by its end"])
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batches=BATCHES)
+def test_merges_leave_what_the_select_of_all_versions_says(
+    engine: SparkEngine, history: History, parts: tuple[PartitionColumn, ...], batches: list[list[Row]]
+) -> None:
+    table = replace(TABLE, parts=parts, listed=bool(parts))
+    begun(engine, table, batches[0], history, ("id",))
+    for run, rows in enumerate(batches[1:], start=1):
+        merged(engine, table, run, rows, history, "id")
+
+
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+@pytest.mark.parametrize("keys", KEYS.values(), ids=KEYS)
+def test_a_key_may_be_an_expression_or_several(engine: SparkEngine, history: History, keys: tuple[str, ...]) -> None:
+    begun(engine, TABLE, [(1, "a", 1), (2, "b", 1), (None, "c", 1)], history, keys)
+    merged(engine, TABLE, 1, [(1, "a", 2), (2, "x", 2), (6, "c", 1)], history, *keys)
+    merged(engine, TABLE, 2, [(2, "b", 3), (None, "c", 3)], history, *keys)
+
+
+def test_versions_in_force_that_became_of_one_key_all_end(engine: SparkEngine) -> None:
+    history = HISTORIES["by all columns, deletes"]
+    begun(engine, TABLE, [(1, "a", 1), (1, "b", 1), (2, "a", 1), (2, "b", 1)], history, ("id", "`na``me`"))
+    merged(engine, TABLE, 1, [(1, "b", 2)], history, "id")
+
+
+def test_a_merge_that_another_run_did_meanwhile_is_not_done_twice(engine: SparkEngine) -> None:
+    history, rows = HISTORIES["by all columns, deletes"], [(1, "x", 1), (3, "c", 1)]
+    begun(engine, TABLE, [(1, "a", 1), (2, "b", 1)], history, ("id",))
+    engine.fetch(f"CREATE OR REPLACE TEMPORARY VIEW before AS {into_of(rows, history, 1).rows}")
+    computed = engine.fetch("SELECT * FROM before").rows
+    merged(engine, TABLE, 1, rows, history, "id")
+    wanted = held(engine)
+    listed = ", ".join(
+        "(" + ", ".join("NULL" if cell is None else f"'{str(cell).removesuffix('+00:00')}'" for cell in row) + ")"
+        for row in computed
+    )
+    again = f"SELECT * FROM VALUES {listed} AS t(id, `na``me`, at, valid_from, valid_to, mergeplan_does)"
+    engine.tables.merge(TABLE, unasked, "bbbbbbbb00000000", replace(into_of(rows, history, 1), rows=again))
+    assert held(engine) == wanted
+
+
+def test_files_without_a_version_that_ends_stay(engine: SparkEngine) -> None:
+    table, history = replace(TABLE, parts=(BY_ID,), listed=True), HISTORIES["by time"]
+    begun(engine, table, [(1, "a", 1), (2, "b", 1), (3, "c", 1)], history, ("id",))
+    path = "_metadata.file_path" if FORMAT == "delta" else "_file"
+    files = {row[0] for row in engine.fetch(f"SELECT DISTINCT {path} FROM {TABLE.name}").rows}
+    merged(engine, table, 1, [(1, "a", 2), (2, "b", 1), (3, "c", 1), (4, "d", 1)], history, "id")
+
+    stayed = files & {row[0] for row in engine.fetch(f"SELECT DISTINCT {path} FROM {TABLE.name}").rows}
+    assert len(stayed) == 2
+
+
+def test_two_rows_of_one_key_are_refused_and_nothing_is_written(engine: SparkEngine) -> None:
+    history = HISTORIES["by column"]
+    begun(engine, TABLE, [(1, "a", 1)], history, ("id",))
+    before = held(engine)
+    with pytest.raises(QueryError, match="returns more than one row for the key"):
+        merged(engine, TABLE, 1, [(2, "a", 1), (2, "b", 1)], history, "id")
+    with pytest.raises(QueryError, match="returns more than one row for the key"):
+        twice = replace(into_of([(1, "b", 1)], history, 1), rows=into_of([(2, "a", 1), (2, "b", 1)], history, 1).rows)
+        engine.tables.merge(TABLE, unasked, "aaaaaaaa00000000", twice)
+    assert held(engine) == before
