@@ -111,7 +111,13 @@ def asking(may: May = MAY) -> Any:
     builder = Channel()
     builder.set(ChannelBuilder.PARAM_SESSION_ID, SESSION)
     made: Any = SparkSession.builder
-    return made.channelBuilder(builder).create()
+    return never_closed(made.channelBuilder(builder).create())
+
+
+def never_closed(spark: Any) -> Any:
+    """A session that Python may collect at any moment: see `close_channel` in connect_session.py."""
+    spark.client.close = lambda: None
+    return spark
 
 
 def _typed(ddl: str) -> Any:

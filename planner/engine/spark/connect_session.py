@@ -56,7 +56,7 @@ class ConnectSession:
             version = spark.version
         except Exception as error:
             if spark is not None:
-                spark.client.close()  # otherwise it is tried again when this process ends
+                close_channel(spark)  # otherwise it is tried again when this process ends
             raise SparkAway(f"{where} does not answer: {translated(error, '').message}") from None
         self.spark = spark
         try:
@@ -175,7 +175,7 @@ class ConnectSession:
             created: Frame = apart.sql(sql)
             return created
         finally:
-            apart.client.close()
+            close_channel(apart)
 
     def enter(self, tag: str) -> None:
         self.spark.clearTags()
@@ -222,6 +222,20 @@ class ConnectSession:
     def close(self) -> None:
         with suppress(Exception):  # a server that has gone has also let go
             # What else the one who began the operation left in its session may be waited for too.
-            self.spark.client.close() if self.attached else self.spark.stop()
+            if not self.attached:
+                self.spark.stop()
+            close_channel(self.spark)
         if self._visit:
             self._visit.close()
+
+
+def close_channel(spark: Any) -> None:
+    """Close a session's channel once and for all.
+
+    pyspark closes it once more when Python collects the session. That may be while it hands a task to its pool of
+    threads, which closing shuts down: then that thread waits for the lock that it holds, for ever.
+    """
+    try:
+        spark.client.close()
+    finally:
+        spark.client.close = lambda: None

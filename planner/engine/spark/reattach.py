@@ -47,6 +47,10 @@ class Attaching:
         self._thread = threading.local()
         self._kept: set[str] = set()
 
+    def __deepcopy__(self, _: object) -> Attaching:
+        """What a clone of the session gets, for which pyspark copies how the server is reached: no names yet."""
+        return Attaching()
+
     def channel(self, remote: str) -> Any:
         """How pyspark reaches the server, with this in between."""
         for kind in (LIB.grpc.UnaryStreamClientInterceptor, LIB.grpc.UnaryUnaryClientInterceptor):

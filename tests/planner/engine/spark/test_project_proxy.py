@@ -22,7 +22,7 @@ from planner.engine.spark.project_proxy import ProjectProxy
 from planner.engine.spark.proxied_session import SERVICE
 from planner.errors import RequestError
 from planner.python.isolation import isolation_of
-from tests.planner.asking import fill, said
+from tests.planner.asking import fill, never_closed, said
 from tests.planner.engine.spark.attacks import ATTACKS
 from tests.planner.shop import rows
 
@@ -60,7 +60,7 @@ def connected(served: tuple[ProjectProxy, Path]) -> Any:
     builder = Socket(channelOptions=[("grpc.default_authority", "localhost")])
     builder.set(ChannelBuilder.PARAM_SESSION_ID, proxy.session)
     made: Any = SparkSession.builder
-    spark = made.channelBuilder(builder).create()
+    spark = never_closed(made.channelBuilder(builder).create())
     spark.client.set_retry_policies(
         [DefaultPolicy(max_retries=1, max_backoff=50)]
     )  # the proxy may be closed before it ends
