@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet -
 SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compiled when it is imported
 
 .PHONY: help demo test lint types unit prove prove-lakehouse format lock clean
-.PHONY: bench bench-plan bench-impact bench-diff bench-apply bench-webhooks bench-bot bench-checkout bench-state
+.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -29,6 +29,7 @@ help:
 	@echo "make bench-bot   how long a pull request waits for its plan, its environment and prod, and where the time sits"
 	@echo "make bench-checkout   how long the files of a commit of 5,000 files take, anew and by difference"
 	@echo "make bench-state   how much the state grows with a promotion"
+	@echo "make bench-quickstart   what the quickstart's plans take, against a hand-written Spark script"
 	@echo "make bench-apply   what applying and promoting cost, against hand-written Spark"
 	@echo "make clean   remove what the others made"
 
@@ -57,7 +58,7 @@ prove-lakehouse: $(READY)  # a process has one Spark, and a Spark one format
 		MERGEPLAN_TABLE_FORMAT=$$format MERGEPLAN_KILLS=$${MERGEPLAN_KILLS:-6} $(BIN)/pytest $(LAKEHOUSE) || exit 1; \
 	done
 
-bench: bench-plan bench-impact bench-diff bench-apply bench-webhooks bench-bot bench-checkout bench-state
+bench: bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state
 
 bench-plan: $(READY)
 	@$(BIN)/python -m benchmarks.plan_command
@@ -68,6 +69,9 @@ bench-impact: $(READY)
 
 bench-diff: $(READY)
 	@$(BIN)/python -m benchmarks.table_diff
+
+bench-quickstart: $(READY)
+	@$(BIN)/python -m benchmarks.quickstart
 
 bench-apply: $(READY)
 	@$(BIN)/python -m benchmarks.apply
