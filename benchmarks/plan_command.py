@@ -72,6 +72,7 @@ def measured(folder: Path, size: int) -> dict[str, tuple[float, float]]:
 def main() -> None:
     """Print the table."""
     sizes = tuple(int(each) for each in sys.argv[1:]) or SIZES
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     with tempfile.TemporaryDirectory() as name:
         os.environ["MERGEPLAN_CACHE"] = str(Path(name) / "cache")
         found = {size: measured(Path(name), size) for size in sizes}

@@ -72,6 +72,7 @@ def followed(folder: Path, environment: Mapping[str, str]) -> Iterator[tuple[str
 def main() -> None:
     """Print the table."""
     ctypes.CDLL(None).prctl(SUBREAPER, 1)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ[VARIABLE] = str(folder / "archives")

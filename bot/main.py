@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.cli.main import VERBS, run
+from planner.cli.main import VERBS, collect_seldom, run
 
 BOT_VERBS = {
     "serve": ("bot.cli:serve", "Run the bot: webhooks in, comments and checks out."),
@@ -18,6 +18,7 @@ BOT_VERBS = {
 
 def main() -> None:
     """`mergeplan`."""
+    collect_seldom()
     raise SystemExit(run({**VERBS, **BOT_VERBS}))
 
 

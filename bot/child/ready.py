@@ -18,6 +18,8 @@ from planner.isolation.system import hide_process
 
 MODULES = (
     "planner.cli.main",
+    "planner.cli.apply",
+    "planner.cli.json_lines",
     "planner.cli.plan",
     "planner.cli.environments",
     "planner.engine.spark.engine",

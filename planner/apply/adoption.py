@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from planner.apply.executor import Outcome
+from planner.apply.outcome import Outcome
 from planner.apply.physical_tables import table_lease
 from planner.engine.protocol import Engine, Standing, ViewText
 from planner.errors import LeaseHeld, Refused

@@ -19,18 +19,19 @@ from planner.apply.clear_intervals import forget_restated
 from planner.apply.compare_tables import compare_tables
 from planner.apply.context import ApplyContext
 from planner.apply.create_tables import Creation
-from planner.apply.events import Compared, Emit, Event, ModelSkipped, Promoted, Stage, StageSkipped, StageStarted
+from planner.apply.events import Compared, Emit, Event, ModelSkipped, Stage, StageSkipped, StageStarted
 from planner.apply.external_audits import audit_external_tables
 from planner.apply.fill_table import Filling
 from planner.apply.layout import Layout
 from planner.apply.new_audits import ask_new_audits, remember_asked
+from planner.apply.outcome import Outcome
 from planner.apply.own_views import check_unoccupied
 from planner.apply.physical_tables import missing_tables, table_lease
 from planner.apply.promotion import Wanted, promote
 from planner.apply.recovery import check_not_stuck, recover
 from planner.apply.spark_ui import spark_ui
 from planner.apply.standalone_audits import ask_standalone, forget_standalone
-from planner.apply.work import Failure, Filled, Work
+from planner.apply.work import Filled, Work
 from planner.checks.audits import AuditContext, AuditResult, read_by_audits, run_audits
 from planner.engine.protocol import Engine
 from planner.errors import Cancelled, PlanMoved, Refused
@@ -47,30 +48,6 @@ from planner.state.promotions import SwapOptions
 from planner.state.store import StateStore
 
 THREADS = 4  # dry runs, and then creations, at once; more where more models are computed at once
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What an apply came to; `promoted` is None when a failure forbade it or nothing was to promote.
-
-    `promotion_jobs` are the Spark jobs that the promotion itself started: it reads no data, so there are none.
-    """
-
-    created: tuple[str, ...]
-    filled: Filled
-    promoted: Promoted | None
-    promotion_jobs: int = 0
-    plan: Plan | None = None  # as it was in the end: comparing tables may have skipped some of its models
-
-    @property
-    def failures(self) -> tuple[Failure, ...]:
-        """The models that could not be computed."""
-        return self.filled.failures
-
-    def raise_failure(self) -> None:
-        """The first failure as an error: AuditFailed, QueryError, ProjectError."""
-        for failure in self.failures:
-            raise failure.error
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlglot import exp
 
 from planner.checks.freezing import NOW
-from planner.checks.unit_tests import own_query
+from planner.checks.query_of_test import own_query
 from planner.engine.protocol import Connection
 from planner.errors import MergeplanError
 from planner.fingerprint import digest

@@ -15,7 +15,9 @@ from planner.checks.diff_query import quoted
 from planner.checks.fetching import THREADS, fetched
 from planner.checks.freezing import NOW, ctes_of, frozen_text
 from planner.checks.inlining import type_of, typed_rows
-from planner.checks.rows import RowDifference, compared
+from planner.checks.query_of_test import own_query
+from planner.checks.rows import compared
+from planner.checks.unit_test_result import OutputResult, TestResult
 from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, ProjectError, QueryError
 from planner.intervals import Interval
@@ -23,52 +25,14 @@ from planner.model.model import Column, Model
 from planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from planner.parsing.macros.expand import dates, spark_tree
 from planner.parsing.render import query_of, rendered, with_views_inlined
-from planner.parsing.sql.names import name_tables
 from planner.parsing.sql.spark_text import spark_text
-from planner.parsing.sql.tokens import SourceText, did_you_mean, parsed, tokenize
+from planner.parsing.sql.tokens import did_you_mean
 from planner.project.loader import Project, with_variables
 from planner.python.given import Given
 from planner.python.running import Running, running
 from planner.tables.self_reference import own_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class OutputResult:
-    """One output: `query` or a CTE's name, what was expected, what came, and how they differ."""
-
-    output: str
-    expected: Rows
-    actual: Rows
-    differences: tuple[RowDifference, ...]
-
-    @property
-    def ok(self) -> bool:
-        return not self.differences
-
-
-@dataclass(frozen=True)
-class TestResult:
-    """The result of a test; `error` if it could not run at all, `unchanged` if it passed before and did not run."""
-
-    __test__ = False  # pytest must not collect it
-
-    test: UnitTest
-    outputs: tuple[OutputResult, ...] = ()
-    error: MergeplanError | None = None
-    unchanged: bool = False
-
-    @property
-    def ok(self) -> bool:
-        return self.error is None and all(output.ok for output in self.outputs)
-
-    @property
-    def message(self) -> str:
-        """What is wrong, in lines for a person; '' when nothing is."""
-        if self.error is not None:
-            return str(self.error)
-        return "\n".join(line for output in self.outputs for line in _told(output))
 
 
 @dataclass(frozen=True)
@@ -315,18 +279,6 @@ def _inlined(name: str, given: TestRows | None, known: tuple[Column, ...] | None
     return typed_rows(types, rows)
 
 
-def own_query(sql: str, dialect: str, test: UnitTest) -> str:
-    """A query that the test itself brings, in the model's dialect, as Spark SQL."""
-    source = SourceText(test.path, "\n" * (test.line - 1) + sql, dialect)
-    tokens = tokenize(source)
-    tree = parsed(source, tokens, "The test's query")
-    if not isinstance(tree, exp.Query):
-        raise source.error(tokens[0], "The test's query is not a SELECT.")
-    if tables := name_tables(tree, source, tokens):
-        raise source.error(tokens[0], f"The test's query reads `{min(tables)}`: a test reads no tables.")
-    return spark_text(tree)
-
-
 @dataclass(frozen=True)
 class _Known:
     columns: tuple[Column, ...] | None
@@ -371,7 +323,3 @@ class _Schemas:
             return (*returned({}), *model.kept_columns)
         except (QueryError, ProjectError):
             return None
-
-
-def _told(output: OutputResult) -> list[str]:
-    return [] if output.ok else [f"Output `{output.output}` differs:", *(each.text for each in output.differences)]

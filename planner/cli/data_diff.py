@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from planner.checks.data_diff import ModelDiff
 from planner.checks.table_diff import TableDiff
-from planner.cli.given import given_to
+from planner.cli.data_diff_options import data_diff_options, options_of
 from planner.cli.output import Output, output_of, output_option, showing
 from planner.cli.table_diff_text import show_diff
 from planner.cli.terminal import Terminal
@@ -21,54 +21,9 @@ from planner.contract.tables import DataDifference
 from planner.errors import Cancelled, MergeplanError
 from planner.plan.build import Plan
 from planner.session.data_diff import data_diffs, pairs_of_environment, pairs_of_plan
-from planner.session.options import DataDiffOptions, details
+from planner.session.options import DataDiffOptions
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD
-
-C = TypeVar("C", bound=Callable[..., object])
-DEFAULT = DataDiffOptions()
-
-
-def data_diff_options(prefix: str = "") -> Callable[[C], C]:
-    """The options that say how much is compared and told; of `plan` they begin with `--data-diff`."""
-    said = (
-        click.option(
-            f"--{prefix or 'detail'}",
-            "detail",
-            multiple=True,
-            metavar="DETAIL|SELECTOR=DETAIL",
-            callback=lambda _context, _option, each: details(each) if each else (),
-            help="off, counts or sample: of all models, or of a name, a glob or tag:x; the last that fits counts.",
-        ),
-        click.option(
-            f"--{prefix and prefix + '-'}unmasked",
-            "unmasked",
-            multiple=True,
-            metavar="COLUMN",
-            help="A column whose values samples show as they are.",
-        ),
-        click.option(
-            f"--{prefix and prefix + '-'}seconds",
-            "seconds",
-            type=click.FloatRange(min=0),
-            default=DEFAULT.seconds,
-            help="How long all comparisons may take together.",
-        ),
-        click.option(
-            f"--{prefix and prefix + '-'}rows",
-            "rows",
-            type=click.IntRange(min=0),
-            default=DEFAULT.rows,
-            help="How many rows the tables of a model may have together.",
-        ),
-    )
-
-    def add(command: C) -> C:
-        for option in reversed(said):
-            command = option(command)
-        return command
-
-    return add
 
 
 @click.command()
@@ -102,11 +57,6 @@ def data_diff(environment: str, root: Path, gateway: str | None, output: str, **
     else:
         out.result(ResultLine(ok=True, data_diff=tuple(map(data_difference, found))))
     return 0
-
-
-def options_of(given: dict[str, Any]) -> DataDiffOptions:
-    """What was asked, with the default for what was not."""
-    return given_to(DataDiffOptions, {name: value for name, value in given.items() if name != "detail" or value})
 
 
 def of_plan(work: Workspace, out: Output, plan: Plan, asked: DataDiffOptions | None) -> Sequence[DataDifference] | None:

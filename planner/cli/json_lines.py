@@ -6,10 +6,10 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from planner.apply.events import AuditRan, BatchDone, Event, PromotionPending, PromotionRecovered, Recovery
-from planner.apply.executor import Outcome
+from planner.apply.outcome import Outcome
 from planner.checks.audits import AuditResult
 from planner.checks.linter import Violation
-from planner.checks.unit_tests import TestResult
+from planner.checks.unit_test_result import TestResult
 from planner.contract.base import Names, Spans
 from planner.contract.from_errors import error_line
 from planner.contract.from_events import audit_found, backfill_of, event_line, lint_line, promotion_of, test_line
@@ -110,6 +110,10 @@ class JsonLines:
             gathered |= {"applied": promotion is not None, "promotion": promotion, "backfill": filled}
         own = {name: getattr(result, name) for name in result.model_fields_set}
         line(result.model_copy(update=gathered | own))
+
+    def ended(self, *, ok: bool) -> None:
+        """The last line of a verb that says no more of itself than how it ended."""
+        self.result(ResultLine(ok=ok))
 
     def _audit(self, model: str, result: AuditResult) -> None:
         snapshot = self._snapshots.get(model)

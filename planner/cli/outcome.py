@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.apply.executor import Outcome
+from planner.apply.outcome import Outcome
 from planner.cli.failure import report
 from planner.cli.json_lines import JsonLines
 from planner.cli.output import Output

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from planner.cli.json_lines import JsonLines
 from planner.cli.progress_text import show_progress
 from planner.cli.terminal import Terminal
 from planner.cli.unfinished_text import on_stderr
@@ -24,7 +23,10 @@ from planner.session.events import (
     Warned,
 )
 
-Output = Terminal | JsonLines
+if TYPE_CHECKING:
+    from planner.cli.json_lines import JsonLines
+
+Output: TypeAlias = "Terminal | JsonLines"
 
 
 def output_option(command: Any) -> Any:
@@ -41,7 +43,11 @@ def execution_time_option(command: Any) -> Any:
 
 def output_of(output: str) -> Output:
     """What `--output` asks for."""
-    return JsonLines() if output == "json" else Terminal()
+    if output != "json":
+        return Terminal()
+    from planner.cli.json_lines import JsonLines  # with the whole contract, which no person reads
+
+    return JsonLines()
 
 
 def showing(out: Output) -> Emit:

@@ -1,55 +1,28 @@
-"""plan, apply: what changed, what it costs, and making it so."""
+"""plan: what changed, and what it costs; what applies it is imported once somebody wants that."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from planner.apply.events import Promoted
-from planner.apply.executor import Outcome
-from planner.apply.work import Filled
-from planner.cli.data_diff import data_diff_options, of_plan, options_of
+from planner.cli.data_diff_options import data_diff_options, options_of
 from planner.cli.given import given_to
-from planner.cli.outcome import ended, unapplied
+from planner.cli.handling import Handling
 from planner.cli.output import Output, execution_time_option, output_of, output_option, showing
-from planner.cli.physical_plan import physical_of_plan
 from planner.cli.terminal import Terminal
 from planner.cli.workspace import opened, workspace
-from planner.contract.from_events import view_counts
-from planner.contract.result import PromotionRow, ResultLine
 from planner.errors import Refused
 from planner.plan.build import Plan
 from planner.plan.costs import CostLimit
-from planner.session.applying import estimates
-from planner.session.options import DataDiffOptions, PlanOptions, categories
-from planner.session.plan import applied, check_queries, made_again, prepared, promoted_before, renew, requested
+from planner.session.estimates import estimates
+from planner.session.options import PlanOptions, categories
+from planner.session.plan import prepared, renew, requested
 from planner.session.planning import save
-from planner.session.run import run_after_plan
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import checked_name
-
-NO_LIMIT = CostLimit()
-
-
-@dataclass(frozen=True)
-class Handling:
-    """What is done with a plan that was made, and how much of it is shown."""
-
-    auto_apply: bool
-    explain: bool
-    then_run: bool
-    no_diff: bool
-    no_prompts: bool
-    note: str
-    expect_digest: str | None
-    limit: CostLimit = NO_LIMIT
-    data_diff: DataDiffOptions | None = None  # what of the rows is compared when it is applied; None: nothing
-    physical_plan: bool | None = None  # whether physical plans are; None: where Spark runs anyway, and not of prod
 
 
 @click.command()
@@ -155,7 +128,7 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
             return _explained(work, out, planned)
         checked = not planned.blockers and (handling.auto_apply or work.has_engine)
         if checked:
-            check_queries(work, planned)
+            _check_queries(work, planned)
         costs = estimates(work, planned)
         out.plan(planned, costs)
         if planned.is_empty or planned.blockers:
@@ -165,34 +138,11 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
             handling.limit.check(costs.values())
         if not handling.auto_apply and not _agreed(out, planned, handling.no_prompts):
             return 0
+        from planner.cli.apply import carry_out
+
         if not checked:
-            check_queries(work, planned)
-        return _applied(work, out, planned, asked, handling)
-
-
-@click.command()
-@click.argument("plan_id")
-@click.option("--note", default="", help="Why, for the environment's history.")
-@output_option
-@workspace
-def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str) -> int:
-    """Apply the plan PLAN_ID, as it was shown.
-
-    It is made again from the project and the state as they are now; when it comes out otherwise, nothing is done and
-    what moved is named.
-
-    \b
-    mergeplan plan dev --no-prompts
-    mergeplan apply 3f9c0a1b2d4e
-    """
-    out = output_of(output)
-    with opened(root, gateway, "backfill", on_event=showing(out)) as work:
-        now, asked = made_again(work, plan_id)
-        out.plan(now, estimates(work, now))
-        if now.is_empty or now.blockers:
-            return unapplied(out, now)
-        check_queries(work, now)
-        return _applied(work, out, now, asked, Handling(True, False, False, False, True, note, None))
+            _check_queries(work, planned)
+        return carry_out(work, out, planned, asked, handling)
 
 
 def _as_configured(work: Workspace, handling: Handling) -> Handling:
@@ -210,30 +160,25 @@ def _explained(work: Workspace, out: Output, planned: Plan) -> int:
     if isinstance(out, Terminal):
         out.explain(planned)
     else:
-        out.result(ResultLine(ok=not planned.blockers))
+        out.ended(ok=not planned.blockers)
     return Refused.exit_code if planned.blockers else 0
 
 
 def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, handling: Handling) -> int:
     """A plan that is empty, or blocked."""
-    if not planned.blockers:
-        if handling.auto_apply:
-            renew(work, planned)
-        if handling.then_run:
-            return ended(out, _run(work, out, planned))
-    compared = {} if planned.blockers else _compared(work, out, planned, handling)
-    before = _promoted_before(promoted_before(work, planned.environment, handling.note))
-    return unapplied(out, planned, before, compared)
+    if not planned.blockers and handling.auto_apply:
+        renew(work, planned)
+    if isinstance(out, Terminal) and not (handling.goes_on or work.has_engine):
+        return Refused.exit_code if planned.blockers else 0
+    from planner.cli.apply import carry_on
+
+    return carry_on(work, out, planned, handling)
 
 
-def _compared(work: Workspace, out: Output, planned: Plan, handling: Handling) -> Mapping[str, object]:
-    """What a plan did to rows and to physical plans, as keys of the result; only what was asked for."""
-    if isinstance(out, Terminal):
-        out.finished()  # what follows stands below the last stage
-    rows = of_plan(work, out, planned, handling.data_diff)
-    plans = physical_of_plan(work, out, planned, handling.physical_plan)
-    shown = {"data_diff": None if rows is None else tuple(rows), "physical_plan": plans}
-    return {key: value for key, value in shown.items() if value is not None}
+def _check_queries(work: Workspace, planned: Plan) -> None:
+    from planner.session.apply import check_queries
+
+    check_queries(work, planned)
 
 
 def _agreed(out: Output, planned: Plan, silent: bool) -> bool:
@@ -242,31 +187,5 @@ def _agreed(out: Output, planned: Plan, silent: bool) -> bool:
     if isinstance(out, Terminal):
         out.say(f"Apply it with: mergeplan apply {planned.id}")
     else:
-        out.result(ResultLine(ok=True))
+        out.ended(ok=True)
     return False
-
-
-def _applied(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, handling: Handling) -> int:
-    started = time.monotonic()
-    outcome = applied(work, planned, asked, handling.note)
-    final = outcome.plan or planned
-    if handling.then_run and not outcome.failures:
-        outcome = replace(outcome, filled=outcome.filled.plus(_run(work, out, planned).filled))
-    seconds = round(time.monotonic() - started, 3)
-    expected = handling.expect_digest in (None, final.digest)
-    result = ResultLine(ok=True, seconds=seconds, expected=expected)
-    if not outcome.failures:
-        result = result.model_copy(update=_compared(work, out, final, handling))
-    return ended(out, outcome, result)
-
-
-def _run(work: Workspace, out: Output, planned: Plan) -> Outcome:
-    """What `plan --run` does when the plan is carried out."""
-    if isinstance(out, Terminal):
-        out.finished()
-    return run_after_plan(work, planned.environment).outcome or Outcome((), Filled(), None)
-
-
-def _promoted_before(found: Promoted | None) -> PromotionRow | None:
-    """What an earlier call promoted under the same note; None when nothing."""
-    return None if found is None else PromotionRow(views=view_counts(found), revision=found.revision)

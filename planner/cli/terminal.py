@@ -41,9 +41,8 @@ from planner.apply.events import (
 )
 from planner.checks.audits import AuditResult
 from planner.checks.linter import Violation
-from planner.checks.unit_tests import TestResult
+from planner.checks.unit_test_result import TestResult
 from planner.cli.counting import counted as counted  # others import it from here
-from planner.cli.explanation import explanation
 from planner.cli.plan_text import batch_text, compared_text, due_text, left_text, plan_text, spared_text
 from planner.cli.restatement_text import touched_text
 from planner.cli.tests_text import show_tests
@@ -119,6 +118,8 @@ class Terminal:
     def explain(self, plan: Plan) -> None:
         """What applying the plan would do."""
         if not plan.is_empty:
+            from planner.cli.explanation import explanation  # what applying does, which few ask for
+
             self._whole.print(explanation(plan))
 
     def confirmed(self, plan: Plan) -> bool:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.checks.rows import RowDifference
-from planner.checks.unit_tests import OutputResult, TestResult
+from planner.checks.unit_test_result import OutputResult, TestResult
 from planner.cli.counting import counted
 
 RULE = 70

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import click
 
-from planner.checks.unit_tests import TestResult
+from planner.checks.unit_test_result import TestResult
 from planner.cli.given import given_to
 from planner.cli.json_lines import JsonLines
 from planner.cli.output import output_of, output_option

@@ -25,10 +25,10 @@ from planner.apply.events import (
     ViewDropped,
     ViewSwapped,
 )
-from planner.apply.executor import Outcome
+from planner.apply.outcome import Outcome
 from planner.checks.audits import AuditResult
 from planner.checks.linter import Violation
-from planner.checks.unit_tests import TestResult
+from planner.checks.unit_test_result import TestResult
 from planner.contract.base import Sample, plain
 from planner.contract.from_errors import placed
 from planner.contract.from_plan import span, spans

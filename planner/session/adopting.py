@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from planner.apply.adoption import Move, adopt
-from planner.apply.executor import Outcome
+from planner.apply.outcome import Outcome
 from planner.errors import ProjectError, QueryError, Refused, RequestError
 from planner.intervals import Timeline
 from planner.model.model import Model
@@ -18,8 +18,8 @@ from planner.plan.schedule import Loaded, Window
 from planner.plan.selected_changes import chosen_models
 from planner.project.refused import Refusal
 from planner.session.adoption_checks import Checked, Declared, check_table, columns_over
+from planner.session.apply import check_queries
 from planner.session.applying import Record, carried_out
-from planner.session.plan import check_queries
 from planner.session.unopened import with_held
 from planner.session.workspace import Workspace, loaded_in
 from planner.snapshot.environment import PROD, Environment, views_of

@@ -1,16 +1,15 @@
-"""Carrying a plan out, and what it would cost: what plans and runs have in common."""
+"""Carrying a plan out: what plans and runs have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.apply.estimate import forecast
-from planner.apply.executor import ApplyOptions, Outcome
+from planner.apply.executor import ApplyOptions
 from planner.apply.executor import apply as apply_plan
+from planner.apply.outcome import Outcome
 from planner.parsing.files.environments import replaces_views
 from planner.plan.build import Plan
-from planner.plan.costs import Estimate
 from planner.session.openlineage import openlineage
 from planner.session.workspace import Workspace
 from planner.state.leases import Lease
@@ -22,11 +21,6 @@ class Record:
 
     who: str = ""
     note: str = ""
-
-
-def estimates(work: Workspace, planned: Plan) -> Mapping[str, Estimate]:
-    """What the plan's backfills would cost; Spark is asked only when it runs already."""
-    return forecast(planned, work.store, work.engine if work.has_engine else None, work.now)
 
 
 def carried_out(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planner.apply.events import Event as ApplyEvent
 from planner.checks.linter import Violation
-from planner.checks.unit_tests import TestResult
+from planner.checks.unit_test_result import TestResult
 from planner.plan.build import Plan
 from planner.plan.costs import Estimate
 

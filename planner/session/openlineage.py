@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from planner.apply.events import Event as ApplyEvent
-from planner.apply.executor import Outcome
 from planner.apply.openlineage.facets import Scene
 from planner.apply.openlineage.listener import Listener
 from planner.apply.openlineage.transport import Sender, server_name, to_file, to_server
+from planner.apply.outcome import Outcome
 from planner.parsing.files.schema import OpenLineageConfig
 from planner.plan.build import Plan
 from planner.session.events import Emit, Warned

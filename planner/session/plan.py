@@ -1,24 +1,18 @@
-"""plan and apply: what an environment would become, checked before anything is done; and making it so."""
+"""plan: what an environment would become, checked before anything is done."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 from planner.apply.events import Promoted
-from planner.apply.executor import Outcome
-from planner.apply.layout import Layout
-from planner.apply.syntax_check import check_syntax
 from planner.checks.remembered_tests import TestDigests
-from planner.checks.unit_tests import TestResult, run_unit_tests
+from planner.checks.unit_test_result import TestResult
 from planner.errors import MergeplanError
-from planner.parsing.files.catalogs import check_reads
 from planner.plan.build import Plan
-from planner.session.applying import Record, carried_out, estimates
-from planner.session.events import Revised, Tested, TestsStarted
+from planner.session.events import Tested, TestsStarted
 from planner.session.lint import check_rules
-from planner.session.options import PlanOptions, taken_back
-from planner.session.planning import checked_request, current, planned_for, saved_request, unmoved
+from planner.session.options import PlanOptions
+from planner.session.planning import checked_request, planned_for, saved_request, unmoved
 from planner.session.unopened import refusals
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD, view_changes, views_of
@@ -57,44 +51,6 @@ def made_again(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:
     return unmoved(work, plan_id, asked), asked
 
 
-def check_queries(work: Workspace, planned: Plan) -> None:
-    """QueryError for what Spark cannot parse: before the plan is shown where Spark is needed anyway, and at the latest
-    before anything is done."""
-    if planned.changes:
-        check_syntax(planned, Layout(planned.new.snapshots, planned.parents, work.now), work.engine)
-
-
-def check_catalogs(work: Workspace, planned: Plan) -> None:
-    """ProjectError where a model of the plan reads a table in a catalog that is not there."""
-    for change in planned.changes:
-        if change.new:
-            check_reads(change.new.model, work.project.catalogs)
-
-
-def applied(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") -> Outcome:
-    """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved.
-
-    ProjectError, before anything is done, where a model reads a table in a catalog that is not there.
-    """
-    check_catalogs(work, planned)
-    for model in taken_back(asked):
-        work.store.overrides.forget(planned.environment, model)
-    for override in planned.overrides:
-        work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
-    with work.lease(planned.environment, f"plan {planned.id}") as lease:
-        planned = current(work, planned, asked, lease)
-        outcome = carried_out(
-            work, planned, lease, Record(asked.who, note), complete=not asked.skip_backfill,
-            replan=None if asked.restate else lambda: planned_for(work, asked, work.models),
-        )  # fmt: skip
-        if not outcome.failures:
-            renew(work, planned)
-    if (final := outcome.plan or planned) != planned:
-        work.on_event(Revised(final, estimates(work, planned)))
-    work.store.plans.close(planned.id, "failed" if outcome.failures else "applied")
-    return outcome
-
-
 def renew(work: Workspace, planned: Plan) -> None:
     """The environment's time runs anew from a plan that was applied, also from one that had nothing to do."""
     work.store.environments.expire(planned.environment, planned.new.expires_at)
@@ -124,6 +80,8 @@ def _run_tests(work: Workspace, *, again: bool) -> None:
     changed = [test for test in tests if known.get(test.name) not in passed]
     ran: dict[str, TestResult] = {}
     if changed:
+        from planner.checks.unit_tests import run_unit_tests  # with all that runs on Spark: mostly no test has changed
+
         engine = work.engine
         work.on_event(TestsStarted(len(changed)))
         ran = {result.test.name: result for result in run_unit_tests(engine, work.project, changed)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from planner.apply.executor import Outcome
+from planner.apply.outcome import Outcome
 from planner.model.model import Model
 from planner.plan.build import Plan
 from planner.plan.change import Blocker, Change

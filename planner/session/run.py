@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from planner.apply.auto_restatement import restate_due
 from planner.apply.events import ModelLate
-from planner.apply.executor import Outcome
 from planner.apply.layout import Layout
+from planner.apply.outcome import Outcome
 from planner.errors import LeaseHeld, ProjectError, RequestError
 from planner.intervals import Timeline, subtract
 from planner.model.graph import graph_of
@@ -18,7 +18,8 @@ from planner.model.selection import in_default, select
 from planner.plan.build import Plan, build_run
 from planner.plan.schedule import Readiness, Window
 from planner.python.running import running
-from planner.session.applying import Record, carried_out, estimates
+from planner.session.applying import Record, carried_out
+from planner.session.estimates import estimates
 from planner.session.events import Due
 from planner.session.git_changes import changed_since
 from planner.session.moments import moment

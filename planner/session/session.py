@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from planner.apply.executor import Outcome
+from planner.apply.outcome import Outcome
 from planner.apply.rollback import RollbackPlan
 from planner.apply.work import Filled
 from planner.checks.audits import AuditResult
@@ -21,7 +21,8 @@ from planner.engine.protocol import Rows
 from planner.errors import Cancelled, Refused, RequestError
 from planner.model.selection import in_default
 from planner.project.lineage import lineage_of
-from planner.session.applying import Record, estimates
+from planner.session.apply import applied, check_catalogs, check_queries
+from planner.session.applying import Record
 from planner.session.audits import audited
 from planner.session.cancelling import interruptible
 from planner.session.data_diff import data_diffs, pairs_of_environment
@@ -36,6 +37,7 @@ from planner.session.environments import (
     plan_rollback,
     rollback,
 )
+from planner.session.estimates import estimates
 from planner.session.events import Emit, silent
 from planner.session.lint import LintReport, linted
 from planner.session.moments import moment
@@ -48,7 +50,7 @@ from planner.session.options import (
     TestOptions,
 )
 from planner.session.physical_plan import physical_diffs_of_environment
-from planner.session.plan import applied, check_catalogs, check_queries, made_again, prepared, renew, requested
+from planner.session.plan import made_again, prepared, renew, requested
 from planner.session.planning import save
 from planner.session.results import Difference, LineageView, SessionPlan
 from planner.session.run import RunResult, run

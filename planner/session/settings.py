@@ -8,7 +8,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 from planner.engine.protocol import Connection, Engine
-from planner.engine.spark.engine import open_engine
 from planner.parsing.files.schema import StateConfig
 from planner.python.isolation import NO_ISOLATION, Isolation, isolation_of
 
@@ -32,7 +31,7 @@ class SessionSettings:
     gateways_from: Path | None = None  # a config.yaml whose gateways hold in place of the project's
     isolation: Isolation = NO_ISOLATION
     cache: Path | None = None  # where what was worked out before is kept; None: nowhere
-    open_engine: OpenEngine = field(default=open_engine, repr=False)
+    open_engine: OpenEngine | None = field(default=None, repr=False)  # None: a Spark of our own, or the one there is
 
     @property
     def folder(self) -> Path:

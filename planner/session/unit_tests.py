@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from planner.checks.unit_tests import TestResult, run_unit_tests
+from planner.checks.unit_test_result import TestResult
+from planner.checks.unit_tests import run_unit_tests
 from planner.errors import RequestError
 from planner.parsing.definitions.unit_tests import UnitTest
 from planner.parsing.sql.tokens import did_you_mean

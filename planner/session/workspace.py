@@ -17,8 +17,6 @@ from planner.cache.store import Cache
 from planner.engine.gateways import Gateways
 from planner.engine.protocol import Connection, Engine
 from planner.engine.spark.catalog import is_embedded
-from planner.engine.spark.engine import open_engine
-from planner.engine.spark.open_session import is_running, starts_again
 from planner.engine.spark.quoting import quoted
 from planner.errors import LeaseHeld, QueryError, RequestError
 from planner.model.graph import graph_of
@@ -242,13 +240,17 @@ class Workspace:
     def _started(self, connection: Connection) -> Engine:
         """A Spark, opened; one that takes seconds to start is reported, unless whoever opens it is not ours."""
         given = self.settings
-        ours = given.open_engine is open_engine
-        again = ours and starts_again(connection, given.folder)
-        reported = again or (ours and not is_running(connection, given.folder))
+        if given.open_engine is not None:
+            return given.open_engine(connection, given.folder, self.profile)
+        from planner.engine.spark.engine import open_engine  # what drives Spark, only where Spark is needed
+        from planner.engine.spark.open_session import is_running, starts_again
+
+        again = starts_again(connection, given.folder)
+        reported = again or not is_running(connection, given.folder)
         if reported:
             self.on_event(SparkStarting(again))
         began = time.monotonic()
-        engine = given.open_engine(connection, given.folder, self.profile)
+        engine = open_engine(connection, given.folder, self.profile)
         if reported:
             self.on_event(SparkStarted(time.monotonic() - began))
         return engine

@@ -89,6 +89,9 @@ def _as_named(model: Model) -> Model:
     names had catalogs may have `spark_catalog.` before names in the default catalog."""
     if any(name.startswith(f"{SESSION_CATALOG}.") for name in (model.name, *model.depends_on)):
         return model
+    written = (model.text, *(each.text for each in (*model.pre_statements, *model.post_statements)))
+    if not any(SESSION_CATALOG in text.lower() for text in written):
+        return model
     before, after = (
         tuple(replace(each, text="") if SESSION_CATALOG in each.text.lower() else each for each in statements)
         for statements in (model.pre_statements, model.post_statements)

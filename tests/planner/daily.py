@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from planner.apply.events import Emit, silent
-from planner.apply.executor import ApplyOptions, Outcome, apply
+from planner.apply.executor import ApplyOptions, apply
+from planner.apply.outcome import Outcome
 from planner.engine.protocol import Engine
 from planner.engine.table import Table
 from planner.model.model import Column

@@ -30,6 +30,8 @@ IMPORTED = (
     "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite",
     "planner.cli.adopt",
+    "planner.cli.apply",
+    "planner.engine.spark.engine",
     "planner.cli.environments",
     "planner.cli.plan",
     "planner.cli.run",

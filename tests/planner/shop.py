@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from planner.apply.events import Event, silent
-from planner.apply.executor import ApplyOptions, Outcome, apply
+from planner.apply.executor import ApplyOptions, apply
+from planner.apply.outcome import Outcome
 from planner.engine.protocol import Engine
 from planner.plan.build import Plan, Request, build_plan
 from planner.plan.schedule import Loaded, Window

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from planner.checks.freezing import ctes_of, frozen_text
 from planner.checks.inlining import typed_rows
 from planner.checks.rows import canonical, compared
-from planner.checks.unit_tests import TestResult, run_unit_tests
+from planner.checks.unit_test_result import TestResult
+from planner.checks.unit_tests import run_unit_tests
 from planner.engine.protocol import Engine, Rows
 from planner.errors import ProjectErrors
 from planner.project.loader import load_project

@@ -9,8 +9,8 @@ import click
 import pytest
 
 from planner.cli.given import given_to
+from planner.cli.handling import Handling
 from planner.cli.main import VERBS, Verbs
-from planner.cli.plan import Handling
 from planner.session.options import (
     AuditOptions,
     DataDiffOptions,

@@ -12,8 +12,18 @@ import pytest
 from bot.main import BOT_VERBS
 from planner.cli.main import VERBS, Verbs
 from tests.planner.cli.conftest import CommandLine
+from tests.planner.shop import written
 
 ROOT = Path(__file__).parents[3]
+APPLIES = {
+    "planner.apply.executor",
+    "planner.apply.promotion",
+    "planner.checks.table_diff",
+    "planner.checks.unit_tests",
+    "planner.contract.result",
+    "planner.engine.spark.engine",
+    "planner.python.running",
+}
 HEAVY = {"pyspark", "sqlalchemy", "alembic", "sqlglot", "rich", "yaml", "pydantic", "pandas", "fastapi", "github"}
 
 
@@ -65,6 +75,19 @@ def test_every_option_is_explained(verb: str) -> None:
 
     assert command is not None
     assert all(option.help for option in command.params if isinstance(option, click.Option))
+
+
+def test_a_plan_that_is_only_shown_imports_nothing_that_applies_one(tmp_path: Path) -> None:
+    written(tmp_path)
+    code = (
+        f"import os, sys\nos.chdir({str(tmp_path)!r})\nfrom planner.cli.main import VERBS, run\n"
+        "assert run(VERBS, ['plan', '--no-prompts']) == 0\nprint(*sys.modules, file=sys.stderr)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert "`prod` environment will be initialized" in done.stdout
+    assert not APPLIES & set(done.stderr.split())
 
 
 def test_the_package_starts_as_fast_as_the_command() -> None:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from planner.checks.unit_tests import TestResult
+from planner.checks.unit_test_result import TestResult
 from planner.cli.unit_tests import junit_xml
 from planner.errors import MergeplanError
 from planner.parsing.definitions.unit_tests import UnitTest

@@ -1,0 +1,33 @@
+"""What applying a plan came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.apply.events import Promoted
+from planner.apply.work import Failure, Filled
+from planner.plan.build import Plan
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an apply came to; `promoted` is None when a failure forbade it or nothing was to promote.
+
+    `promotion_jobs` are the Spark jobs that the promotion itself started: it reads no data, so there are none.
+    """
+
+    created: tuple[str, ...]
+    filled: Filled
+    promoted: Promoted | None
+    promotion_jobs: int = 0
+    plan: Plan | None = None  # as it was in the end: comparing tables may have skipped some of its models
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The models that could not be computed."""
+        return self.filled.failures
+
+    def raise_failure(self) -> None:
+        """The first failure as an error: AuditFailed, QueryError, ProjectError."""
+        for failure in self.failures:
+            raise failure.error

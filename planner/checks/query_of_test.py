@@ -1,0 +1,22 @@
+"""A query that a unit test itself brings, in place of rows."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.parsing.definitions.unit_tests import UnitTest
+from planner.parsing.sql.names import name_tables
+from planner.parsing.sql.spark_text import spark_text
+from planner.parsing.sql.tokens import SourceText, parsed, tokenize
+
+
+def own_query(sql: str, dialect: str, test: UnitTest) -> str:
+    """A query that the test itself brings, in the model's dialect, as Spark SQL."""
+    source = SourceText(test.path, "\n" * (test.line - 1) + sql, dialect)
+    tokens = tokenize(source)
+    tree = parsed(source, tokens, "The test's query")
+    if not isinstance(tree, exp.Query):
+        raise source.error(tokens[0], "The test's query is not a SELECT.")
+    if tables := name_tables(tree, source, tokens):
+        raise source.error(tokens[0], f"The test's query reads `{min(tables)}`: a test reads no tables.")
+    return spark_text(tree)

@@ -1,0 +1,51 @@
+"""The result of a unit test: what each of its outputs should have been, and was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.checks.rows import RowDifference
+from planner.engine.protocol import Rows
+from planner.errors import MergeplanError
+from planner.parsing.definitions.unit_tests import UnitTest
+
+
+@dataclass(frozen=True)
+class OutputResult:
+    """One output: `query` or a CTE's name, what was expected, what came, and how they differ."""
+
+    output: str
+    expected: Rows
+    actual: Rows
+    differences: tuple[RowDifference, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.differences
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """The result of a test; `error` if it could not run at all, `unchanged` if it passed before and did not run."""
+
+    __test__ = False  # pytest must not collect it
+
+    test: UnitTest
+    outputs: tuple[OutputResult, ...] = ()
+    error: MergeplanError | None = None
+    unchanged: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None and all(output.ok for output in self.outputs)
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in lines for a person; '' when nothing is."""
+        if self.error is not None:
+            return str(self.error)
+        return "\n".join(line for output in self.outputs for line in _told(output))
+
+
+def _told(output: OutputResult) -> list[str]:
+    return [] if output.ok else [f"Output `{output.output}` differs:", *(each.text for each in output.differences)]

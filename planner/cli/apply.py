@@ -1,0 +1,101 @@
+"""apply: making a plan so, and how it ended; imported once somebody wants that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from planner.apply.events import Promoted
+from planner.apply.outcome import Outcome
+from planner.apply.work import Filled
+from planner.cli.data_diff import of_plan
+from planner.cli.handling import Handling
+from planner.cli.outcome import ended, unapplied
+from planner.cli.output import Output, output_of, output_option, showing
+from planner.cli.physical_plan import physical_of_plan
+from planner.cli.terminal import Terminal
+from planner.cli.workspace import opened, workspace
+from planner.contract.from_events import view_counts
+from planner.contract.result import PromotionRow, ResultLine
+from planner.plan.build import Plan
+from planner.session.apply import applied, check_queries
+from planner.session.estimates import estimates
+from planner.session.options import PlanOptions
+from planner.session.plan import made_again, promoted_before
+from planner.session.run import run_after_plan
+from planner.session.workspace import Workspace
+
+
+@click.command()
+@click.argument("plan_id")
+@click.option("--note", default="", help="Why, for the environment's history.")
+@output_option
+@workspace
+def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str) -> int:
+    """Apply the plan PLAN_ID, as it was shown.
+
+    It is made again from the project and the state as they are now; when it comes out otherwise, nothing is done and
+    what moved is named.
+
+    \b
+    mergeplan plan dev --no-prompts
+    mergeplan apply 3f9c0a1b2d4e
+    """
+    out = output_of(output)
+    with opened(root, gateway, "backfill", on_event=showing(out)) as work:
+        now, asked = made_again(work, plan_id)
+        out.plan(now, estimates(work, now))
+        if now.is_empty or now.blockers:
+            return unapplied(out, now)
+        check_queries(work, now)
+        return carry_out(work, out, now, asked, Handling(True, False, False, False, True, note, None))
+
+
+def carry_on(work: Workspace, out: Output, planned: Plan, handling: Handling) -> int:
+    """What follows a plan that is empty, or blocked: the run, the comparisons, or the answer to a program."""
+    if not planned.blockers and handling.then_run:
+        return ended(out, _run(work, out, planned))
+    compared = {} if planned.blockers else _compared(work, out, planned, handling)
+    before = _promoted_before(promoted_before(work, planned.environment, handling.note))
+    return unapplied(out, planned, before, compared)
+
+
+def _compared(work: Workspace, out: Output, planned: Plan, handling: Handling) -> Mapping[str, object]:
+    """What a plan did to rows and to physical plans, as keys of the result; only what was asked for."""
+    if isinstance(out, Terminal):
+        out.finished()  # what follows stands below the last stage
+    rows = of_plan(work, out, planned, handling.data_diff)
+    plans = physical_of_plan(work, out, planned, handling.physical_plan)
+    shown = {"data_diff": None if rows is None else tuple(rows), "physical_plan": plans}
+    return {key: value for key, value in shown.items() if value is not None}
+
+
+def carry_out(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, handling: Handling) -> int:
+    """Apply the plan, run what is due and compare what changed if that is wanted, and report how it ended."""
+    started = time.monotonic()
+    outcome = applied(work, planned, asked, handling.note)
+    final = outcome.plan or planned
+    if handling.then_run and not outcome.failures:
+        outcome = replace(outcome, filled=outcome.filled.plus(_run(work, out, planned).filled))
+    seconds = round(time.monotonic() - started, 3)
+    expected = handling.expect_digest in (None, final.digest)
+    result = ResultLine(ok=True, seconds=seconds, expected=expected)
+    if not outcome.failures:
+        result = result.model_copy(update=_compared(work, out, final, handling))
+    return ended(out, outcome, result)
+
+
+def _run(work: Workspace, out: Output, planned: Plan) -> Outcome:
+    """What `plan --run` does when the plan is carried out."""
+    if isinstance(out, Terminal):
+        out.finished()
+    return run_after_plan(work, planned.environment).outcome or Outcome((), Filled(), None)
+
+
+def _promoted_before(found: Promoted | None) -> PromotionRow | None:
+    """What an earlier call promoted under the same note; None when nothing."""
+    return None if found is None else PromotionRow(views=view_counts(found), revision=found.revision)

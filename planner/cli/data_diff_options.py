@@ -1,0 +1,61 @@
+"""The options that say how much of the rows is compared, and told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from planner.cli.given import given_to
+from planner.session.options import DataDiffOptions, details
+
+C = TypeVar("C", bound=Callable[..., object])
+DEFAULT = DataDiffOptions()
+
+
+def data_diff_options(prefix: str = "") -> Callable[[C], C]:
+    """The options that say how much is compared and told; of `plan` they begin with `--data-diff`."""
+    said = (
+        click.option(
+            f"--{prefix or 'detail'}",
+            "detail",
+            multiple=True,
+            metavar="DETAIL|SELECTOR=DETAIL",
+            callback=lambda _context, _option, each: details(each) if each else (),
+            help="off, counts or sample: of all models, or of a name, a glob or tag:x; the last that fits counts.",
+        ),
+        click.option(
+            f"--{prefix and prefix + '-'}unmasked",
+            "unmasked",
+            multiple=True,
+            metavar="COLUMN",
+            help="A column whose values samples show as they are.",
+        ),
+        click.option(
+            f"--{prefix and prefix + '-'}seconds",
+            "seconds",
+            type=click.FloatRange(min=0),
+            default=DEFAULT.seconds,
+            help="How long all comparisons may take together.",
+        ),
+        click.option(
+            f"--{prefix and prefix + '-'}rows",
+            "rows",
+            type=click.IntRange(min=0),
+            default=DEFAULT.rows,
+            help="How many rows the tables of a model may have together.",
+        ),
+    )
+
+    def add(command: C) -> C:
+        for option in reversed(said):
+            command = option(command)
+        return command
+
+    return add
+
+
+def options_of(given: dict[str, Any]) -> DataDiffOptions:
+    """What was asked, with the default for what was not."""
+    return given_to(DataDiffOptions, {name: value for name, value in given.items() if name != "detail" or value})

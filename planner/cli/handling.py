@@ -1,0 +1,31 @@
+"""What becomes of a plan that was made: what is shown of it, and what is asked before it is applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.plan.costs import CostLimit
+from planner.session.options import DataDiffOptions
+
+NO_LIMIT = CostLimit()
+
+
+@dataclass(frozen=True)
+class Handling:
+    """What is done with a plan that was made, and how much of it is shown."""
+
+    auto_apply: bool
+    explain: bool
+    then_run: bool
+    no_diff: bool
+    no_prompts: bool
+    note: str
+    expect_digest: str | None
+    limit: CostLimit = NO_LIMIT
+    data_diff: DataDiffOptions | None = None  # what of the rows is compared when it is applied; None: nothing
+    physical_plan: bool | None = None  # whether physical plans are; None: where Spark runs anyway, and not of prod
+
+    @property
+    def goes_on(self) -> bool:
+        """True when something is wanted also of a plan that has nothing to apply."""
+        return self.then_run or self.data_diff is not None or bool(self.physical_plan)
