@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+PEER := .venv-peer
 LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_kinds.py tests/planner/test_kills.py \
 	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_engine.py \
 	tests/planner/engine/spark/test_interrupted.py tests/planner/engine/spark/test_reattach.py \
@@ -14,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet -
 SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compiled when it is imported
 
 .PHONY: help demo test lint types unit prove prove-lakehouse format lock clean
-.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state
+.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -30,6 +31,7 @@ help:
 	@echo "make bench-checkout   how long the files of a commit of 5,000 files take, anew and by difference"
 	@echo "make bench-state   how much the state grows with a promotion"
 	@echo "make bench-quickstart   what the quickstart's plans take, against a hand-written Spark script"
+	@echo "make bench-peer   plans of SQLMesh beside ours (installs it into .venv-peer; not part of make bench)"
 	@echo "make bench-apply   what applying and promoting cost, against hand-written Spark"
 	@echo "make clean   remove what the others made"
 
@@ -69,6 +71,12 @@ bench-impact: $(READY)
 
 bench-diff: $(READY)
 	@$(BIN)/python -m benchmarks.table_diff
+
+bench-peer: $(READY) $(PEER)/.ready
+	@$(BIN)/python -m benchmarks.peer $(PEER)/bin/sqlmesh
+
+$(PEER)/.ready:
+	@$(PYTHON) -m venv $(PEER) && $(PEER)/bin/pip install --quiet sqlmesh && touch $@
 
 bench-quickstart: $(READY)
 	@$(BIN)/python -m benchmarks.quickstart
@@ -111,4 +119,4 @@ $(READY): pyproject.toml requirements.lock
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	@rm -rf $(VENV) $(PEER) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

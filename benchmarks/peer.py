@@ -1,0 +1,106 @@
+"""SQLMesh's plans beside ours: the same models in both, prod promoted, nothing computed; cold, warm, and a leaf edited.
+
+SQLMesh is given DuckDB and not Spark, so that no start of Spark is in its figures; ours starts none for these plans.
+Prints CPU seconds (medians), the largest memory, and ratios.
+
+    make bench-peer                                 installs SQLMesh into a virtual environment of its own
+    python -m benchmarks.peer SQLMESH [100 1000]    with the `sqlmesh` that is installed there
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from benchmarks.projects import COLUMNS, CONFIG, SOURCES, write_project
+
+SIZES = (100, 1000)
+ROUNDS = 3
+EDIT = "SELECT\n"
+OURS = (sys.executable, "-m", "mergeplan", "plan", "--no-prompts")
+PLAN = ("plan", "--explain", "--no-prompts", "--skip-tests", "--skip-linter", "--no-diff")
+FILL = ("plan", "--auto-apply", "--no-prompts", "--empty-backfill", "--skip-tests", "--skip-linter", "--no-diff")
+GATEWAY = "gateways:\n  local:\n    connection:\n      type: duckdb\n      database: peer.db\n"
+Taken = tuple[float, float]
+
+
+def taken(command: Sequence[str], root: Path) -> Taken:
+    """CPU seconds and megabytes of one command."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout
+        said = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command}: {said[-4000:]}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, usage.ru_maxrss / 1024
+
+
+def middle(command: Sequence[str], root: Path, rounds: int = ROUNDS) -> Taken:
+    """The medians of some runs."""
+    runs = [taken(command, root) for _ in range(rounds)]
+    return median(cpu for cpu, _ in runs), max(size for _, size in runs)
+
+
+def measured(command: Sequence[str], root: Path, leaf: Path, cache: Path) -> dict[str, Taken]:
+    """What -> CPU seconds and megabytes, of a project whose prod is as its files say."""
+    shutil.rmtree(cache, ignore_errors=True)
+    found = {"no edit, cold": taken(command, root), "no edit": middle(command, root)}
+    text = leaf.read_text()
+    leaf.write_text(text.replace(EDIT, "SELECT\n  1 AS more,\n", 1))
+    found["leaf edited"] = taken(command, root)
+    return found
+
+
+def ours(folder: Path, size: int) -> dict[str, Taken]:
+    """Of mergeplan."""
+    root, cache = folder / f"ours{size}", folder / f"cache{size}"
+    root.mkdir()
+    os.environ["MERGEPLAN_CACHE"] = str(cache)
+    files = write_project(root, size)
+    subprocess.run([sys.executable, "-m", "benchmarks.promoted", str(root)], check=True)
+    return measured(OURS, root, files[f"marts.m{size - 1}"], cache)
+
+
+def theirs(sqlmesh: str, folder: Path, size: int) -> dict[str, Taken]:
+    """Of SQLMesh: its tables are created empty, over empty sources."""
+    root = folder / f"theirs{size}"
+    root.mkdir()
+    files = write_project(root, size)
+    (root / "config.yaml").write_text(GATEWAY + CONFIG[CONFIG.index("\nmodel_defaults") :])
+    columns = ", ".join(f"{name} {'varchar' if kind == 'string' else kind}" for name, kind in COLUMNS)
+    creates = ["CREATE SCHEMA raw", *(f"CREATE TABLE raw.source_{n} ({columns})" for n in range(SOURCES))]
+    script = f"import duckdb\nwith duckdb.connect('peer.db') as c:\n    for each in {creates!r}: c.execute(each)"
+    subprocess.run([str(Path(sqlmesh).with_name("python")), "-c", script], cwd=root, check=True)
+    taken((sqlmesh, *FILL), root)
+    return measured((sqlmesh, *PLAN), root, files[f"marts.m{size - 1}"], root / ".cache")
+
+
+def main() -> None:
+    """Print the table."""
+    sqlmesh, sizes = sys.argv[1], tuple(int(each) for each in sys.argv[2:]) or SIZES
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
+    print(f"{'':<12}{'':<16}{'mergeplan':>12}{'SQLMesh':>10}   SQLMesh / mergeplan, CPU seconds; megabytes")
+    with tempfile.TemporaryDirectory() as name:
+        for size in sizes:
+            our, their = ours(Path(name), size), theirs(sqlmesh, Path(name), size)
+            for what, (cpu, memory) in our.items():
+                other, other_memory = their[what]
+                print(
+                    f"{f'{size:,} models':<12}{what:<16}{cpu:>10.2f} s{other:>8.2f} s{other / cpu:>9.1f} x"
+                    f"{memory:>12.0f}{other_memory:>8.0f}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
