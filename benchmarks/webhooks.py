@@ -38,6 +38,7 @@ from bot.service.app import create_app
 from bot.service.connections import Limits, server_config
 from bot.service.logs import start_logging
 from bot.settings import load_settings
+from planner.cli.main import collect_seldom
 
 SECRET = "a-webhook-secret"  # noqa: S105 - of this benchmark
 RATE, SECONDS, CONNECTIONS, REPOSITORIES, PULLS = 500, 10, 64, 20, 15
@@ -51,6 +52,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 def serve(descriptor: str, url: str, most: str) -> None:
     """The service's door over one inbox, without its worker; `most` deliveries share a commit."""
+    collect_seldom()  # as `mergeplan serve` does
     settings = load_settings()
     start_logging(settings)
     context = BotContext(settings, Inbox(url), cast(GitHub, object()), "nobody")
