@@ -89,14 +89,14 @@ def main() -> None:
     """Print the table."""
     sqlmesh, sizes = sys.argv[1], tuple(int(each) for each in sys.argv[2:]) or SIZES
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
-    print(f"{'':<12}{'':<16}{'mergeplan':>12}{'SQLMesh':>10}   SQLMesh / mergeplan, CPU seconds; megabytes")
+    print(f"{'':<14}{'':<14}{'mergeplan':>12}{'SQLMesh':>10}   SQLMesh / mergeplan, CPU seconds; megabytes")
     with tempfile.TemporaryDirectory() as name:
         for size in sizes:
             our, their = ours(Path(name), size), theirs(sqlmesh, Path(name), size)
             for what, (cpu, memory) in our.items():
                 other, other_memory = their[what]
                 print(
-                    f"{f'{size:,} models':<12}{what:<16}{cpu:>10.2f} s{other:>8.2f} s{other / cpu:>9.1f} x"
+                    f"{f'{size:,} models':<14}{what:<14}{cpu:>10.2f} s{other:>8.2f} s{other / cpu:>9.1f} x"
                     f"{memory:>12.0f}{other_memory:>8.0f}",
                     flush=True,
                 )
