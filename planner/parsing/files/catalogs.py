@@ -55,9 +55,9 @@ class Catalogs:
     def unknown(self, name: str, catalog: str, place: Place) -> ProjectError:
         """The error for a name in a catalog that the gateway does not have."""
         hint = (
-            f"Add `spark.sql.catalog.{catalog}` and its settings to `config` of the connection of `{self.gateway}`; or "
-            f"`catalogs: [{catalog}]` if the server has it, `default_catalog: {catalog}` if that is what these files "
-            "call the default one."
+            f"In `gateways.{self.gateway}.connection` of config.yaml, set `default_catalog: {catalog}` if that is what "
+            f"these files call the default catalog; or `catalogs: [{catalog}]` if the server has it; or add "
+            f"`spark.sql.catalog.{catalog}` and its settings to `config`."
         )
         if catalog == self.in_spark:
             hint = f"`default_catalog` of `{self.gateway}` says that its name is `{self.default}` here: write that."

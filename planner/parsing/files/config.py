@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -125,6 +125,8 @@ def _sentence(
         case "extra_forbidden" if key in LATER:
             return path, f"`{key}` is not supported yet.", ""
         case "extra_forbidden":
+            if elsewhere := _belongs(kind, key):
+                return path, f"`{key}` is not a known key here.", elsewhere
             return path, f"`{key}` is not a known key.", did_you_mean(key, _keys(kind, own[:-1]), most=12)
         case "missing":
             return path[:-1], f"`{key}` is missing here.", ""
@@ -153,6 +155,21 @@ def _keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
         fields = getattr(section, "model_fields", {})
         section = _section_of(fields[part].annotation) if part in fields else section
     return [*getattr(section, "model_fields", {})]
+
+
+def _belongs(kind: type[BaseModel], key: str) -> str:
+    """A hint: the sections in which a key is known, which is not known where it stands."""
+    sections = [".".join(path) for path, section in _sections(kind) if key in section.model_fields]
+    return f"It belongs in {' or '.join(f'`{path}`' for path in sections)}." if 0 < len(sections) < 3 else ""
+
+
+def _sections(kind: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
+    """The sections below one, each with its path in the file."""
+    for name, field in kind.model_fields.items():
+        if section := _section_of(field.annotation):
+            below = (*path, name, "NAME") if get_origin(field.annotation) is dict else (*path, name)
+            yield below, section
+            yield from _sections(section, below)
 
 
 def _section_of(annotation: Any) -> Any:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from planner.errors import Place, ProjectError
 from planner.parsing.config_code.document import read_code
 from planner.parsing.config_code.values import Filling, Scalar, Unreadable, Variable
-from planner.parsing.sql.yaml_documents import Document, read_document, variables_in
+from planner.parsing.sql.yaml_documents import Document, read_document
 
 CONFIGS = ("config.yaml", "config.yml", "config.py")
 NAME = "config.yaml"  # what a project has that has nothing else
@@ -53,7 +53,7 @@ def the_one(found: Iterable[Source]) -> Source | None:
 def read_source(source: Source, environment: Mapping[str, str], root: str) -> Document:
     """The configuration with its environment variables filled in; `root` is the project's folder. ProjectError."""
     if not source.is_code:
-        return read_document(source.path, source.text, environment)
+        return read_document(source.path, source.text, lambda variable, place: variable.value(environment, place))
 
     def value(variable: Variable, line: int) -> Scalar:
         return _value(variable, environment, line)
@@ -64,8 +64,7 @@ def read_source(source: Source, environment: Mapping[str, str], root: str) -> Do
 def marked(source: Source) -> Document:
     """The configuration with the names of variables, between `START` and `END`, in the place of their values."""
     if not source.is_code:
-        names = variables_in(source.text)
-        return read_document(source.path, source.text, {name: f"{START}{name}{END}" for name in names})
+        return read_document(source.path, source.text, lambda variable, _: f"{START}{variable.name}{END}")
 
     def name(variable: Variable, line: int) -> Scalar:
         return f"{START}{variable.name}{END}"

@@ -11,11 +11,13 @@ from typing import Any
 import yaml
 
 from planner.errors import Place, ProjectError
+from planner.parsing.sql.yaml_problems import explain_yaml_error
+from planner.parsing.sql.yaml_variables import HINT, SUPPORTED, Replacement, Variable, replace_variables
 
 Path = tuple[str | int, ...]
-_ENV = re.compile(r"\{\{\s*env_var\(\s*(['\"])(\w+)\1\s*(?:,\s*(['\"])(.*?)\3\s*)?\)\s*\}\}")
 MOST = 1_000_000  # values that a file may hold, each counted wherever an alias repeats it
 _MARK = re.compile("\ue000(\\d+)\ue001")
+_TYPED = tuple(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool"))
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -38,14 +40,14 @@ class Document:
         return ProjectError(message, place=self.place(at), hint=hint)
 
 
-def read_document(path: str, text: str, environment: Mapping[str, str] | None = None) -> Document:
+def read_document(path: str, text: str, variable_value: Replacement | None = None) -> Document:
     """The file as a Document; ProjectError at the line of broken YAML, a double key or a missing variable.
 
-    `environment` allows `{{ env_var('X') }}` and gives its values; None leaves braces alone.
+    `variable_value` allows `{{ env_var('X') }}` and gives its value; None leaves braces alone.
     """
     values: list[str] = []
-    if environment is not None:
-        text = _mark_variables(path, text, environment, values)
+    if variable_value is not None:
+        text = _mark_variables(path, text, variable_value, values)
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
@@ -56,10 +58,7 @@ def read_document(path: str, text: str, environment: Mapping[str, str] | None = 
             )
         value = None if node is None else _value(path, loader, node, (), lines, values)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = Place(path, mark.line + 1, mark.column + 1) if mark else Place(path)
-        problem = f"{error.context or ''} {error.problem or ''}".strip()
-        raise ProjectError(f"This is not YAML: {problem}.", place=place) from None
+        raise explain_yaml_error(path, text, error) from None
     except yaml.reader.ReaderError as error:
         place = Place(path, text.count("\n", 0, max(error.position, 0)) + 1)
         raise ProjectError(
@@ -87,15 +86,10 @@ def _weight(path: str, node: yaml.Node, known: dict[int, int | None]) -> int:
     return found
 
 
-def variables_in(text: str) -> frozenset[str]:
-    """The names of the environment variables that a text uses."""
-    return frozenset(match[2] for match in _ENV.finditer(text))
-
-
 def _value(path: str, loader: Any, node: yaml.Node, at: Path, lines: dict[Path, int], values: list[str]) -> Any:
     lines.setdefault(at, node.start_mark.line + 1)
     if isinstance(node, yaml.ScalarNode):
-        return _scalar(path, loader, node, values)
+        return _scalar(path, loader, node, at, values)
     if isinstance(node, yaml.SequenceNode):
         return [_value(path, loader, item, (*at, index), lines, values) for index, item in enumerate(node.value)]
     assert isinstance(node, yaml.MappingNode)
@@ -105,7 +99,8 @@ def _value(path: str, loader: Any, node: yaml.Node, at: Path, lines: dict[Path, 
         key = _value(path, loader, key_node, (*at, "?"), {}, values)
         line = key_node.start_mark.line + 1
         if not isinstance(key, str | int | float | bool) and key is not None and not hasattr(key, "isoformat"):
-            raise ProjectError("A key must be a string.", place=Place(path, line))
+            hint = "Put it in quotes: without them, `{` and `[` begin a mapping or a list."
+            raise ProjectError("A key must be a string.", place=Place(path, line), hint=hint)
         if key in found:
             raise ProjectError(f"`{key}` is given twice.", place=Place(path, line))
         lines[(*at, str(key))] = line
@@ -113,31 +108,35 @@ def _value(path: str, loader: Any, node: yaml.Node, at: Path, lines: dict[Path, 
     return found
 
 
-def _scalar(path: str, loader: Any, node: yaml.ScalarNode, values: list[str]) -> Any:
-    """A scalar as YAML means it; a plain one that held a variable is read again, so that a number stays a number."""
-    if _MARK.search(node.value):
-        marks = dict(enumerate(values))
-        node.value = _MARK.sub(lambda match: marks.get(int(match[1]), match[0]), node.value)
-        if node.style is None:
-            node.tag = loader.resolve(yaml.ScalarNode, node.value, (True, False))
+def _scalar(path: str, loader: Any, node: yaml.ScalarNode, at: Path, values: list[str]) -> Any:
+    """A scalar as YAML means it; one that held an environment variable is a text, which a password has to remain.
+
+    In `variables`, which have no types of their own, a number or a boolean that is not in quotes is one.
+    """
+    place = Place(path, node.start_mark.line + 1)
     if "{{" in node.value and path.endswith("config.yaml"):
-        place = Place(path, node.start_mark.line + 1)
-        raise ProjectError("Only `{{ env_var('NAME') }}` is supported in double braces.", place=place)
-    return loader.construct_object(node)
+        raise ProjectError(SUPPORTED, place=place, hint=HINT)
+    if _MARK.search(node.value):
+        return _filled_in(loader, node, at, values)
+    try:
+        return loader.construct_object(node)
+    except ValueError as error:  # 2026-02-30
+        raise ProjectError(f"`{node.value[:40]}` is not a valid value: {error}.", place=place) from None
 
 
-def _mark_variables(path: str, text: str, environment: Mapping[str, str], values: list[str]) -> str:
-    """Marks in place of variables: their values never become YAML syntax, and comments are left alone."""
+def _filled_in(loader: Any, node: yaml.ScalarNode, at: Path, values: list[str]) -> Any:
+    text = _MARK.sub(lambda match: values[index] if (index := int(match[1])) < len(values) else match[0], node.value)
+    tag = loader.resolve(yaml.ScalarNode, text, (True, False))
+    if node.style or "variables" not in at or tag not in _TYPED:  # style: None in Python's parser, '' in C's
+        return text
+    return loader.construct_object(yaml.ScalarNode(tag, text))
 
-    def mark(match: re.Match[str]) -> str:
-        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
-        if re.search(r"(^|\s)#", before):
-            return match[0]
-        value: str | None = environment.get(match[2], match[4])
-        if value is None:
-            place = Place(path, text.count("\n", 0, match.start()) + 1)
-            raise ProjectError(f"The environment variable `{match[2]}` is not set.", place=place)
-        values.append(value)
+
+def _mark_variables(path: str, text: str, variable_value: Replacement, values: list[str]) -> str:
+    """Return the text with a mark in place of each variable: values never become YAML syntax."""
+
+    def mark(variable: Variable, place: Place) -> str:
+        values.append(variable_value(variable, place))
         return f"\ue000{len(values) - 1}\ue001"
 
-    return _ENV.sub(mark, text)
+    return replace_variables(path, text, mark)
