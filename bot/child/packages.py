@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from bot.child.requirements import Requirements, requirements_of
+from bot.child.requirements import MOST_CHARACTERS, Requirements, requirements_of
 from bot.child.wheels import BadWheel, unpack
 from bot.settings import Settings
 from planner.errors import Cancelled, Place, ProjectError, Refused
@@ -260,7 +260,7 @@ def _read(path: Path) -> str | None:
     except OSError:
         return None
     with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
-        return file.read(1 << 20)
+        return file.read(MOST_CHARACTERS[path.name] + 1)
 
 
 def _is_local(place: str) -> bool:

@@ -16,11 +16,16 @@ from planner.python.packages import normal
 
 FILES = ("requirements.lock", "requirements.txt", "pyproject.toml")  # the first that there is counts
 OURS = ("mergeplan", "sqlmesh")  # what project code imports by these names is mergeplan's own
+MOST_CHARACTERS = {"requirements.lock": 4 << 20, "requirements.txt": 1 << 20, "pyproject.toml": 128 << 10}
+# Reading a key of many parts takes the square of their number, or worse.
+DEEP_KEY = re.compile(r"(?:(?:(?<![\w-])[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}")
 VERSION = r"(?:===?|[<>!~]=?)\s*[\w*][\w.*+!-]*"
 NAMED = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[\w\s,.-]*\])?\s*"
-    rf"(?:\(?\s*{VERSION}(?:\s*,\s*{VERSION})*\s*\)?)?\s*(?:;(?:(?!--).)*)?"
+    rf"(?:\(?\s*{VERSION}(?:\s*,\s*{VERSION})*\s*\)?)?\s*(?:;(?P<marker>.*))?"
 )
+# Of a comparison of versions and systems: no `${NAME}`, which pip replaces by its own settings, and no option.
+MARKER = re.compile(r"(?:(?<!\s)-|[\w\s.,\"'<>=!~()+*])*")
 HASH = re.compile(r"\s--hash=\w+:[0-9a-fA-F]+")
 HINT = "Write `NAME==VERSION`. Where packages come from is the operator's to say: docs/python.md, packages."
 
@@ -42,6 +47,8 @@ def requirements_of(read: Callable[[str], str | None]) -> Requirements | None:
     """What the first of FILES that there is asks for; None when that is nothing. ProjectError at a line's place."""
     for path in FILES:
         if (text := read(path)) is not None:
+            if len(text) > MOST_CHARACTERS[path]:
+                raise ProjectError(f"It is longer than {MOST_CHARACTERS[path]:,} characters.", place=Place(path))
             numbered = _declared(path, text) if path.endswith(".toml") else _lines(text)
             lines = tuple(_checked(path, number, line) for number, line in numbered)
             wanted = tuple(line for line in lines if _name(line) not in OURS)
@@ -67,20 +74,25 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _declared(path: str, text: str) -> Iterator[tuple[int, str]]:
     """The `dependencies` of a pyproject.toml."""
+    if DEEP_KEY.search(text):
+        raise ProjectError("A key has more than 20 parts.", place=Place(path))
     try:
         project = tomllib.loads(text).get("project", {})
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ProjectError(f"This is not TOML: {error}.", place=Place(path)) from None
+    except (ValueError, RecursionError) as error:  # a number may have too many digits
+        raise ProjectError(f"This is not TOML: {str(error)[:200].rstrip('.')}.", place=Place(path)) from None
     listed = project.get("dependencies", []) if isinstance(project, dict) else []
     if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
         raise ProjectError("`dependencies` must be a list of texts.", place=Place(path))
+    lines, at = text.splitlines(), 0
     for each in listed:
-        yield next((at for at, line in enumerate(text.splitlines(), start=1) if each in line), 1), each
+        at = next((later for later in range(at, len(lines)) if each in lines[later]), at)
+        yield at + 1, each
 
 
 def _checked(path: str, number: int, line: str) -> str:
-    bare = HASH.sub("", line).strip()
-    if not NAMED.fullmatch(bare) or any(not each.isprintable() for each in line):
+    bare = " ".join(HASH.sub("", line).split())
+    match = NAMED.fullmatch(bare)
+    if match is None or not MARKER.fullmatch(match["marker"] or "") or any(not each.isprintable() for each in line):
         what = "is an option of pip" if bare.startswith("-") else "is not a package by name and version"
         raise ProjectError(f"`{line[:80]}` {what}.", place=Place(path, number), hint=HINT)
     return line
