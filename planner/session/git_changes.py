@@ -18,6 +18,7 @@ def changed_since(project: Project) -> Changed:
     come from; what git does not know yet counts. RequestError when git cannot tell."""
 
     def changed(ref: str) -> frozenset[str]:
+        _check_discovery(project.root)
         base = _git(project.root, "merge-base", "--end-of-options", ref, "HEAD").strip()
         files = {
             *_git(project.root, "diff", "--name-only", "--relative", "-z", base, "--").split("\0"),
@@ -32,11 +33,25 @@ def changed_since(project: Project) -> Changed:
     return changed
 
 
+def _check_discovery(root: Path) -> None:
+    """RequestError for a folder of the project that git takes for a repository: its configuration may name programs.
+
+    Git itself looks for a `.git` first, in each folder from here up; none of these can be in a commit.
+    """
+    for folder in (root, *root.parents):
+        if os.path.lexists(folder / ".git"):
+            return
+        if (folder / "HEAD").exists() and any((folder / name).exists() for name in ("objects", "commondir")):
+            raise RequestError(
+                f"`{folder}` holds what git takes for a repository of its own.", hint="Select without `git:`."
+            )
+
+
 def _git(root: Path, *arguments: str) -> str:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         ran = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", "-C", str(root), *arguments],
+            ["git", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "-C", str(root), *arguments],
             capture_output=True, text=True, timeout=SECONDS, check=False, env=environment,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -45,3 +45,24 @@ def test_a_ref_that_git_does_not_know_is_told(ref: str, repository: Path) -> Non
     with pytest.raises(RequestError, match=r"^git cannot tell what changed: "):
         changed_since(project(repository))(ref)
     assert not (repository / "x").exists()
+
+
+@pytest.mark.parametrize("common", ["", "logs"])
+def test_a_repository_among_a_projects_own_files_runs_nothing(common: str, repository: Path, tmp_path: Path) -> None:
+    """A pull request may hold a folder that git takes for a repository, with a configuration that names programs."""
+    ran, inner = tmp_path / "ran", repository / common
+    inner.mkdir(exist_ok=True)
+    git(repository, "clone", "-q", "--bare", "..", str(tmp_path / "bare"))
+    git(tmp_path / "bare", "read-tree", "main")
+    for path in (tmp_path / "bare").iterdir():
+        path.rename((repository if path.name in ("HEAD", "index") else inner) / path.name)
+    settings = f"\trepositoryformatversion = 0\n\tbare = false\n\tworktree = {tmp_path}\n"
+    (inner / "config").write_text(f'[core]\n{settings}[filter "evil"]\n\tclean = "touch {ran}; cat"\n')
+    (tmp_path / ".gitattributes").write_text("* filter=evil\n")
+    if common:
+        (repository / "commondir").write_text(f"{common}\n")
+
+    with pytest.raises(RequestError, match="holds what git takes for a repository of its own"):
+        changed_since(project(repository))("main")
+
+    assert not ran.exists()
