@@ -13,6 +13,7 @@ from pydantic_settings.exceptions import SettingsError
 
 from bot.projects import read_folders
 from planner.errors import RequestError
+from planner.isolation.mode import ADDRESSES, FOLDERS, SPARK, spark_access_of
 
 ACTIONS_LOGIN = "github-actions[bot]"  # whom a workflow's own token stands for
 
@@ -52,6 +53,9 @@ class Settings(BaseSettings):
     planner_environment: tuple[str, ...] = ()  # JSON list: further variables that a planner child may see
     isolation: Literal["required", "none"] = "required"  # of the projects' own code
     isolation_udf: Literal["", "allow"] = ""  # functions in Python on a Spark whose workers are its operator's
+    isolation_spark: Literal["", "none"] = ""  # `none`: the Java of the service's own Spark is not confined
+    isolation_spark_addresses: str | None = None  # what it may connect to
+    isolation_spark_folders: str = ""  # what it may read and write besides its own
     isolation_memory: int = Field(default=8, ge=1, le=65_536)  # GiB that project code may take
     packages_builds: Literal["", "allow"] = ""  # `allow`: sources in PIP_FIND_LINKS are built, isolated
     packages_seconds: float = Field(default=600.0, gt=0)  # to install a project's packages
@@ -62,6 +66,14 @@ class Settings(BaseSettings):
     def _inside(cls, value: str) -> str:
         read_folders(value)
         return value
+
+    @model_validator(mode="after")
+    def _spark_access(self) -> Self:
+        try:
+            spark_access_of(self.spark_variables())
+        except RequestError as error:
+            raise ValueError(error.message) from None
+        return self
 
     @field_validator("notify_url")
     @classmethod
@@ -107,6 +119,12 @@ class Settings(BaseSettings):
         kind, _, rest = self.database_url.partition(":///")
         file = Path(rest.partition("?")[0]) if kind.startswith("sqlite") and rest else None
         return tuple(path.resolve() for path in (self.home, self.github_private_key_path, file) if path)
+
+    def spark_variables(self) -> dict[str, str]:
+        """What a planner child is told of how far its own Spark is confined."""
+        addresses = self.isolation_spark_addresses
+        given = {SPARK: self.isolation_spark, ADDRESSES: addresses, FOLDERS: self.isolation_spark_folders}
+        return {name: value for name, value in given.items() if value or (name == ADDRESSES and value is not None)}
 
     def secrets(self) -> tuple[str, ...]:
         """Every text that must never leave this process."""

@@ -7,9 +7,10 @@ from pathlib import PurePosixPath
 
 from bot.child.requirements import FILES
 from bot.settings import Settings
-from planner.isolation.mode import NONE
-from planner.isolation.probe import cannot
+from planner.isolation.mode import NONE, SPARK, VARIABLE
+from planner.isolation.probe import cannot, cannot_confine
 
+CONFINED = "confined"
 NO_CODE = frozenset({".sql", ".yaml", ".yml", ".csv", ".md", ".rst", ".txt"})
 
 
@@ -30,3 +31,13 @@ def isolation_words(settings: Settings) -> str:
     if why := cannot():
         return f"not possible here ({why}): pull requests that bring code of their own are held"
     return settings.isolation
+
+
+def confinement_words(settings: Settings) -> str:
+    """`confined`, or why no Spark that a planner starts is."""
+    if settings.isolation == NONE or settings.isolation_spark == NONE:
+        variable = SPARK if settings.isolation_spark == NONE else VARIABLE
+        return f"none: Spark's Java may do what this user may ({variable}=none)"
+    if why := cannot_confine():
+        return f"not possible here ({why})"
+    return CONFINED

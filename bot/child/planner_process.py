@@ -215,6 +215,7 @@ def _isolation(settings: Settings, task: Task) -> dict[str, str]:
     hidden = (str(path) for path in settings.secret_paths())
     given = {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
     given |= {FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {}
+    given |= settings.spark_variables()
     return given | ({PACKAGES: str(task.packages)} if task.packages else {})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from bot.child.isolated import isolation_words
+from bot.child.isolated import confinement_words, isolation_words
 from bot.context import BotContext
 from bot.github.events import Event, Ignored, InvalidDelivery, read_event
 from bot.projects import project_keys
@@ -38,7 +38,7 @@ def run_action(environ: Mapping[str, str]) -> int:
     if not isinstance(event, Event):
         log.info("event_ignored", why=event.why)
         return 2 if isinstance(event, InvalidDelivery) else 0
-    log.info("isolation", code_of_projects=isolation_words(settings))
+    log.info("isolation", code_of_projects=isolation_words(settings), spark=confinement_words(settings))
     context = open_desk(settings)
     try:
         worker = Worker(context)

@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bot.child.isolated import isolation_words
+from bot.child.isolated import confinement_words, isolation_words
 from bot.context import BotContext
 from bot.github.gateway import GitHubFailed, GitHubPaused
 from bot.github.owners import OwnerState
@@ -47,13 +47,13 @@ def _pages(context: BotContext) -> FastAPI:
     def readyz(request: Request) -> Response:
         missing = not_ready(context)
         status, owners = 503 if missing else 200, context.github.owners.states()
-        isolation = isolation_words(context.settings)
+        isolation, spark = isolation_words(context.settings), confinement_words(context.settings)
         if "application/json" in request.headers.get("accept", ""):
             states = [asdict(each) for each in owners]
-            data = {"ready": not missing, "why": missing, "isolation": isolation, "owners": states}
+            data = {"ready": not missing, "why": missing, "isolation": isolation, "spark": spark, "owners": states}
             return Response(json.dumps(data), status, media_type="application/json")
         troubled = [f"{each.owner}: {each.state} since {each.since}. {each.why}" for each in in_trouble(owners)]
-        lines = [missing or "ready", f"isolation: {isolation}", *troubled]
+        lines = [missing or "ready", f"isolation: {isolation}", f"spark: {spark}", *troubled]
         return Response("\n".join(lines) + "\n", status, media_type="text/plain")
 
     @app.get("/metrics")

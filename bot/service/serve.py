@@ -10,7 +10,7 @@ from types import FrameType
 import structlog
 import uvicorn
 
-from bot.child.isolated import isolation_words
+from bot.child.isolated import CONFINED, confinement_words, isolation_words
 from bot.child.planner_process import open_standby
 from bot.child.processes import this_process
 from bot.child.warm import Warmth
@@ -91,7 +91,9 @@ def run_service(settings: Settings) -> None:
     _end_in_order(context)
     worker.start()
     isolated = isolation_words(settings)
-    (log.info if isolated == REQUIRED else log.warning)("isolation", code_of_projects=isolated)
+    confined = confinement_words(settings)
+    is_whole = (isolated, confined) == (REQUIRED, CONFINED)
+    (log.info if is_whole else log.warning)("isolation", code_of_projects=isolated, spark=confined)
     log.info("service_started", host=settings.host, port=settings.port, home=str(settings.home))
     try:
         Server(config, context).run()

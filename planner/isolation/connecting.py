@@ -1,7 +1,7 @@
-"""The only connection of an isolated process: whatever address it connects to, it gets a connection to one Unix socket.
+"""The connections of an isolated process: this process opens them in its place.
 
-The kernel notifies us of each `connect` of the process, and waits. We open the connection ourselves and put it in
-the place of the socket that was to be connected, so that no address that the process names is ever looked at.
+The kernel notifies us of each `connect` of the process, and waits. We open a connection ourselves and put it in the
+place of the socket that was to be connected. By default that is one to a Unix socket, whatever address was named.
 """
 
 from __future__ import annotations
@@ -15,12 +15,24 @@ import socket
 import struct
 import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 RECEIVE, ANSWER, ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40182103  # ioctl(2) of seccomp
 QUESTION_BYTES = 80  # struct seccomp_notif
-FIRST_ARGUMENT = 32  # in it
+PROCESS, FIRST_ARGUMENT = 8, 32  # in it
 IN_ITS_PLACE = 1  # SECCOMP_ADDFD_FLAG_SETFD
+
+
+@dataclass(frozen=True)
+class Question:
+    """A `connect` that waits: its number, the thread that called, its descriptor, and where the address lies."""
+
+    number: int
+    thread: int
+    descriptor: int
+    address: int
+    length: int
 
 
 class ConnectionProxy:
@@ -52,24 +64,41 @@ class ConnectionProxy:
         poll = select.poll()
         poll.register(listener, select.POLLIN)
         while any(event & select.POLLIN for _, event in poll.poll()):
-            question = ctypes.create_string_buffer(QUESTION_BYTES)
+            raw = ctypes.create_string_buffer(QUESTION_BYTES)
             with suppress(OSError):  # it ended while it waited
-                fcntl.ioctl(listener, RECEIVE, question)
-                self._answer(listener, bytes(question))
+                fcntl.ioctl(listener, RECEIVE, raw)
+                self._take(listener, _question(bytes(raw)))
 
-    def _answer(self, listener: int, question: bytes) -> None:
-        (number,) = struct.unpack_from("Q", question)
-        (descriptor,) = struct.unpack_from("i", question, FIRST_ARGUMENT)
+    def _take(self, listener: int, question: Question) -> None:
+        self._answer(listener, question)
+
+    def _answer(self, listener: int, question: Question) -> None:
         failed = 0
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as ours:
-                ours.setblocking(False)
-                ours.connect(_short(self._target))
-                given = struct.pack("QIIII", number, IN_ITS_PLACE, ours.fileno(), descriptor, os.O_CLOEXEC)
-                fcntl.ioctl(listener, ADD_DESCRIPTOR, given)
+            with self._connected(question) as ours:
+                place = (question.number, IN_ITS_PLACE, ours.fileno(), question.descriptor, os.O_CLOEXEC)
+                fcntl.ioctl(listener, ADD_DESCRIPTOR, struct.pack("QIIII", *place))
         except OSError as error:  # also when we have no descriptor left
             failed = error.errno or errno.ECONNREFUSED
-        fcntl.ioctl(listener, ANSWER, struct.pack("QqiI", number, 0, -failed, 0))
+        fcntl.ioctl(listener, ANSWER, struct.pack("QqiI", question.number, 0, -failed, 0))
+
+    def _connected(self, question: Question) -> socket.socket:
+        """A connection for the one that waits; OSError."""
+        ours = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            ours.setblocking(False)
+            ours.connect(_short(self._target))
+        except OSError:
+            ours.close()
+            raise
+        return ours
+
+
+def _question(raw: bytes) -> Question:
+    (number,) = struct.unpack_from("Q", raw)
+    (thread,) = struct.unpack_from("I", raw, PROCESS)
+    descriptor, address, length = struct.unpack_from("ixxxxQI", raw, FIRST_ARGUMENT)
+    return Question(number, thread, descriptor, address, length)
 
 
 def _short(path: Path) -> str:

@@ -13,7 +13,7 @@ from planner.isolation import landlock, seccomp
 from planner.isolation.profile import DEVICES, IsolationProfile, profile_from
 from planner.isolation.seccomp import Network
 from planner.isolation.system import PR_SET_NO_NEW_PRIVS, prctl
-from planner.isolation.user import become_own_user, end_first, keep_capabilities, limit
+from planner.isolation.user import become_own_user, end_first, keep_capabilities, keep_few_capabilities, limit
 
 FAILED = 125  # exit code
 SAYS = "It cannot be isolated: "
@@ -33,7 +33,10 @@ def main() -> None:
 def restrict(profile: IsolationProfile) -> None:
     """Restrict this process to what the profile allows. OSError, KeyError for an unknown architecture."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
-    end_first()
+    if profile.network is Network.LISTED:
+        keep_few_capabilities()
+    else:
+        end_first()
     if profile.own_user and os.getuid() == 0:
         become_own_user()
     elif profile.own_user:
@@ -45,7 +48,8 @@ def restrict(profile: IsolationProfile) -> None:
         raise OSError(f"Landlock {landlock.FLOOR} is needed, and there is {version or 'none'}")
     loose = profile.network is Network.ALL
     writes = (*profile.write, *DEVICES)
-    landlock.restrict(profile.read, writes, network=loose, signals=loose)
+    tcp = profile.network in (Network.ALL, Network.LISTED)
+    landlock.restrict(profile.read, writes, network=tcp, signals=loose)
     if loose:
         return
     listener = seccomp.restrict(profile.network, signals_kept=version >= 6, modes=profile.modes)

@@ -8,12 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner.errors import RequestError
+from planner.isolation.addresses import AllowedAddress, allowed_addresses
 from planner.isolation.probe import cannot
 
 VARIABLE = "MERGEPLAN_ISOLATION"
 MEMORY = "MERGEPLAN_ISOLATION_MEMORY"
 FUNCTIONS = "MERGEPLAN_ISOLATION_UDF"
 PACKAGES = "MERGEPLAN_PACKAGES"  # a folder with the project's own packages
+SPARK = "MERGEPLAN_ISOLATION_SPARK"
+ADDRESSES = "MERGEPLAN_ISOLATION_SPARK_ADDRESSES"
+FOLDERS = "MERGEPLAN_ISOLATION_SPARK_FOLDERS"
 HIDDEN = "MERGEPLAN_ISOLATION_HIDDEN"  # from the bot: its home, its key's file, its database's
 REQUIRED, AVAILABLE, NONE = "required", "available", "none"
 ALLOW = "allow"
@@ -40,6 +44,32 @@ class Isolation:
 
 
 NO_ISOLATION = Isolation()
+
+
+@dataclass(frozen=True)
+class SparkAccess:
+    """What the operator says of the Java process of a Spark of our own, where project code is isolated.
+
+    With `off` it is not confined. `addresses` are those that it may connect to, None where nothing is said; `folders`
+    those that it may read and write besides its own.
+    """
+
+    off: bool = False
+    addresses: tuple[AllowedAddress, ...] | None = None
+    folders: tuple[Path, ...] = ()
+
+
+def spark_access_of(environ: Mapping[str, str]) -> SparkAccess:
+    """The settings of the environment; RequestError for an invalid value."""
+    mode = environ.get(SPARK, "") or AVAILABLE
+    if mode not in (AVAILABLE, NONE):
+        raise RequestError(f"{SPARK} is `{mode}`.", hint=f"Use `{NONE}`, or remove it.")
+    folders = [Path(entry) for entry in environ.get(FOLDERS, "").split(os.pathsep) if entry]
+    if relative := [folder for folder in folders if not folder.is_absolute()]:
+        raise RequestError(f"{FOLDERS} holds `{relative[0]}`.", hint="Write absolute paths.")
+    text = environ.get(ADDRESSES)
+    addresses = None if text is None else allowed_addresses(text, ADDRESSES)
+    return SparkAccess(mode == NONE, addresses, tuple(folders))
 
 
 def isolation_of(environ: Mapping[str, str]) -> Isolation:

@@ -21,7 +21,8 @@ ALLOW, ASK, KILL = 0x7FFF0000, 0x7FC00000, 0x80000000
 LOAD, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_BITS, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
 OTHER_TABLE = 0x40000000  # x32 calls
-AF_UNIX, SOCK_STREAM, TYPE_MASK = 1, 1, 0xF
+AF_UNIX, AF_INET, AF_INET6 = 1, 2, 10
+SOCK_STREAM, TYPE_MASK = 1, 0xF
 NEW_NAMESPACES = 0x7E020000  # flags of clone(2)
 FAST_OPEN = 0x20000000  # of send(2): connects as it sends
 OWNERS = (8, 15, 1024, 1026)  # fcntl(2): F_SETOWN, F_SETOWN_EX, F_SETLEASE, F_NOTIFY
@@ -33,13 +34,18 @@ Step = tuple[int, int, int, int]
 
 
 class Network(StrEnum):
-    """Which sockets are allowed: one connection that the parent process opens, Unix sockets to answer on, none, or
-    all."""
+    """Which sockets are allowed: one connection that the parent process opens, those whose addresses it allows, Unix
+    sockets to answer on, none, or all."""
 
     PROXY = "proxy"
+    LISTED = "listed"
     ANSWER = "answer"
     NONE = "none"
     ALL = "all"
+
+
+NOTIFIED = (Network.PROXY, Network.LISTED)  # the parent process is asked about each `connect`
+HOSTS = (Network.ANSWER, Network.LISTED)  # they accept connections, and their forks are filtered further
 
 
 def restrict(network: Network, *, signals_kept: bool, modes: bool = False) -> int:
@@ -52,7 +58,7 @@ def restrict(network: Network, *, signals_kept: bool, modes: bool = False) -> in
     code = b"".join(struct.pack("HBBI", *step) for step in steps)
     held = ctypes.create_string_buffer(code, len(code))
     filters = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(held))
-    notify = network is Network.PROXY
+    notify = network in NOTIFIED
     number = SPECIAL[machine()]["seccomp"]
     found = call(number, SET_FILTER, NEW_LISTENER if notify else 0, ctypes.create_string_buffer(filters, len(filters)))
     return found if notify else -1
@@ -74,6 +80,8 @@ def program(
         (RETURN, 0, 0, _error(errno.ENOSYS)),
     ]
     for name, number in forbidden.items():
+        if network is Network.LISTED and name in MODES:
+            continue  # Spark sets the modes of its tables' folders
         failed = NOT_DONE if modes and name in MODES else errno.EPERM
         steps += [(JUMP_EQUAL, 0, 1, number), (RETURN, 0, 0, _error(failed))]
     for name, block in _rules(network, pid, signals_kept):
@@ -90,13 +98,14 @@ def _rules(network: Network, pid: int, signals_kept: bool) -> Iterator[tuple[str
     yield "ioctl", _never(1, TERMINAL)
     for name, place in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
         yield name, _unless_bits(place, FAST_OPEN)
-    if not signals_kept:
+    if not signals_kept and network is not Network.LISTED:  # Spark ends its own workers
         yield "kill", _only(0, (0, pid, -pid))
         yield "tgkill", _only(0, (pid,))
-    yield "socket", _local_streams()
-    yield "socketpair", _local_streams()
-    yield "connect", [(RETURN, 0, 0, ASK if network is Network.PROXY else _error(errno.EACCES))]
-    if network is not Network.ANSWER:  # whose forks are filtered further
+    families = (AF_UNIX, AF_INET, AF_INET6) if network is Network.LISTED else (AF_UNIX,)
+    yield "socket", _streams(families)
+    yield "socketpair", _streams((AF_UNIX,))
+    yield "connect", [(RETURN, 0, 0, ASK if network in NOTIFIED else _error(errno.EACCES))]
+    if network not in HOSTS:
         yield "prctl", _never(0, (SET_SECCOMP,))
         yield "seccomp", [(RETURN, 0, 0, _error(errno.EPERM))]
         for name in ("bind", "listen", "accept", "accept4", "setpgid", "setsid"):
@@ -119,10 +128,11 @@ def _unless_bits(place: int, bits: int) -> list[Step]:
     return [_argument(place), (JUMP_BITS, 0, 1, bits), (RETURN, 0, 0, _error(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
 
 
-def _local_streams() -> list[Step]:
-    """Only Unix stream sockets are allowed."""
+def _streams(families: tuple[int, ...]) -> list[Step]:
+    """Only stream sockets of these families are allowed."""
     refuse = (RETURN, 0, 0, _error(errno.EPERM))
-    family = [_argument(0), (JUMP_EQUAL, 1, 0, AF_UNIX), refuse]
+    tests = [(JUMP_EQUAL, len(families) - at, 0, family) for at, family in enumerate(families)]
+    family = [_argument(0), *tests, refuse]
     kind = [_argument(1), (AND, 0, 0, TYPE_MASK), (JUMP_EQUAL, 1, 0, SOCK_STREAM), refuse]
     return [*family, *kind, (RETURN, 0, 0, ALLOW)]
 

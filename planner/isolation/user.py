@@ -14,6 +14,9 @@ from planner.isolation.system import prctl
 
 OWN_USER = 61_110  # unused: above the ids of people and packages, below those that systemd lends
 READ_ANYTHING = 2  # CAP_DAC_READ_SEARCH; Landlock decides what may be read
+# What Spark's Java keeps of root's: files of its own folders, whoever owns them, and workers with a user of their own
+# (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP).
+OF_SPARK = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8
 PR_SET_KEEPCAPS, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_CAP_AMBIENT, PR_SET_SECUREBITS = 8, 23, 24, 47, 28
 AMBIENT_RAISE, AMBIENT_CLEAR = 2, 4
 CAPABILITIES = 0x20080522  # the version of the structure below
@@ -47,10 +50,16 @@ def keep_capabilities(kept: int) -> None:
             prctl(PR_CAP_AMBIENT, AMBIENT_RAISE, capability)
 
 
+def keep_few_capabilities() -> None:
+    """Have of root's capabilities those that Spark needs, and without root none. OSError."""
+    keep_capabilities(_permitted() & OF_SPARK if os.getuid() == 0 else 0)
+
+
 def end_first() -> None:
     """If the machine runs out of memory, the kernel kills this process and its children first, not Spark or the
     planner."""
-    Path("/proc/self/oom_score_adj").write_text("1000")
+    with suppress(PermissionError):  # below a confined Spark, which writes nothing in /proc
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def limit(memory: int, seconds: int) -> None:

@@ -9,10 +9,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from planner.engine.protocol import Connection
+from planner.engine.spark.confinement import open_reason
+from planner.engine.spark.format_settings import starting_conf
 from planner.engine.spark.installed import find_java, java_version, spark_home
 from planner.errors import MergeplanError, RequestError
 from planner.isolation.mode import NONE, VARIABLE, isolation_of
 from planner.isolation.probe import cannot
+from planner.parsing.files.gateway_settings import conf_of
 from planner.parsing.files.schema import ConnectionConfig
 from planner.session.workspace import Workspace
 
@@ -49,6 +53,7 @@ def examined(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
         yield state
         yield from _promotions(work) if state.ok else ()
     yield from _isolation()
+    yield from _confinement(connection, work.settings.folder)
 
 
 def _java(connection: ConnectionConfig | None) -> Iterator[Finding]:
@@ -121,6 +126,21 @@ def _isolation() -> Iterator[Finding]:
         yield Finding("isolation", False, _line(error))
         return
     yield Finding("isolation", (not why if needed else None), f"of project code: `{mode}`; {able}")
+
+
+def _confinement(config: ConnectionConfig, home: Path) -> Iterator[Finding]:
+    """Whether the Java of a Spark of our own is confined; wrong where project code is isolated and this is not."""
+    conf = tuple(conf_of(config).items())
+    connection = Connection(conf, config.master, config.remote, config.catalog, config.config_dir)
+    folder = Path(config.config_dir) if config.config_dir else None
+    try:
+        if config.remote or not isolation_of(os.environ).required:
+            return
+        reason = open_reason(starting_conf(connection, home), folder)
+    except RequestError as error:
+        yield Finding("confined", False, _line(error))
+        return
+    yield Finding("confined", not reason, f"Spark's Java: {f'no: {reason}' if reason else 'yes'}")
 
 
 def _line(error: MergeplanError) -> str:

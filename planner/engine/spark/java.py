@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from planner.engine.spark.class_archive import ClassArchive, archive_of
+from planner.engine.spark.confinement import Confinement, confine, open_reason
 from planner.engine.spark.installed import find_java, spark_home
 from planner.engine.spark.resolving import start_timeout, unresolved
 from planner.engine.spark.workers import Workers, isolated_workers
@@ -97,6 +98,8 @@ class Jvm:
     python: str  # that runs the functions in frames
     workers: Workers | None = None
     archive: ClassArchive | None = None  # the one that it has, or would have
+    confinement: Confinement | None = None
+    open_reason: str = ""  # why it is not confined
 
     def stop(self, timeout: float = 20.0) -> None:
         """End the JVM and wait for its end."""
@@ -109,6 +112,8 @@ class Jvm:
             self.process.wait(timeout)
         if self.workers is not None:
             self.workers.close()
+        if self.confinement is not None:
+            self.confinement.close()
 
 
 def start_jvm(
@@ -137,18 +142,48 @@ def start_jvm(
         properties.touch(mode=0o600)  # confs may hold passwords; an argument would show them to the whole machine
         properties.write_text("".join(f"{key}={escaped(value)}\n" for key, value in conf.items()), encoding="ascii")
         options = _options(folder, conf, profile, config_dir)
+        environment = _environment(java, answer, conf, config_dir, python)
+        reason = open_reason(conf, config_dir)
+        read, write = _shared_paths(archive, workers, scratch)
+        confined: list[Confinement | None] = []
 
         def launched(first: Sequence[str]) -> tuple[subprocess.Popen[bytes], int, str]:
-            process = subprocess.Popen(
-                [java, *first, *options, "org.apache.spark.deploy.SparkSubmit",
-                 "--properties-file", properties, "pyspark-shell"],
-                stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(java, answer, conf, config_dir, python),
-                pass_fds=tuple(keep_open), process_group=0,  # Ctrl-C is for us: we end it in good order
+            limits = None if reason else confine(folder, conf, java, read, write)
+            main = ["org.apache.spark.deploy.SparkSubmit", "--properties-file", str(properties), "pyspark-shell"]
+            process = _start(
+                [str(java), *first, *options, *main], limits, stdin=subprocess.PIPE, stdout=log, stderr=log,
+                env=environment, pass_fds=tuple(keep_open), process_group=0,
             )  # fmt: skip
+            confined[:] = [limits]
             return process, *_listening(process, answer, Path(log.name), began, conf)
 
         process, port, secret = _with_archive(archive, launched)
-        return Jvm(process, port, secret, python, workers, archive)
+        if confined[0] is not None:
+            confined[0].gate.close_start()
+        return Jvm(process, port, secret, python, workers, archive, confined[0], reason)
+
+
+def _shared_paths(
+    archive: ClassArchive | None, workers: Workers | None, scratch: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a confined Java reads and what it writes besides Spark's own folder."""
+    read = (str(spark_home()), *((str(archive.path.parent),) if archive else ()))
+    return (*read, *(workers.read if workers else ())), (scratch, *(workers.write if workers else ()))
+
+
+def _start(command: list[str], limits: Confinement | None, **how: Any) -> subprocess.Popen[bytes]:
+    """Start Java, in a process group of its own: Ctrl-C is for us, and we end it in good order."""
+    if limits is None:
+        return subprocess.Popen(command, **how)
+    try:
+        how["pass_fds"] += (limits.descriptor,)
+        java, *arguments = command
+        process = subprocess.Popen(limits.command([java, *limits.options, *arguments]), **how)
+        limits.started(process.pid)
+    except BaseException:
+        limits.close()
+        raise
+    return process
 
 
 def _with_archive(

@@ -131,7 +131,9 @@ def _served(
                 jars=jars_of(connection),
             )  # fmt: skip
             lock.publish(owner)
-            say(f"warm Spark ready on 127.0.0.1:{owner.port} (process {os.getpid()})")
+            reason = session.jvm.open_reason
+            confined = f"not confined: {reason}" if reason else "confined"
+            say(f"warm Spark ready on 127.0.0.1:{owner.port} (process {os.getpid()}), {confined}")
             session.make_archive()  # it may run for weeks
             while not stop.wait(1.0):
                 _see_that_it_runs(session, home)

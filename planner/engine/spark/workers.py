@@ -29,6 +29,17 @@ class Workers:
     """The python that Spark is to use, and the settings that go with it; `close` when Spark has ended."""
 
     folder: tempfile.TemporaryDirectory[str]
+    libraries: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """What whoever starts them must be able to read."""
+        return (*self.libraries, self.folder.name)
+
+    @property
+    def write(self) -> tuple[str, ...]:
+        """The folder with their sockets."""
+        return (str(Path(self.folder.name, "home")),)
 
     @property
     def python(self) -> str:
@@ -51,15 +62,16 @@ class Workers:
 
 def isolated_workers(python: str, spark_home: Path, isolation: Isolation) -> Workers:
     """What stands in that python's place. RequestError when it does not run."""
-    workers = Workers(tempfile.TemporaryDirectory(prefix="mergeplan-python-"))
+    python = which(python) or python
+    read = (*libraries(python, os.environ), str(spark_home), str(spark_home / "python"))
+    read = without(read, isolation.hidden)
+    workers = Workers(tempfile.TemporaryDirectory(prefix="mergeplan-python-"), read)
     folder, home = Path(workers.folder.name), Path(workers.folder.name, "home")
     home.mkdir()
     if os.getuid() == 0:
         os.chown(home, OWN_USER, OWN_USER)
         folder.chmod(0o711)
-    python = which(python) or python
-    read = (*libraries(python, os.environ), str(spark_home), str(spark_home / "python"))
-    profile = IsolationProfile(without(read, isolation.hidden), (str(home),), Network.ANSWER, isolation.memory)
+    profile = IsolationProfile(read, (str(home),), Network.ANSWER, isolation.memory)
     start = [os.path.abspath(python), "-P", "-s", "-c", START, str(PACKAGE), profile.text]
     folders = f"HOME={shlex.quote(str(home))} TMPDIR={shlex.quote(str(home))}; export HOME TMPDIR"
     script = Path(workers.python)

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.child import isolated
-from bot.child.isolated import brings_code, isolation_words
+from bot.child.isolated import brings_code, confinement_words, isolation_words
 from bot.child.planner_process import Task, start_child
 from bot.settings import Settings, load_settings
 from planner.errors import RequestError
@@ -79,3 +79,20 @@ def test_another_word_is_refused_at_start(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("MERGEPLAN_ISOLATION", "off")
     with pytest.raises(RequestError, match="MERGEPLAN_ISOLATION is not usable"):
         load_settings()
+
+
+def test_whether_spark_is_confined_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated, "cannot_confine", lambda: "")
+    assert confinement_words(Settings()) == "confined"
+    monkeypatch.setattr(isolated, "cannot_confine", lambda: "this is darwin, not Linux")
+    assert confinement_words(Settings()) == "not possible here (this is darwin, not Linux)"
+    assert confinement_words(Settings(isolation_spark="none")).endswith("(MERGEPLAN_ISOLATION_SPARK=none)")
+    assert confinement_words(Settings(isolation="none")).endswith("(MERGEPLAN_ISOLATION=none)")
+
+
+def test_a_planner_child_is_told_what_its_spark_may_reach() -> None:
+    told = Settings(isolation_spark_addresses="db:5432", isolation_spark_folders="/data").spark_variables()
+
+    assert told == {"MERGEPLAN_ISOLATION_SPARK_ADDRESSES": "db:5432", "MERGEPLAN_ISOLATION_SPARK_FOLDERS": "/data"}
+    assert Settings().spark_variables() == {}
+    assert Settings(isolation_spark_addresses="").spark_variables() == {"MERGEPLAN_ISOLATION_SPARK_ADDRESSES": ""}

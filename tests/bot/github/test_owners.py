@@ -97,7 +97,7 @@ def test_an_app_removed_and_installed_again_is_worked_for_without_a_restart(two:
 
     assert two.record(number).head == two.head(number)
     assert planned(two, SHOP, number)
-    assert httpx.get(f"{two.url}/readyz").text == "ready\nisolation: required\n"
+    assert httpx.get(f"{two.url}/readyz").text == "ready\nisolation: required\nspark: confined\n"
 
 
 def test_a_removed_app_is_left_alone_and_others_go_on(two: Bench) -> None:

@@ -179,7 +179,7 @@ def test_an_unknown_repository_is_set_aside(bench: Bench) -> None:
 def test_health_readiness_and_metrics(bench: Bench) -> None:
     """Behaviour 42."""
     assert httpx.get(f"{bench.url}/healthz").status_code == 200
-    assert httpx.get(f"{bench.url}/readyz").text == "ready\nisolation: required\n"
+    assert httpx.get(f"{bench.url}/readyz").text == "ready\nisolation: required\nspark: confined\n"
     numbers = httpx.get(f"{bench.url}/metrics").text
     for name in ("mergeplan_queue", "mergeplan_queue_age_seconds", "mergeplan_runs_total", "mergeplan_github_budget"):
         assert name in numbers

@@ -67,7 +67,7 @@ def test_a_profile_is_read_as_it_was_written() -> None:
     assert profile_from(profile.text) == profile
 
 
-@pytest.mark.parametrize("network", [Network.PROXY, Network.ANSWER, Network.NONE])
+@pytest.mark.parametrize("network", [Network.PROXY, Network.LISTED, Network.ANSWER, Network.NONE])
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
 def test_every_jump_of_a_filter_lands_in_it(architecture: str, network: Network) -> None:
     steps = program(architecture, network, 1234, signals_kept=False)

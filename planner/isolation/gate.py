@@ -1,0 +1,184 @@
+"""The connections of a confined process: to what it listens on itself, and to the addresses that its operator allows.
+
+Our process reads the address, judges it, and opens the connection itself: what the caller changes meanwhile counts for
+nothing. Names are looked up here, when they are connected to.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from planner.isolation.addresses import AllowedAddress, IpAddress, StandIns, unmapped
+from planner.isolation.connecting import ConnectionProxy, Question
+
+TIMEOUT = 30.0  # seconds for a connection
+LONGEST = 128  # bytes of an address
+LISTENS = "0A"  # the state of a socket in /proc/net/tcp
+REFUSED = errno.EACCES
+
+
+class ConnectionGate(ConnectionProxy):
+    """Opens the connections of one process and its children that are allowed, and refuses the others.
+
+    `folders` are those whose Unix sockets it may connect to. `refused` is told each address that is refused. Addresses
+    `at_start` are allowed until `close_start`.
+    """
+
+    def __init__(
+        self,
+        addresses: tuple[AllowedAddress, ...],
+        folders: tuple[Path, ...],
+        refused: Callable[[str], None],
+        at_start: tuple[AllowedAddress, ...] = (),
+    ) -> None:
+        super().__init__(Path(os.devnull))
+        self.stand_ins = StandIns.of((*addresses, *at_start))
+        self._addresses = (*addresses, *at_start)
+        self._later = addresses
+        self._folders = tuple(folder.resolve() for folder in folders)
+        self._refused = refused
+        self.process = 0  # whose own ports are allowed
+
+    def close_start(self) -> None:
+        """Refuse from now on what was allowed for the start only."""
+        self._addresses = self._later
+
+    def _take(self, listener: int, question: Question) -> None:
+        threading.Thread(target=self._answer_late, args=(listener, question), name="gate", daemon=True).start()
+
+    def _answer_late(self, listener: int, question: Question) -> None:
+        with suppress(OSError):  # it ended while it waited
+            self._answer(listener, question)
+
+    def _connected(self, question: Question) -> socket.socket:
+        address = _read_memory(question.thread, question.address, min(question.length, LONGEST))
+        ours = self._opened(address)
+        ours.setblocking(not _is_nonblocking(question.thread, question.descriptor))
+        return ours
+
+    def _opened(self, address: bytes) -> socket.socket:
+        (family,) = struct.unpack_from("H", address.ljust(2, b"\0"))
+        if family == socket.AF_UNIX:
+            return self._open_unix(os.fsdecode(address[2:].partition(b"\0")[0]))
+        if family not in (socket.AF_INET, socket.AF_INET6):
+            raise OSError(errno.EAFNOSUPPORT, "family")
+        start, length = (4, 4) if family == socket.AF_INET else (8, 16)
+        text = socket.inet_ntop(family, address[start : start + length].ljust(length, b"\0"))
+        (port,) = struct.unpack_from("!H", address.ljust(4, b"\0"), 2)
+        return self._open_tcp(socket.AddressFamily(family), unmapped(text), port)
+
+    def _open_tcp(self, family: socket.AddressFamily, address: IpAddress, port: int) -> socket.socket:
+        """A connection in a socket of the family that the caller's has."""
+        places = list(self._places(address, port))
+        if not places:
+            self._refused(f"{self.stand_ins.name(address) or address}:{port}")
+            raise OSError(REFUSED, "not allowed")
+        failed: OSError = OSError(errno.EHOSTUNREACH, "no address")
+        for place in places:
+            try:
+                return _dial(family, place, port)
+            except OSError as error:
+                failed = error
+        raise failed
+
+    def _places(self, address: IpAddress, port: int) -> Iterator[IpAddress]:
+        """The addresses to try for one that was named; none when it is not allowed."""
+        if address.is_loopback and listens(self.process, port):
+            yield address
+        elif name := self.stand_ins.name(address):
+            if any(each.host == name and each.port in (0, port) for each in self._addresses):
+                yield from _look_up(name, port)
+        elif any(each.includes(address, port) for each in self._addresses):
+            yield address
+
+    def _open_unix(self, path: str) -> socket.socket:
+        """A connection to a socket in one of the folders; links are followed nowhere."""
+        place = -1
+        try:
+            place = os.open(path or os.devnull, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            real = Path(os.readlink(f"/proc/self/fd/{place}"))
+            if not stat.S_ISSOCK(os.fstat(place).st_mode) or not any(map(real.is_relative_to, self._folders)):
+                self._refused(path or "a Unix socket without a name")
+                raise OSError(REFUSED, "not allowed")
+            return _dial(socket.AF_UNIX, f"/proc/self/fd/{place}", 0)
+        finally:
+            if place >= 0:
+                os.close(place)
+
+
+def listens(process: int, port: int) -> bool:
+    """True when a process, or one that it has started, listens on a port of this machine."""
+    inodes = {f"socket:[{inode}]" for inode in _listeners(port)}
+    return bool(inodes) and any(inodes & _open_files(member) for member in _family(process))
+
+
+def _listeners(port: int) -> Iterator[str]:
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                    yield fields[9]
+
+
+def _open_files(process: int) -> set[str]:
+    found = set()
+    with suppress(OSError):  # it has ended
+        for entry in os.scandir(f"/proc/{process}/fd"):
+            with suppress(OSError):
+                found.add(os.readlink(entry.path))
+    return found
+
+
+def _family(process: int) -> Iterator[int]:
+    """A process and its descendants."""
+    yield process
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{process}/task"):
+            for child in Path(f"/proc/{process}/task/{task}/children").read_text().split():
+                yield from _family(int(child))
+
+
+def _dial(family: socket.AddressFamily, place: IpAddress | str, port: int) -> socket.socket:
+    ours = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        ours.settimeout(TIMEOUT)
+        if isinstance(place, str):
+            ours.connect(place)
+        else:
+            ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what the caller had set is lost
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            mapped = family == socket.AF_INET6 and place.version == 4
+            ours.connect((f"::ffff:{place}" if mapped else str(place), port))
+    except OSError as error:
+        ours.close()
+        raise OSError(error.errno or errno.ETIMEDOUT, "connect") from None
+    return ours
+
+
+def _look_up(name: str, port: int) -> list[IpAddress]:
+    try:
+        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    except OSError:
+        raise OSError(errno.EHOSTUNREACH, name) from None
+    return list(dict.fromkeys(unmapped(str(entry[4][0])) for entry in found))
+
+
+def _read_memory(thread: int, address: int, length: int) -> bytes:
+    with open(f"/proc/{thread}/mem", "rb", buffering=0) as memory:
+        memory.seek(address)
+        return memory.read(length)
+
+
+def _is_nonblocking(thread: int, descriptor: int) -> bool:
+    lines = Path(f"/proc/{thread}/fdinfo/{descriptor}").read_text().splitlines()
+    flags = next(line.split()[1] for line in lines if line.startswith("flags:"))
+    return bool(int(flags, 8) & os.O_NONBLOCK)
