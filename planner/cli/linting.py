@@ -12,14 +12,14 @@ from planner.cli.terminal import counted
 from planner.cli.workspace import opened, workspace
 from planner.contract.result import LintCounts, ResultLine
 from planner.project.loader import Project
-from planner.session.lint import linted
-from planner.session.unopened import refusals
+from planner.session.lint import LintReport, linted
+from planner.session.unopened import lint_refusals
 
 
 @click.command("lint")
 @click.argument("names", nargs=-1)
 @click.option("-m", "--model", "--models", "models", multiple=True, help="Only this model; the same as NAMES.")
-@click.option("--strict", is_flag=True, help="Fail for every model that cannot be opened.")
+@click.option("--strict", is_flag=True, help="Fail for every model that cannot be opened, whatever config.yaml says.")
 @output_option
 @workspace
 def lint_models(
@@ -38,22 +38,26 @@ def lint_models(
         project = work.project
         if strict:
             project.refused.check()
-        report = linted(project, (*names, *models), refusals(work))
-    found, failed = report.violations, [each for each in report.violations if each.blocking]
-    out.lint(found)
+        report = linted(project, (*names, *models), lint_refusals(project))
+    violations, failed = report.violations, [violation for violation in report.violations if violation.blocking]
+    out.lint(violations)
     if isinstance(out, JsonLines):
-        counts = LintCounts(errors=len(failed), warnings=len(found) - len(failed))
+        counts = LintCounts(errors=len(failed), warnings=len(violations) - len(failed))
         out.result(ResultLine(ok=report.ok, lint=counts))
-    elif not found:
-        out.say(_nothing(project, report.models))
     else:
-        out.say(f"{counted(len(failed), 'error')}, {counted(len(found) - len(failed), 'warning')}.")
+        out.say(_summary(project, report))
     return 0 if report.ok else 1
 
 
-def _nothing(project: Project, models: int) -> str:
+def _summary(project: Project, report: LintReport) -> str:
+    """How many models open, what was found in them, and what to do if no rule was checked."""
+    failed = sum(violation.blocking for violation in report.violations)
+    found = f"{counted(failed, 'error')}, {counted(len(report.violations) - failed, 'warning')}."
+    sentences = [f"{counted(report.models, 'model')} opened.", found if report.violations else "Nothing found."]
+    if left_out := len(project.refused.left_out):
+        sentences.insert(1, f"{counted(left_out, 'model')} left out: each reads one that cannot be opened.")
     if not project.config.linter.enabled:
-        return "The linter is not enabled: set `linter: {enabled: true, rules: ...}` in config.yaml."
-    if not project.rules.every:
-        return "The linter has no rules: name them under `linter: rules` in config.yaml."
-    return f"{counted(models, 'model')} looked at, nothing found."
+        sentences.append("No rules: set `linter: {enabled: true, rules: ...}` in config.yaml to check some.")
+    elif not project.rules.every:
+        sentences.append("The linter has no rules: name them under `linter: rules` in config.yaml.")
+    return " ".join(sentences)

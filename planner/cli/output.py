@@ -9,6 +9,7 @@ import click
 from planner.cli.progress_text import show_progress
 from planner.cli.terminal import Terminal
 from planner.cli.unfinished_text import on_stderr
+from planner.parsing.files.lint_config import REFUSED
 from planner.session.events import (
     Due,
     Emit,
@@ -55,6 +56,8 @@ def showing(out: Output) -> Emit:
 
     def show(event: Event) -> None:
         match event:
+            case Linted(violations) if isinstance(out, Terminal):
+                out.lint([violation for violation in violations if violation.rule != REFUSED])  # the plan names them
             case Linted(violations):
                 out.lint(violations)
             case Tested(results, seconds):

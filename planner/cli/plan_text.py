@@ -71,9 +71,9 @@ def difference_text(plan: Plan, what: str) -> RenderableType:
 def _unopened(plan: Plan) -> Iterator[RenderableType]:
     """What of the project is not planned, and why."""
     for file in plan.unopened.refused:
-        names = ", ".join(file.models) or file.place.path
+        names = f"{', '.join(file.models)}: " if file.models else ""
         stays = " It stays in prod as it is deployed." if file.stands else ""
-        yield _warning(f"Refused: {names}: {file.place}: {file.sentence}{stays}")
+        yield Text.assemble(("Cannot be opened: ", "bold red"), f"{file.place}: {names}{file.sentence}{stays}")
     for name, read in plan.unopened.left_out.items():
         stays = ": it stays as it is" if name in plan.unopened.held else ""
         yield _note(f"Left out: {name}, which reads {read}{stays}.")

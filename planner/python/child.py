@@ -190,6 +190,8 @@ def error_data(error: BaseException, files: Files) -> dict[str, Any]:
         message = f"It exited Python: SystemExit: {error.code}"
     else:
         message = f"{type(error).__name__}: {first_line(error)}".rstrip(": ")
+    if isinstance(error, ModuleNotFoundError):
+        message += ". Install it in mergeplan's environment, and name it in requirements.txt"
     message = message.encode("utf-8", "replace").decode()  # an incomplete character is not JSON
     found = {"message": message, "path": path, "line": line, "called": isinstance(error, TypeError) and not path}
     wants = error.wants if isinstance(error, UnknownColumns) else ""

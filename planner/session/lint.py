@@ -35,7 +35,7 @@ def linted(project: Project, selectors: Sequence[str] = (), refused: Iterable[Vi
 
 
 def check_rules(project: Project, on_event: Emit, refused: Iterable[Violation] = ()) -> None:
-    """What stands before a plan: warnings are reported, and a broken rule is one of the ProjectErrors raised."""
+    """Report warnings before a plan, and raise broken rules as ProjectErrors."""
     found = (*refused, *lint(project))
     on_event(Linted(tuple(each for each in found if not each.blocking)))
     if errors := tuple(each.error for each in found if each.blocking):

@@ -57,7 +57,7 @@ from planner.session.run import RunResult, run
 from planner.session.settings import SessionSettings
 from planner.session.table_diff import table_diffs
 from planner.session.unit_tests import TestReport, tested
-from planner.session.unopened import refusals
+from planner.session.unopened import lint_refusals
 from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD, Environment, checked_name
 from planner.state.environments import Revision
@@ -288,7 +288,7 @@ class Session(Opened):
     def lint(self, models: Collection[str] = ()) -> LintReport:
         """The models (selectors; () for all) held to the rules of `linter` in config.yaml."""
         with self._doing(silent, only_looks=True) as work:
-            return linted(work.project, tuple(models), refusals(work))
+            return linted(work.project, tuple(models), lint_refusals(work.project))
 
 
 def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:

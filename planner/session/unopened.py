@@ -47,21 +47,45 @@ def with_unopened(plan: Plan, unopened: Unopened) -> Plan:
 
 
 def refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Violation, ...]:
-    """Each refused model as a violation: it stops a plan when prod shows it, for then it opened before, and in a file
-    that `must_open`."""
+    """Return each refused model as a violation, for a plan.
+
+    It stops the plan when prod shows the model, for then it opened before, and in a file that `must_open`.
+    """
     refused = work.project.refused
     if not refused:
         return ()
     deployed = _deployed(work)
-    found = []
-    for each in refused.refusals:
-        edited = each.path in must_open or "*" in must_open
-        names, blocks = " ".join(each.models), edited or _blocks(work.project, each, deployed)
-        found += [
-            Violation(REFUSED, names, _sentence(error), error.place or Place(each.path), blocks)
-            for error in each.errors
-        ]
+    found: list[Violation] = []
+    for refusal in refused.refusals:
+        edited = refusal.path in must_open or "*" in must_open
+        found += _violations(refusal, edited or _blocks(work.project, refusal, deployed))
     return tuple(found)
+
+
+def lint_refusals(project: Project) -> tuple[Violation, ...]:
+    """Return each refused model as a violation, for lint: an error, unless `linter` of config.yaml says otherwise.
+
+    A test whose model does not exist is a warning, as it is for a plan.
+    """
+    blocks = _rule_blocks(project)
+    found: list[Violation] = []
+    for refusal in project.refused.refusals:
+        is_test = all(isinstance(error, UnknownModel) for error in refusal.errors)
+        found += _violations(refusal, not is_test if blocks is None else blocks)
+    return tuple(found)
+
+
+def _violations(refusal: Refusal, blocking: bool) -> list[Violation]:
+    names = " ".join(refusal.models)
+    return [
+        Violation(REFUSED, names, _sentence(error), error.place or Place(refusal.path), blocking)
+        for error in refusal.errors
+    ]
+
+
+def _rule_blocks(project: Project) -> bool | None:
+    """Whether the rule `refusedmodel` of config.yaml is one of errors; None where config.yaml does not name it."""
+    return REFUSED in project.rules.errors if REFUSED in project.rules.every | project.rules.ignored else None
 
 
 def _deployed(work: Workspace) -> Mapping[str, Model] | None:
@@ -74,8 +98,8 @@ def _deployed(work: Workspace) -> Mapping[str, Model] | None:
 
 
 def _blocks(project: Project, refusal: Refusal, deployed: Mapping[str, Model] | None) -> bool:
-    if REFUSED in project.rules.every | project.rules.ignored:
-        return REFUSED in project.rules.errors
+    if (blocks := _rule_blocks(project)) is not None:
+        return blocks
     if deployed is None:
         return True
     gone = {name: model for name, model in deployed.items() if name not in project.models}

@@ -106,12 +106,22 @@ def validated(kind: type[M], document: Document, value: object, at: tuple[str | 
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        found = {_sentence(document, at, kind, each) for each in error.errors(include_url=False)}
+        found = {_sentence(document, at, kind, each) for each in _without_followers(error)}
         errors = tuple(
             document.error(path, message, hint)
             for path, message, hint in sorted(found, key=lambda each: (document.place(each[0]).line, each[1]))
         )
         raise errors[0] if len(errors) == 1 else ProjectErrors(errors) from None
+
+
+def _without_followers(error: ValidationError) -> list[Mapping[str, Any]]:
+    """The errors, without those of a connection's other keys where its `type` is that of another engine."""
+    errors: list[Mapping[str, Any]] = [*error.errors(include_url=False)]
+    others = [tuple(e["loc"][:-1]) for e in errors if e["type"] == "literal_error" and e["loc"][-1:] == ("type",)]
+    followers = [
+        e for e in errors for at in others if tuple(e["loc"][: len(at)]) == at and tuple(e["loc"]) != (*at, "type")
+    ]
+    return [e for e in errors if e not in followers]
 
 
 def _sentence(

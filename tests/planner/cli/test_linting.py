@@ -32,7 +32,10 @@ def test_a_broken_rule_is_an_error_with_its_place_and_exit_code_1(starred: Comma
 
     place = "models/star.sql:2:8: noselectstar"
     assert (ran.code, ran.err) == (1, "")
-    assert ran.out == f"Error: {place}: the outermost SELECT uses `*`: name its columns.\n1 error, 0 warnings.\n"
+    assert (
+        ran.out
+        == f"Error: {place}: the outermost SELECT uses `*`: name its columns.\n4 models opened. 1 error, 0 warnings.\n"
+    )
 
 
 def test_a_warning_is_told_and_stops_nothing(starred: CommandLine) -> None:
@@ -46,7 +49,7 @@ def test_a_warning_is_told_and_stops_nothing(starred: CommandLine) -> None:
         "column": 8, "message": "the outermost SELECT uses `*`: name its columns.", "severity": "warning",
     }  # fmt: skip
     assert ran.result["lint"] == {"errors": 0, "warnings": 1}
-    assert (only.code, only.out) == (0, "3 models looked at, nothing found.\n")
+    assert (only.code, only.out) == (0, "3 models opened. Nothing found.\n")
 
 
 def test_a_plan_ends_at_a_broken_rule_before_spark_is_started(starred: CommandLine) -> None:
@@ -74,5 +77,48 @@ def test_a_linter_without_rules_says_so(starred: CommandLine) -> None:
 
     starred.write("config.yaml", (starred.root / "config.yaml").read_text() + "\nlinter: {enabled: true}\n")
 
-    assert told == "The linter is not enabled: set `linter: {enabled: true, rules: ...}` in config.yaml.\n"
-    assert starred("lint").out == "The linter has no rules: name them under `linter: rules` in config.yaml.\n"
+    assert told == (
+        "4 models opened. Nothing found. "
+        "No rules: set `linter: {enabled: true, rules: ...}` in config.yaml to check some.\n"
+    )
+    assert starred("lint").out == (
+        "4 models opened. Nothing found. The linter has no rules: name them under `linter: rules` in config.yaml.\n"
+    )
+
+
+def test_a_model_that_cannot_be_opened_fails_lint_and_is_named_once_by_a_plan(starred: CommandLine) -> None:
+    starred.write("models/wrong.sql", "MODEL (name shop.wrong, kind FULL);\nSELECT x FRM shop.star WHERE x >\n")
+    starred.write("models/reader.sql", "MODEL (name shop.reader, kind FULL);\nSELECT x FROM shop.wrong\n")
+
+    ran, planned = starred("lint"), starred("plan", "--skip-tests", "--no-prompts")
+
+    assert ran.code == 1
+    assert ran.out.startswith("Error: models/wrong.sql:2:14: refusedmodel: the model cannot be opened: ")
+    assert ran.out.endswith(
+        "4 models opened. 1 model left out: each reads one that cannot be opened. 1 error, 0 warnings. "
+        "No rules: set `linter: {enabled: true, rules: ...}` in config.yaml to check some.\n"
+    )
+    assert (planned.code, planned.out.count("models/wrong.sql:2")) == (0, 1)
+
+
+def test_a_model_that_cannot_be_opened_warns_where_the_linter_says_so(starred: CommandLine) -> None:
+    rule(starred, "warn_rules")
+    starred.write("config.yaml", (starred.root / "config.yaml").read_text().replace("noselectstar", "refusedmodel"))
+    starred.write("models/wrong.sql", "MODEL (name shop.wrong, kind FULL);\nSELECT x FRM shop.star WHERE x >\n")
+
+    assert starred("lint").code == 0
+
+
+def test_a_missing_package_is_reported_without_advice_about_external_models(starred: CommandLine) -> None:
+    config = (starred.root / "config.yaml").read_text()
+    starred.write("config.yaml", config + RULES.format(key="rules").replace("noselectstar", "nomissingexternalmodels"))
+    made = "for n in 'pq':\n    @model(f'shop.{n}', columns={'x': 'int'})\n    def execute(context, **kwargs): ...\n"
+    code = f"import nowhere\nfrom sqlmesh import model\n{made}"
+    starred.write("models/made.py", code)
+    starred.write("models/reader.sql", "MODEL (name shop.reader, kind FULL);\nSELECT x FROM shop.p\n")
+
+    ran = starred("lint")
+
+    assert "models/made.py:1: refusedmodel" in ran.out
+    assert "Install it in mergeplan's environment, and name it in requirements.txt." in ran.out
+    assert "external_models.yaml" not in ran.out
