@@ -26,7 +26,7 @@ from planner.session.environments import RolledBack, Swept, check_droppable, pla
 from planner.session.environments import invalidate as drop
 from planner.session.environments import janitor as sweep
 from planner.session.environments import rollback as roll_back
-from planner.snapshot.environment import Environment, checked_name
+from planner.snapshot.environment import PROD, Environment, checked_name
 
 
 @click.command()
@@ -41,7 +41,25 @@ def environments(environment: str | None, root: Path, gateway: str | None, outpu
     mergeplan environments prod
     mergeplan environments --output json
     """
-    out = output_of(output)
+    return _list(environment, root, gateway, output_of(output))
+
+
+@click.command()
+@click.argument("environment", default=PROD)
+@output_option
+@workspace
+def history(environment: str, root: Path, gateway: str | None, output: str) -> int:
+    """Show what ENVIRONMENT (prod by default) has shown so far, the newest first: `rollback --to` takes a revision.
+
+    \b
+    mergeplan history
+    mergeplan history dev
+    """
+    return _list(environment, root, gateway, output_of(output))
+
+
+def _list(environment: str | None, root: Path, gateway: str | None, out: Output) -> int:
+    """The environments, or the revisions of one."""
     with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
         if environment is None:
             shown = tuple(_environment(each) for each in work.store.environments.all())

@@ -40,6 +40,7 @@ VERBS = {
     ),
     "diff": ("planner.cli.diff:diff", "Show how the project differs from an environment."),
     "environments": ("planner.cli.environments:environments", "List the environments."),
+    "history": ("planner.cli.environments:history", "Show what an environment has shown so far."),
     "rollback": ("planner.cli.environments:rollback", "Roll an environment back to an earlier promotion."),
     "invalidate": ("planner.cli.environments:invalidate", "Drop an environment, and the tables that only it uses."),
     "janitor": ("planner.cli.environments:janitor", "Drop expired environments and unused tables."),
@@ -51,6 +52,27 @@ VERBS = {
     "schema": ("planner.cli.schema:schema", "Print the JSON Schema of plans or of config.yaml."),
     "completion": ("planner.cli.completion:completion", "Print the shell completion for bash, zsh or fish."),
     "warm": ("planner.cli.data:warm", "Keep a Spark running for the other commands."),
+}
+# What other tools call a verb, and what people try: what it is here.
+MEANT = {
+    "backfill": "run",
+    "build": "plan",
+    "check": "lint",
+    "compile": "render",
+    "deploy": "plan",
+    "destroy": "invalidate",
+    "envs": "environments",
+    "evaluate": "fetchdf",
+    "log": "history",
+    "promote": "plan",
+    "query": "fetchdf",
+    "restate": "plan --restate-model MODEL",
+    "revert": "rollback",
+    "revisions": "history",
+    "show": "fetchdf",
+    "status": "environments",
+    "undo": "rollback",
+    "validate": "lint",
 }
 OBJECTS = 100_000  # between two collections of garbage
 EXIT_DEFECT = 3
@@ -96,7 +118,7 @@ class Verbs(click.Group):
         if args and (same := args[0].replace("-", "_")) in self.verbs:
             args = [same, *args[1:]]
         if args and args[0] not in self.verbs and not args[0].startswith("-"):
-            near = get_close_matches(args[0], self.verbs, n=1)
+            near = [MEANT[args[0]]] if args[0] in MEANT else get_close_matches(args[0], self.verbs, n=1)
             hint = f" Did you mean `{near[0]}`?" if near else ""
             ctx.fail(f"There is no command `{args[0]}`.{hint}")
         return super().resolve_command(ctx, args)

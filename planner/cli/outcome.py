@@ -37,6 +37,7 @@ def ended(out: Output, outcome: Outcome, result: ResultLine = DONE) -> int:
     """Report how it ended; the exit code is that of the first failure."""
     if isinstance(out, Terminal):
         out.finished()
+        out.conclude(outcome)
     elif not outcome.failures:
         out.result(result, outcome)
     return _failed(out, outcome) if outcome.failures else 0

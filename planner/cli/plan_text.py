@@ -30,6 +30,9 @@ STYLES = {
 PREVIEWED = " (preview)"
 
 
+NARROW = 12  # columns that a name gets at least
+
+
 def due_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
     """What a run would compute."""
     if plan.is_empty:
@@ -105,9 +108,11 @@ def spared_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
     return Text(f"Not computed, for they read the same rows as before: {names}{f' (saved {saved})' if saved else ''}")
 
 
-def batch_text(event: BatchDone, plan: Plan | None, most: int) -> Text:
-    """A batch that is done, in columns; `most` is the greatest number of batches that a model has."""
-    width = max((len(shown_name(plan, c.name)) for c in plan.backfills), default=0) if plan else 0
+def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> Text:
+    """A batch that is done, in columns; `most` is the greatest number of batches that a model has.
+
+    A line that is longer than the `columns` of the terminal loses spaces first, and then the beginning of the name.
+    """
     snapshot = plan.new.snapshots.get(event.model) if plan else None
     kind = snapshot.kind if snapshot else Kind.INCREMENTAL_BY_TIME_RANGE
     verb = "copy" if event.copied else "insert"
@@ -115,8 +120,18 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int) -> Text:
     what = f"{verb} {event.interval}" if kind.is_incremental else whole
     what = "insert seed file" if kind.is_seed else what
     what += f", audits ✔{event.audits}" if event.audits else ""
-    number, shown = f"[{event.index}/{event.of}]", shown_name(plan, event.model) if plan else event.model
-    return Text(f"{number:<{2 * len(str(most)) + 3}} {shown:<{width}}   {f'[{what}]':<44} {event.seconds:6.2f}s")
+    number, seconds = f"{f'[{event.index}/{event.of}]':<{2 * len(str(most)) + 3}}", f"{event.seconds:6.2f}s"
+    names = [shown_name(plan, change.name) for change in plan.backfills] if plan else []
+    room = max(columns - len(number) - len(what) - len(seconds) - 7, NARROW)  # brackets, and the spaces between
+    shown = shortened(shown_name(plan, event.model) if plan else event.model, room)
+    width = min(max([len(shown), *map(len, names)]), room)
+    padded = f"{f'[{what}]':<{min(44, len(what) + 2 + room - width)}}"
+    return Text(f"{number} {shown:<{width}}   {padded} {seconds}")
+
+
+def shortened(name: str, width: int) -> str:
+    """The end of a name that is longer than a column: what tells models apart."""
+    return name if len(name) <= width else f"…{name[1 - width :]}"
 
 
 def left_text(event: BatchAwaited | BatchRepeated, plan: Plan | None) -> Text:

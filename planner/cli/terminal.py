@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 
 import click
 from rich.console import Console, RenderableType
@@ -39,9 +40,11 @@ from planner.apply.events import (
     ViewDropped,
     ViewSwapped,
 )
+from planner.apply.outcome import Outcome
 from planner.checks.audits import AuditResult
 from planner.checks.linter import Violation
 from planner.checks.unit_test_result import TestResult
+from planner.cli.closing_text import closing_text
 from planner.cli.counting import counted as counted  # others import it from here
 from planner.cli.plan_text import batch_text, compared_text, due_text, left_text, plan_text, spared_text
 from planner.cli.restatement_text import touched_text
@@ -61,6 +64,7 @@ NOTHING = {
     Stage.BACKFILL: "No model batches to execute",
     Stage.PROMOTE: "No virtual layer updates to perform",
 }
+BESIDE = 48  # columns of a bar's line that are not the bar: its task, a share, a count, a time
 WIDE = 1000  # columns where nobody looks on: a log or a pipe gets whole lines
 
 
@@ -78,6 +82,8 @@ class Terminal:
         self._task: TaskID | None = None
         self._stage: Stage | None = None
         self._failed = False
+        self._began: float | None = None  # when applying began
+        self._computed: set[str] = set()
         self._audited: set[str] = set()  # models in which a blocking audit found rows
         self._batches = 1  # the most that a model has
         self._rounds: dict[Stage, bool] | None = None  # where comparing divides the work: stage -> all of it is done
@@ -154,7 +160,8 @@ class Terminal:
             case StageSkipped(stage, reason):
                 self._skip(stage, reason)
             case BatchDone():
-                self._line(batch_text(event, self._plan, self._batches))
+                self._computed.add(event.model)
+                self._line(batch_text(event, self._plan, self._batches, self.console.width))
                 self._advance()
             case TableCreated() | ViewSwapped() | ViewDropped():
                 self._advance()
@@ -216,6 +223,11 @@ class Terminal:
         self._end()
         self._end_rounds()
 
+    def conclude(self, outcome: Outcome) -> None:
+        """The last line: what was computed, and how long it took."""
+        if self._began is not None:
+            self.say(f"\n{closing_text(outcome, self._computed, monotonic() - self._began)}")
+
     def _skip(self, stage: Stage, reason: str) -> None:
         self._end()
         if self._rounds is not None and stage is not Stage.PROMOTE:
@@ -227,13 +239,14 @@ class Terminal:
 
     def _begin(self, stage: Stage, total: int) -> None:
         self._end()
+        self._began = self._began or monotonic()
         if stage is Stage.PROMOTE:
             self._end_rounds()
         self.console.print()
         self._stage, self._failed = stage, False
         self._progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=40),
+            BarColumn(bar_width=max(10, min(40, self.console.width - BESIDE))),
             TextColumn("{task.percentage:>5.1f}%"),
             TextColumn("•"),
             MofNCompleteColumn(),

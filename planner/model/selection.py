@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Protocol
 
@@ -98,8 +99,14 @@ class _Selector:
             return self._reach(self._since(core), up, down)
         found = self._named(prefix if colon else "", core.lower())
         if not found:
-            raise RequestError(f"`{word}` selects no model.", hint=HINT)
+            near = _nearest(core.lower(), self._names(prefix if colon else ""))
+            hint = f"Did you mean `{'tag:' if colon else ''}{near}`?" if near else HINT
+            raise RequestError(f"`{word}` selects no model.", hint=hint)
         return self._reach(found, up, down)
+
+    def _names(self, prefix: str) -> list[str]:
+        models = self.graph.models.values()
+        return sorted({tag for model in models for tag in model.tags}) if prefix else sorted(self.graph.models)
 
     def _named(self, prefix: str, core: str) -> frozenset[str]:
         return frozenset(name for name, model in self.graph.models.items() if _matches(prefix, core, model))
@@ -141,6 +148,13 @@ def fits(selector: str, model: Tagged) -> bool:
     """True when a name, a glob or `tag:x` is this model's; for rules that are about each model by itself."""
     prefix, colon, core = selector.strip().lower().rpartition(":")
     return _matches(prefix, core, model) if not colon or prefix == "tag" else False
+
+
+def _nearest(word: str, names: Iterable[str]) -> str:
+    """The name that a mistyped word may mean, which may lack its schema; '' for none."""
+    by_word = {last: name for name in names for last in (name.lower().rpartition(".")[2], name.lower())}
+    near = get_close_matches(word, by_word, n=1, cutoff=0.75)
+    return by_word[near[0]] if near else ""
 
 
 def _matches(prefix: str, core: str, model: Tagged) -> bool:

@@ -49,7 +49,7 @@ def shown_name(plan: Plan, name: str) -> str:
 def cost_text(estimates: Sequence[Estimate]) -> str:
     """`~1.2 GiB read, ~3 s`: what is not known is left out, and a sum that lacks a part says `at least`."""
     read = _sum([each.bytes for each in estimates], _size)
-    time = _sum([each.seconds for each in estimates], _duration)
+    time = _sum([each.seconds for each in estimates], duration_text)
     return ", ".join(each for each in (f"{read} read" if read else "", time) if each)
 
 
@@ -66,7 +66,8 @@ def _size(number: float) -> str:
     return f"{number:.1f} TiB"
 
 
-def _duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
+    """`3 s`, `12 min`, `5 h`."""
     minutes = round(seconds / 60)
     if minutes < 2:
         return f"{max(1, round(seconds))} s"

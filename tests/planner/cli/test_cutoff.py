@@ -45,6 +45,8 @@ Updating virtual layer  ━━━━━━━━━━━━━━━━━━�
 ✔ Virtual layer updated
 
 Not computed, for they read the same rows as before: shop__dev.same, shop__dev.top (saved TIME)
+
+Computed 2 models in 2 batches: 2 rows, TIME.
 """
 
 
@@ -58,7 +60,7 @@ def _edited(shop: Callable[..., CommandLine]) -> CommandLine:
 
 
 def timeless(text: str) -> str:
-    return re.sub(r" +TIME", " TIME", re.sub(r"\d+\.\d\ds|\d:\d\d:\d\d|~\d+ s", "TIME", text))
+    return re.sub(r" +TIME", " TIME", re.sub(r"\d+\.\d\ds|\d:\d\d:\d\d|~?\d+ s\b", "TIME", text))
 
 
 def test_explain_says_of_each_model_why_and_what_may_spare_it(edited: CommandLine) -> None:

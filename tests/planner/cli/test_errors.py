@@ -154,6 +154,8 @@ def test_a_folder_that_is_no_project_is_told_to_init(offline: CommandLine) -> No
     [
         ("paln", "There is no command `paln`. Did you mean `plan`?"),
         ("nonsense", "There is no command `nonsense`."),
+        ("status", "There is no command `status`. Did you mean `environments`?"),
+        ("restate", "There is no command `restate`. Did you mean `plan --restate-model MODEL`?"),
         ("plan --explian", "No such option '--explian'. Did you mean '--explain'?"),
         ("plan dev extra", "Got unexpected extra argument (extra)"),
         ("fetchdf", "Missing argument 'SQL'."),

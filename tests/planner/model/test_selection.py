@@ -42,6 +42,25 @@ def test_a_selector_names_models_and_puts_them_together(selector: str, names: st
 
 
 @pytest.mark.parametrize(
+    ("selector", "meant"),
+    [
+        ("shop.ordres", "shop.orders"),
+        ("ordrs", "shop.orders"),
+        ("Shop.Order", "shop.orders"),
+        ("^shop.ordrs", "shop.orders"),
+        ("tag:dayly", "tag:daily"),
+    ],
+)
+def test_a_selector_that_names_nothing_says_what_may_be_meant(selector: str, meant: str) -> None:
+    orders, items = model("shop.orders", "SELECT 1 AS x", tags=("daily",)), model("shop.items", "SELECT 1 AS x")
+
+    with pytest.raises(RequestError) as error:
+        select(graph_of(project(orders, items)), [selector])
+
+    assert error.value.hint == f"Did you mean `{meant}`?"
+
+
+@pytest.mark.parametrize(
     ("selector", "told"),
     [
         ("s.z", "`s.z` selects no model."),
