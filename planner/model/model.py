@@ -87,13 +87,18 @@ class Statement:
 
 @dataclass(frozen=True)
 class PythonCode:
-    """The function that returns a model's rows: where it is, a digest of all code that it reaches, and the variables
-    that this may ask for, as (name, JSON)."""
+    """The function that returns a model's rows: where it is, a digest of all code that it reaches and of the files that
+    this may read, and the variables that it may ask for, as (name, JSON).
+
+    `code` is the digest without the files; `any_file` names an access because of which it may read any file.
+    """
 
     path: str
     entrypoint: str
     digest: str
     variables: tuple[tuple[str, str], ...] = ()
+    code: str = ""
+    any_file: str = ""
 
 
 @dataclass(frozen=True)

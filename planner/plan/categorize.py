@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from planner.fingerprint import Fingerprint, digest
-from planner.model.model import Model, Statement
+from planner.model.model import Model, PythonCode, Statement
 from planner.plan.change import Category, Columns
 from planner.semantics.columns import Shape
 from planner.semantics.digests import SORTED, Seen
@@ -177,8 +177,7 @@ def _by_settings(own: Verdict, touched: Columns, reordered: bool) -> Verdict:
 def _query_changed(old: Side, new: Side, effects: Mapping[str, Columns], touched: Columns) -> Verdict:
     # Undecided is built like breaking, but a person who knows better may say so, and the plan asks for it.
     if new.model.python:
-        reason = "What an edit of Python code does to the rows is not known, so it counts as breaking."
-        return Verdict(Category.UNDECIDED, "undecidable", reason, EVERY)
+        return Verdict(Category.UNDECIDED, "undecidable", _python_reason(old.model.python, new.model.python), EVERY)
     if not (old.is_known and new.is_known):
         reason = "The query's columns are not known for certain, so it counts as breaking."
         return Verdict(Category.UNDECIDED, "undecidable", reason, EVERY)
@@ -194,6 +193,14 @@ def _query_changed(old: Side, new: Side, effects: Mapping[str, Columns], touched
     return Verdict(
         Category.BREAKING, rule, _sentence(f"{_verbs(touched)}; the rows stay the same ones") + also, touched
     )
+
+
+def _python_reason(old: PythonCode | None, new: PythonCode) -> str:
+    """Why another digest of Python code counts: the code, or a file that it may read."""
+    if old is None or not old.code or old.code != new.code:
+        return "What an edit of Python code does to the rows is not known, so it counts as breaking."
+    reason = "A file that its Python code may read changed, so it counts as breaking."
+    return f"{reason} It may read every file of the project because of {new.any_file}." if new.any_file else reason
 
 
 def _rows_sentence(old: Side, new: Side, also: str) -> str:

@@ -9,12 +9,13 @@ from functools import cached_property
 from pathlib import Path
 
 from planner.fingerprint import digest
-from planner.parsing.files.configuration import CONFIGS
 from planner.python.filereads import FileNames, FileReads
 
-# Folders inside a project's folder that do not belong to it.
-_LEFT_OUT = frozenset(("__pycache__", "node_modules", "spark-warehouse", "metastore_db"))
-_READ_BY_US = (("models", ".sql"), ("audits", ".sql"), ("macros", ".sql"), ("tests", ".yaml"), ("tests", ".yml"))
+# What lies inside a project's folder and does not belong to it: what tools keep there.
+_LEFT_OUT = frozenset(
+    """__pycache__ node_modules spark-warehouse metastore_db derby.log .git .hg .svn .mergeplan .cache .venv .tox .nox
+    .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage .ipynb_checkpoints .idea .vscode .DS_Store""".split()
+)
 
 
 class DataFiles:
@@ -27,38 +28,35 @@ class DataFiles:
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
-        """From the root, sorted; without what is hidden, virtual environments and what mergeplan itself writes."""
-        found: list[str] = []
+        """From the root, sorted; without virtual environments, and what mergeplan and other tools keep there."""
         home = os.environ.get("MERGEPLAN_HOME")
         ours = Path(home).resolve() if home else None
-        for folder, inner, names in os.walk(self.root):
-            at = Path(folder)
-            inner[:] = sorted(
-                name
-                for name in inner
-                if not name.startswith(".")
-                and name not in _LEFT_OUT
-                and at / name != ours
-                and not (at / name / "pyvenv.cfg").exists()
-            )
-            found += ((at / name).relative_to(self.root).as_posix() for name in names if not name.startswith("."))
+        found: list[str] = []
+        folders = [(self.root, frozenset((self.root.resolve(),)))]
+        while folders:
+            folder, above = folders.pop()
+            for entry in _entries(folder):
+                path = folder / entry.name
+                if entry.name in _LEFT_OUT or path == ours:
+                    continue
+                if not entry.is_dir():
+                    found.append(path.relative_to(self.root).as_posix())
+                elif (real := path.resolve()) not in above and self._is_inside(real):
+                    folders.append((path, above | {real}))
         return tuple(sorted(found))
+
+    def _is_inside(self, folder: Path) -> bool:
+        """True for a folder of the project, which a link may lead to; not for a virtual environment."""
+        return folder.is_relative_to(self.root.resolve()) and not (folder / "pyvenv.cfg").exists()
 
     @cached_property
     def _names(self) -> FileNames:
         return FileNames(self.paths)
 
-    @cached_property
-    def _of_code_alone(self) -> frozenset[str]:
-        """The files that mergeplan itself does not read."""
-        return frozenset(path for path in self.paths if not _is_read_by_us(path))
-
     def digest(self, reads: FileReads, given: Iterable[str]) -> str:
         """A digest of the files that code may read, with their names; '' when there is none. `given` are texts that it
         is given while it runs."""
-        named = frozenset(reads.named(self._names, given))
-        if reads.unclear:
-            named |= self._of_code_alone
+        named = frozenset(self.paths if reads.unknown else reads.named(self._names, given))
         if named and named not in self._digests:
             parts = (part for path in sorted(named) for part in (path, self._hash(path)))
             self._digests[named] = digest(*parts)
@@ -70,10 +68,12 @@ class DataFiles:
         return self._hashes[path]
 
 
-def _is_read_by_us(path: str) -> bool:
-    """True for files that mergeplan itself reads: code, queries, tests, the configuration."""
-    kind = (path.split("/")[0], Path(path).suffix)
-    return kind in _READ_BY_US or kind[1] == ".py" or path in CONFIGS
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:  # its files cannot be read by the code either
+        return []
 
 
 def _content(path: Path) -> str:

@@ -112,8 +112,10 @@ def _model(
     values = tuple(sorted((name, json.dumps(value, default=str)) for name, value in variables.items()))
     gateway = (model.gateway or defaults.gateway) if any("gateway" in files[path] for path in code.files) else ""
     read = reader.queried(model.name, code, [str(value) for value in variables.values()])
-    of_code = digest(code.digest, repr(values), gateway, *([read] if read else []))[:32]
-    python = PythonCode(found.path, found.name, of_code, values)
+    parts = (code.digest, repr(values), gateway)
+    whole = digest(*parts, *([read] if read else []))[:32]
+    any_file = next((str(access) for access in code.reads.unknown), "")
+    python = PythonCode(found.path, found.name, whole, values, digest(*parts)[:32], any_file)
     kept = {column.name for column in model.kept_columns}  # which the table has besides what the code returns
     columns = tuple(column for column in model.columns if column.name not in kept)
     return replace(

@@ -18,10 +18,12 @@ from functools import lru_cache
 
 from planner.errors import Place
 from planner.fingerprint import digest
+from planner.python.code_names import Code, chain_of
+from planner.python.file_access import FileAccess
 from planner.python.filereads import FileReads
-from planner.python.modules import OURS, Import, Module, imported, module_name, read_module, says_only
+from planner.python.modules import OURS, Import, Module, imported, module_name, says_only
+from planner.python.project_modules import ProjectModules, module_names
 
-Code = ast.stmt | ast.Module
 # Names with which code can reach other code that it does not name: as names, and as attributes or imports.
 SEEKING = frozenset(
     """exec eval compile globals locals vars __import__ importlib inspect pkgutil runpy imp ctypes gc traceback
@@ -52,48 +54,11 @@ class Reached:
     reads: FileReads = field(default_factory=FileReads)
 
 
-@dataclass(frozen=True)
-class _Names:
-    """A project's modules by name, with their files; what lies above modules; whether one hides one of Python's."""
-
-    known: Mapping[str, str]
-    folders: frozenset[str]
-    hides: bool
-
-
-@lru_cache(maxsize=4)
-def _names(paths: tuple[str, ...]) -> _Names:
-    """Made once for all models of a project: a project may have thousands of them, each in a file of its own."""
-    known = {module_name(path): path for path in paths}
-    parts = [name.split(".") for name in known]
-    folders = frozenset(".".join(each[:end]) for each in parts for end in range(1, len(each)))
-    return _Names(known, folders, any(each[0] in sys.stdlib_module_names for each in parts))
-
-
-class _Lazily(dict[str, Module]):
-    """Modules by name, each read when it is first needed; a package without `__init__.py` is not a module."""
-
-    def __init__(self, names: _Names, files: Mapping[str, str]) -> None:
-        super().__init__()
-        self.known, self.folders, self.files = names.known, names.folders, files
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.known
-
-    def __missing__(self, name: str) -> Module:
-        self[name] = read_module(self.known[name], self.files[self.known[name]])
-        return self[name]
-
-    def has_folder(self, name: str) -> bool:
-        """True when modules of the project lie below this name."""
-        return name in self.folders
-
-
 @dataclass
 class _Walk:
     """The state of following the names."""
 
-    modules: _Lazily
+    modules: ProjectModules
     done: dict[tuple[str, str], str] = field(default_factory=dict)  # (module, name) -> what it is
     whole: set[str] = field(default_factory=set)
     run: set[str] = field(default_factory=set)
@@ -104,6 +69,11 @@ class _Walk:
     seeks: bool = False
     reads: FileReads = field(default_factory=FileReads)
 
+    def seek(self, name: str, place: Place) -> None:
+        """The code looks for other code, and so for any file, at this place."""
+        self.seeks = self.reads.opens = True
+        self.reads.unknown.append(FileAccess(name, place))
+
 
 def reached(
     files: Mapping[str, str], path: str, entrypoint: str, versions: Callable[[str], str] = lambda _name: ""
@@ -112,9 +82,11 @@ def reached(
 
     `versions` returns the installed version of a package. ProjectError at a reached file that is not Python.
     """
-    names = _names(tuple(files))
-    modules = _Lazily(names, files)
-    walk = _Walk(modules, seeks=names.hides)
+    names = module_names(tuple(files))
+    modules = ProjectModules(names, files)
+    walk = _Walk(modules)
+    if names.hides:
+        walk.seek("import", Place(names.hides, 1))
     _run(walk, module_name(path))
     _name(walk, module_name(path), entrypoint, entry=True)
     parts = [f"python {RUNNING}"]
@@ -124,7 +96,6 @@ def reached(
     reached_files = frozenset(modules[name].path for name in used)
     if walk.seeks:
         reached_files = frozenset(files)
-        walk.reads.opens = walk.reads.unclear = True
         parts += [part for name in sorted(files) for part in (name, files[name])]
     parts += [part for key, text in sorted(walk.done.items()) for part in (*key, text)]
     parts += [part for name in sorted(walk.whole) for part in (name, _normal(modules[name].tree))]
@@ -213,7 +184,7 @@ def _module(walk: _Walk, name: str) -> None:
 def _follow(walk: _Walk, module: Module, node: Code) -> None:
     """Everything that a piece of code names counts."""
     package = module.path.endswith("/__init__.py")
-    walk.reads.look(node, module)
+    walk.reads.look(node, module, walk.modules)
     local: dict[str, list[Import]] = {}
     for each in ast.walk(node):
         if isinstance(each, ast.Import | ast.ImportFrom):
@@ -221,41 +192,44 @@ def _follow(walk: _Walk, module: Module, node: Code) -> None:
                 local.setdefault(bound, []).append(other)
                 _imported(walk, f"{other.module}.{other.name}" if other.name else other.module)
                 _import(walk, other)
-                _seeking(walk, other.module.split(".")[0], other.name)
+                _seeking(walk, Place(module.path, each.lineno), other.module.split(".")[0], other.name)
                 if bound == "*" and other.module in walk.modules:
                     _module(walk, other.module)
     inner: set[int] = set()  # the parts of chains that were followed as one
     for each in ast.walk(node):
         match each:
             case ast.Attribute():
-                chain = _chain(each)
+                chain = chain_of(each)
                 if id(each) not in inner and chain:
                     inner |= {id(part) for part in ast.walk(each)}
-                    _used(walk, module, local, chain)
-                walk.seeks = walk.seeks or each.attr in SEEKING_ATTRIBUTES
+                    _used(walk, module, local, chain, each.lineno)
+                if each.attr in SEEKING_ATTRIBUTES:
+                    walk.seek(each.attr, Place(module.path, each.lineno))
             case ast.Name(id=name):
                 if id(each) not in inner:
-                    _used(walk, module, local, [name])
+                    _used(walk, module, local, [name], each.lineno)
             case ast.Call():
                 _call(walk, module, each)
-            case ast.Constant(value=str() as text) if text.startswith("__"):
-                walk.seeks = walk.seeks or text in SEEKING_ATTRIBUTES
+            case ast.Constant(value=str() as text) if text.startswith("__") and text in SEEKING_ATTRIBUTES:
+                walk.seek(text, Place(module.path, each.lineno))
 
 
-def _seeking(walk: _Walk, *names: str) -> None:
-    walk.seeks = walk.seeks or any(name in SEEKING or name in SEEKING_ATTRIBUTES for name in names)
+def _seeking(walk: _Walk, place: Place, *names: str) -> None:
+    for name in names:
+        if name in SEEKING or name in SEEKING_ATTRIBUTES:
+            walk.seek(name, place)
 
 
-def _used(walk: _Walk, module: Module, local: Mapping[str, list[Import]], chain: list[str]) -> None:
+def _used(walk: _Walk, module: Module, local: Mapping[str, list[Import]], chain: list[str], line: int) -> None:
     """`a.b.c` counts: the name `a` here, and when that is a module of the project, what is taken out of it."""
     first, *rest = chain
-    _seeking(walk, first)
+    _seeking(walk, Place(module.path, line), first)
     _name(walk, module.name, first)
     for other in (*module.imports.get(first, ()), *local.get(first, ())):
         whole = f"{other.module}.{other.name}" if other.name else other.module
         if whole in walk.modules or walk.modules.has_folder(whole):
             _taken(walk, whole, rest)
-        _seeking(walk, other.module.split(".")[0], other.name)
+        _seeking(walk, Place(module.path, line), other.module.split(".")[0], other.name)
 
 
 def _taken(walk: _Walk, name: str, rest: list[str]) -> None:
@@ -279,20 +253,11 @@ def _taken(walk: _Walk, name: str, rest: list[str]) -> None:
     _module(walk, name)
 
 
-def _chain(node: ast.expr) -> list[str]:
-    """`a.b.c` as its parts; [] when it does not begin with a name."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
-
-
 def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
     """`context.table("a.b")` names a table."""
     if not isinstance(call.func, ast.Attribute):
         return
-    what, receiver = call.func.attr, _chain(call.func.value)
+    what, receiver = call.func.attr, chain_of(call.func.value)
     given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "name"), None)
     given = _constant(module, given.id) if isinstance(given, ast.Name) else given
     text = given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else None

@@ -80,7 +80,7 @@ def felt(tmp_path: Path, body: str) -> set[str]:
 
 ONLY_RATES = {"data/rates.csv"}
 DATA = {"data/rates.csv", "data/other.csv"}
-ANY = DATA | {"notes.md"}
+ANY = DATA | {"notes.md", "models/t.sql"}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ ANY = DATA | {"notes.md"}
         ("return open('../data/rates.csv').read()", ONLY_RATES),
         ("with open('data/rates.csv') as f: return pd.read_csv(f)", ONLY_RATES),
         ("return pd.read_csv('rates.csv').copy()", ONLY_RATES),
-        ("return pd.read_csv(filepath_or_buffer='data/rates.csv')", ANY),
+        ("return pd.read_csv(filepath_or_buffer='data/rates.csv')", ONLY_RATES),
         ("path = 'data/rates.csv'; return pd.read_csv(path)", ONLY_RATES),
         ("return RATES.read_text()", DATA),
         ("return P(os.path.join(os.path.dirname(__file__), '..', 'data', 'rates.csv')).read_bytes()", DATA),
@@ -107,12 +107,21 @@ ANY = DATA | {"notes.md"}
         ("return kwargs['lib'].scan(f'data/{start}.csv')", DATA),
         ("return kwargs['lib'].scan('data/*.csv')", DATA),
         ("return open('data/' + kwargs['name']).read()", ANY),
+        ("return open('data/' + kwargs['name'] + 'tes.csv').read()", DATA),
+        ("return pd.read_csv(f'{start}tes.csv')", ONLY_RATES),
+        ("return pd.read_csv('%stes.csv' % start)", ONLY_RATES),
+        ("return [pd.read_csv(q) for q in HERE.parent.glob('**/r*.csv')]", ONLY_RATES),
+        ("return [pd.read_csv(q) for q in HERE.parent.glob('*/')]", ANY),
+        ("return [open(name) for name in ('data/rates.csv', 'notes.md')]", ONLY_RATES | {"notes.md"}),
+        ("return RATES.with_suffix('.md').read_text()", DATA | {"notes.md"}),
+        ("return P(kwargs['name']).stat()", ANY),
+        ("return open(__file__).read()", set()),
         ("return read_any('data/rates.csv')", ANY),
         ("return [open(each) for each in kwargs['names']]", ANY),
         ("return map(open, ['data/rates.csv'])", ANY),
         ("return list(HERE.iterdir())", ANY),
         ("return listdir('.')", ANY),
-        ("return glob('*')", ANY | {"models/t.sql"}),
+        ("return glob('*')", ANY),
         ("return sqlite3.connect('data/some.db')", ANY),
         ("return subprocess.run(['cat', kwargs['name']])", ANY),
         ("return os.popen('cat data/rates.csv').read()", ANY),
@@ -134,11 +143,30 @@ def test_a_file_that_comes_is_an_edit_too(tmp_path: Path) -> None:
     assert digest_of(tmp_path, "return open('data/new.csv').read()", **{"data/new.csv": "1"}) != before
 
 
-def test_what_is_hidden_or_our_own_is_no_file_of_the_project(tmp_path: Path) -> None:
+def test_what_tools_keep_in_the_folder_is_no_file_of_the_project(tmp_path: Path) -> None:
     before = digest_of(tmp_path, "return list(HERE.iterdir())")
     new = {".mergeplan/x.db": "1", "venv/pyvenv.cfg": "", "venv/lib/a.txt": "1", "a/__pycache__/b.pyc": "1"}
 
-    assert digest_of(tmp_path, "return list(HERE.iterdir())", **new) == before
+    assert digest_of(tmp_path, "return list(HERE.iterdir())", **new, **{".git/index": "1", "derby.log": "1"}) == before
+
+
+@pytest.mark.parametrize("body", ["return list(HERE.iterdir())", "return open('.rates/list.csv').read()"])
+def test_a_hidden_file_is_a_file_of_the_project(body: str, tmp_path: Path) -> None:
+    before = digest_of(tmp_path, body)
+
+    assert digest_of(tmp_path, body, **{".rates/list.csv": "1"}) != before
+
+
+@pytest.mark.parametrize("name", ["linked/rates.csv", "current.csv"])
+def test_a_file_counts_by_the_name_of_a_link_to_it(name: str, tmp_path: Path) -> None:
+    body = f"return open('{name}').read()"
+    project_of(tmp_path, project_files(body))
+    (tmp_path / "linked").symlink_to("data")
+    (tmp_path / "data" / "round").symlink_to("..")
+    (tmp_path / "current.csv").symlink_to("data/rates.csv")
+    before = digest_of(tmp_path, body)
+
+    assert digest_of(tmp_path, body, **{"data/rates.csv": "a,2\n"}) != before
 
 
 SMALL = """

@@ -25,7 +25,7 @@ from planner.python.running import running
 from planner.state.store import StateStore
 from tests.planner.building import change_of
 from tests.planner.project.test_loader import project_of
-from tests.planner.shop import FILES, NOW, applied, rows
+from tests.planner.shop import FILES, NOW, applied, planned, rows
 
 DAY = Interval(NOW - timedelta(hours=NOW.hour, days=1), NOW - timedelta(hours=NOW.hour))
 TOTALS = """
@@ -186,6 +186,37 @@ def test_an_edit_of_code_is_undecided_and_one_of_a_comment_is_none(tmp_path: Pat
     assert changes["shop.totals"].reason.startswith("What an edit of Python code does to the rows is not known")
     assert change_of(before, comment) == {}
     assert str(change_of(before, project_with(tmp_path / "d", described).models)["shop.totals"].category) == "metadata"
+
+
+SIZES = """
+    from pathlib import Path
+    path = Path("data") / ".".join(["rates", "csv"])
+    return context.spark.createDataFrame([(path.stat().st_size, context.var("x", 1))], "id int, y int")"""
+
+
+def test_an_edit_of_a_file_that_code_may_read_computes_its_model_again(
+    tmp_path: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    files = {**model_file(SIZES.strip()), "data/rates.csv": "a,1\n", "data/other.csv": "b"}
+    applied(project_with(tmp_path, files), engine, store)
+    for name, text in (("other", "bb"), ("rates", "a,11\n")):
+        edited = project_with(tmp_path, files | {f"data/{name}.csv": text})
+        plan = planned(edited, store)
+
+        change = next(change for change in plan.changes if change.name == "shop.a")
+        applied(edited, engine, store)
+
+        assert (str(change.category), change.recomputed) == ("undecided", True)
+        assert change.reason.startswith("A file that its Python code may read changed, so it counts as breaking.")
+        assert "every file of the project because of `path.stat()` at models/a.py:7." in change.reason
+    assert rows(engine, "SELECT id FROM shop.a") == [(5,)]
+
+
+def test_a_model_that_opens_no_file_is_untouched_by_an_edit_of_one(tmp_path: Path) -> None:
+    before = project_with(tmp_path / "a", {**PYTHON, "data/rates.csv": "1"}).models
+    edited = project_with(tmp_path / "b", {**PYTHON, "data/rates.csv": "2", "notes.md": "new"}).models
+
+    assert change_of(before, edited) == {}
 
 
 def test_a_variable_counts_where_the_code_names_it(tmp_path: Path) -> None:

@@ -1,0 +1,194 @@
+"""What the names in a piece of code stand for: things of other packages, values of the project, or neither."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from planner.python.modules import Import, Module, imported
+from planner.python.project_modules import ProjectModules
+
+Code = ast.stmt | ast.Module
+BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__package__"}
+_DEEPEST = 20
+
+
+@dataclass(frozen=True)
+class Item:
+    """What a loop binds: an item of `of`; of a mapping's `items()` the key (0) or the value (1)."""
+
+    of: ast.expr
+    at: int = -1
+
+
+Value = ast.expr | Item | None  # None: bound to something that no expression says
+Bindings = Mapping[str, tuple[Value, ...]]
+
+
+@dataclass(frozen=True)
+class OtherName:
+    """A name of another package, `pandas.read_csv`; for a module itself, the name of the module."""
+
+    dotted: str
+
+
+@dataclass(frozen=True)
+class OwnName:
+    """A name of a module of the project; '' for the module itself. `rest` are the attributes that follow it."""
+
+    module: str
+    name: str
+    rest: tuple[str, ...] = ()
+
+
+Meaning = OtherName | OwnName
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of a piece of code, with those of its module."""
+
+    node: ast.AST
+    module: Module
+    modules: ProjectModules
+
+    @cached_property
+    def imports(self) -> Mapping[str, tuple[Import, ...]]:
+        """The imports inside of the code."""
+        if isinstance(self.node, ast.Module):
+            return {}
+        package, imports = self.module.path.endswith("/__init__.py"), dict[str, tuple[Import, ...]]()
+        for part in ast.walk(self.node):
+            if isinstance(part, ast.Import | ast.ImportFrom):
+                for bound, other in imported(part, self.module.name, package):
+                    imports[bound] = (*imports.get(bound, ()), other)
+        return imports
+
+    @cached_property
+    def bound(self) -> Bindings:
+        """The values that statements give to names, those of the module among them."""
+        if isinstance(self.node, ast.Module):
+            return module_bindings(self.node)
+        outer, inner = module_bindings(self.module.tree), bindings(self.node)
+        return {name: (*outer.get(name, ()), *inner.get(name, ())) for name in (*outer, *inner)}
+
+    def meanings(self, chain: list[str], depth: int = 0) -> Iterator[Meaning]:
+        """What `a.b.c` may stand for, if `a` is imported, or defined in the module."""
+        first, *rest = chain
+        others = (*self.module.imports.get(first, ()), *self.imports.get(first, ()))
+        if first in self.module.defined:
+            yield OwnName(self.module.name, first, tuple(rest))
+        elif not others and first not in self.bound and not first.startswith("_"):  # which a star leaves out
+            stars = (*self.module.imports.get("*", ()), *self.imports.get("*", ()))
+            others = tuple(Import(star.module, first) for star in stars)
+        for other in others:
+            names = [*other.module.split("."), *([other.name] if other.name else []), *rest]
+            yield from self._imported(names, depth)
+        if first == "open" and first not in {*self.module.imports, *self.imports, *self.module.defined}:
+            yield OtherName("builtins.open")
+
+    def _imported(self, names: list[str], depth: int) -> Iterator[Meaning]:
+        if not self.modules.is_own(".".join(names)):
+            yield OtherName(".".join(names))
+            return
+        for end in range(len(names), 0, -1):
+            name = ".".join(names[:end])
+            if name not in self.modules:
+                continue
+            other, rest = self.modules[name], names[end:]
+            if not rest or depth > _DEEPEST:
+                yield OwnName(name, "")
+                return
+            yield from Names(other.tree, other, self.modules).meanings(rest, depth + 1)
+            return
+        yield OwnName(".".join(names), "")
+
+    def is_bound(self, name: str) -> bool:
+        """True if a statement of the code or of its module binds the name."""
+        own = name in self.bound or name in self.imports or name in self.module.defined
+        return own or name in self.module.imports or name in _all_bound(self.module.tree)
+
+
+def chain_of(node: ast.AST) -> list[str]:
+    """`a.b.c` as its parts; [] when it does not begin with a name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
+
+
+@lru_cache(maxsize=4096)  # trees are compared by identity, and never changed
+def module_bindings(tree: ast.Module) -> Bindings:
+    """The values of names that statements of the module itself bind, outside of its functions."""
+    return bindings(tree, deep=False)
+
+
+def bindings(node: ast.AST, *, deep: bool = True) -> Bindings:
+    """Name -> what each statement binds it to."""
+    values: dict[str, list[Value]] = {}
+    for name, value in (
+        pair for part in (ast.walk(node) if deep else ast.iter_child_nodes(node)) for pair in _bound_by(part)
+    ):
+        values.setdefault(name, []).append(value)
+    stored: dict[str, int] = {}
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            stored[part.id] = stored.get(part.id, 0) + 1
+            if deep:
+                values.setdefault(part.id, [])
+    for name, given in values.items():  # an unpacking, or a branch of the module, binds it too
+        if stored.get(name, 0) != len([value for value in given if value is not None]):
+            given.append(None)
+    return {name: tuple(given) for name, given in values.items()}
+
+
+def _bound_by(node: ast.AST) -> Iterator[tuple[str, Value]]:
+    match node:
+        case ast.withitem(context_expr=value, optional_vars=ast.Name(id=name)):
+            yield name, value
+        case ast.Assign(targets=targets, value=value):
+            yield from ((target.id, value) for target in targets if isinstance(target, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, value
+        case ast.NamedExpr(target=ast.Name(id=name), value=value):
+            yield name, value
+        case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+            yield from _items(target, value)
+        case ast.arg(arg=name):
+            yield name, None
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name, None
+        case (
+            ast.ExceptHandler(name=str() as name)
+            | ast.MatchAs(name=str() as name)
+            | ast.MatchStar(name=str() as name)
+            | ast.MatchMapping(rest=str() as name)
+        ):
+            yield name, None
+
+
+def _items(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Value]]:
+    match target, value:
+        case ast.Name(id=name), _:
+            yield name, Item(value)
+        case (
+            ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=item)]),
+            ast.Call(func=ast.Attribute(value=mapping, attr="items")),
+        ):
+            yield key, Item(mapping, 0)
+            yield item, Item(mapping, 1)
+
+
+@lru_cache(maxsize=4096)
+def _all_bound(tree: ast.Module) -> frozenset[str]:
+    """Every name that a statement of the module binds, wherever it is."""
+    names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+    for part in ast.walk(tree):
+        if isinstance(part, ast.alias):
+            names.add(part.asname or part.name.split(".")[0])
+        names |= {name for name, _ in _bound_by(part)}
+    return frozenset(names)

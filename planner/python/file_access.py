@@ -1,0 +1,320 @@
+"""Where code may open a file of which it does not say the name.
+
+Code can open files only with what it names: a function that opens one, a `Path`, a package. Each such name is looked
+at where it stands: it opens nothing, or it is called with a path whose end the code says, or it may open any file.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from planner.errors import Place
+from planner.python.code_names import BUILTINS, Code, Names, OtherName, OwnName, chain_of
+from planner.python.known_packages import OPENERS, PATHS, SAME_PATH, opens_no_file
+from planner.python.modules import Module
+from planner.python.path_names import LISTING, TO_PATH, Ends, PathNames
+from planner.python.project_modules import ProjectModules
+
+# What a `Path` is asked for that is not in a file.
+_TEXT_OF_PATH = frozenset(
+    """name stem suffix suffixes parts root drive anchor as_posix as_uri is_absolute is_relative_to match mkdir
+    write_text write_bytes unlink rmdir touch""".split()
+)
+_READ_OF_PATH = frozenset("read_text read_bytes open exists is_file is_dir stat lstat".split())
+# Methods that open files, of objects of which the code does not say what they are.
+_OPENING = frozenset(
+    """read_text read_bytes iterdir rglob glob scandir listdir fwalk system popen is_file is_dir stat lstat extractall
+    from_custom_template textFile wholeTextFiles binaryFiles""".split()
+)
+_OF_A_READER = frozenset("csv json parquet orc text load xml".split())  # of Spark
+_NO_FILES = ("read_sql", "read_gbq", "read_clipboard")
+_LOGGING = frozenset("debug info warning error exception critical log print".split())
+_HARMLESS_CALLS = frozenset("print repr len isinstance hash id type bool str".split())
+_LONGEST = 60
+
+
+@dataclass(frozen=True)
+class FileAccess:
+    """Code that may open a file of which it does not say the name."""
+
+    text: str
+    place: Place
+
+    def __str__(self) -> str:
+        return f"`{self.text}` at {self.place}"
+
+
+@dataclass
+class Accesses:
+    """What a piece of code says of files: whether it opens any, how the names of those end, and what may open any."""
+
+    opens: bool = False
+    ends: set[str] = field(default_factory=set)
+    unknown: list[FileAccess] = field(default_factory=list)
+
+
+def file_accesses(node: Code, module: Module, modules: ProjectModules) -> Accesses:
+    """What a piece of code of a module says of files. The functions of a module are pieces of their own."""
+    accesses = Accesses()
+    pieces = [node] if not isinstance(node, ast.Module) else [each for each in node.body if not _is_piece(each, module)]
+    for piece in pieces:
+        _Piece(piece, module, modules, accesses).look()
+    return accesses
+
+
+def _is_piece(statement: ast.stmt, module: Module) -> bool:
+    return any(statement in module.defined.get(name, ()) for name in (getattr(statement, "name", ""),))
+
+
+@dataclass(frozen=True)
+class _Piece:
+    node: ast.stmt
+    module: Module
+    modules: ProjectModules
+    accesses: Accesses
+
+    @cached_property
+    def names(self) -> Names:
+        return Names(self.node, self.module, self.modules)
+
+    @cached_property
+    def paths(self) -> PathNames:
+        return PathNames(self.names)
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        return {child: node for node in ast.walk(self.node) for child in ast.iter_child_nodes(node)}
+
+    def look(self) -> None:
+        """Look at every name and every call."""
+        for part in _evaluated(self.node):
+            match part:
+                case ast.Name() | ast.Attribute():
+                    self._name(part)
+                case ast.Call():
+                    self._call(part)
+                case ast.Global(names=names) if not self.names.imports.keys().isdisjoint(names):
+                    self._unknown(part)
+                case ast.ImportFrom(names=names, module=source) if any(name.name == "*" for name in names):
+                    if not self.modules.is_own(source or "") and not part.level and not opens_no_file(f"{source}.x"):
+                        self._unknown(part)
+
+    def _unknown(self, node: ast.AST) -> None:
+        text = " ".join(ast.unparse(node).split())
+        text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+        place = Place(self.module.path, getattr(node, "lineno", self.node.lineno))
+        self.accesses.opens = True
+        self.accesses.unknown.append(FileAccess(text, place))
+
+    def _opened(self, ends: Ends | None, node: ast.AST) -> None:
+        if ends is None:
+            self._unknown(node)
+        else:
+            self.accesses.opens = self.accesses.opens or bool(ends)
+            self.accesses.ends |= ends
+
+    def _name(self, node: ast.Name | ast.Attribute) -> None:
+        """A name with its attributes, as far as it goes."""
+        above = self.parents.get(node)
+        chain = chain_of(node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            if self.paths.is_path(node):
+                self._path(node)
+            elif not self._is_known(node.id):
+                self._unknown(node)
+        if not chain or (isinstance(above, ast.Attribute) and above.value is node):
+            return
+        for meaning in self.names.meanings(chain):
+            if isinstance(meaning, OtherName):
+                self._other(node, meaning.dotted)
+            else:
+                self._own(node, meaning)
+
+    def _is_known(self, name: str) -> bool:
+        return name in BUILTINS or self.names.is_bound(name) or bool(list(self.names.meanings([name])))
+
+    def _other(self, node: ast.Name | ast.Attribute, dotted: str) -> None:
+        """A name of another package."""
+        call = self.parents.get(node)
+        called = call if isinstance(call, ast.Call) and call.func is node else None
+        if any(dotted == path or dotted.startswith(f"{path}.") for path in PATHS):
+            if called is not None and (dotted in PATHS or dotted.endswith((".cwd", ".home"))):
+                self._path(called)
+            elif not (dotted in PATHS and self._is_type(node)):
+                self._unknown(called or node)
+        elif dotted in OPENERS:
+            self._opener(node, dotted, called)
+        elif not opens_no_file(dotted) and dotted not in SAME_PATH:
+            self._unknown(called or node)
+
+    def _is_type(self, node: ast.AST) -> bool:
+        """True for the class in `isinstance(x, Path)` and in `case Path()`."""
+        above = self.parents.get(node)
+        if isinstance(above, ast.Tuple):
+            above = self.parents.get(above)
+        if isinstance(above, ast.Call):
+            return isinstance(above.func, ast.Name) and above.func.id == "isinstance" and above.args[0] is not node
+        return isinstance(above, ast.MatchClass)
+
+    def _opener(self, node: ast.AST, dotted: str, call: ast.Call | None) -> None:
+        opener = OPENERS[dotted]
+        if call is None or any(word.arg is None or word.arg in opener.refuses for word in call.keywords):
+            self._unknown(call or node)
+            return
+        named = [word.value for word in call.keywords if word.arg in opener.keywords]
+        path = (*call.args[:1], *named)[:1]
+        starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+        self._opened(None if starred or not path else self.paths.ends(path[0]), call)
+
+    def _own(self, node: ast.Name | ast.Attribute, meaning: OwnName) -> None:
+        """A name of the project: a module as a value leads to everything in it."""
+        stored = isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and not meaning.rest
+        if stored or not meaning.name:
+            self._unknown(node)
+            return
+        own: ast.expr = node
+        for _ in meaning.rest:
+            assert isinstance(own, ast.Attribute)
+            own = own.value
+        if isinstance(own, ast.Attribute) and self.paths.is_path(own):
+            self._path(own)
+
+    def _path(self, node: ast.AST) -> None:
+        """A `Path` in the code: what is done with it."""
+        above = self.parents.get(node)
+        match above:
+            case ast.Attribute(attr=attr):
+                self._path_attribute(above, attr)
+            case ast.BinOp(op=ast.Div()) | ast.IfExp() | ast.BoolOp() | ast.NamedExpr():
+                self._path(above)
+            case ast.Subscript(value=ast.Attribute(attr="parents")):
+                self._path(above)
+            case ast.FormattedValue() | ast.Compare() | ast.Expr() | ast.UnaryOp():
+                pass
+            case ast.Assign() | ast.AnnAssign() if self._is_followed(above):
+                pass
+            case ast.If(test=test) | ast.Assert(test=test) if test is node:
+                pass
+            case ast.Call():
+                self._path_argument(above, above)
+            case ast.keyword():
+                call = self.parents.get(above)
+                assert isinstance(call, ast.Call | ast.ClassDef)
+                self._path_argument(call, above)
+            case _:
+                self._unknown(node)
+
+    def _is_followed(self, statement: ast.Assign | ast.AnnAssign) -> bool:
+        """True if the assignment binds names alone, each use of which is looked at."""
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        above = self.parents.get(statement)
+        inside = isinstance(self.node, ast.FunctionDef | ast.AsyncFunctionDef) or statement is self.node
+        plain = all(isinstance(target, ast.Name) for target in targets) and inside
+        shared = {name for part in ast.walk(self.node) if isinstance(part, ast.Global) for name in part.names}
+        named = {target.id for target in targets if isinstance(target, ast.Name)}
+        return plain and not isinstance(above, ast.ClassDef) and named.isdisjoint(shared)
+
+    def _path_attribute(self, node: ast.Attribute, attr: str) -> None:
+        above = self.parents.get(node)
+        call = above if isinstance(above, ast.Call) and above.func is node else None
+        if attr in ("parent", "parents") or (attr in TO_PATH and attr not in _TEXT_OF_PATH and call):
+            self._path(call or node)
+        elif attr in _READ_OF_PATH and call:
+            self._opened(self.paths.ends(node.value), call)
+        elif attr in LISTING and call and self._is_iterated(call):
+            self._opened(self.paths.listing_ends(call), call)
+        elif attr not in _TEXT_OF_PATH:
+            self._unknown(call or node)
+
+    def _is_iterated(self, call: ast.Call) -> bool:
+        """True if a loop with one variable takes the paths, each use of which is looked at."""
+        node: ast.AST = call
+        above = self.parents.get(node)
+        while isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in ("sorted", "list"):
+            if above.keywords or len(above.args) != 1:
+                return False
+            node, above = above, self.parents.get(above)
+        looped = isinstance(above, ast.For | ast.comprehension) and above.iter is node
+        return looped and isinstance(above, ast.For | ast.comprehension) and isinstance(above.target, ast.Name)
+
+    def _path_argument(self, call: ast.Call | ast.ClassDef, node: ast.AST) -> None:
+        """A `Path` that a function is called with."""
+        if isinstance(call, ast.ClassDef):
+            self._unknown(node)
+            return
+        match call.func:
+            case ast.Attribute(attr=attr) if attr in _LOGGING:
+                return
+            case ast.Attribute(attr="joinpath" | "relative_to" | "is_relative_to"):
+                return
+            case ast.Name(id=name) if name in _HARMLESS_CALLS and not self.names.is_bound(name):
+                return
+        chain = chain_of(call.func)
+        others = [each.dotted for each in self.names.meanings(chain) if isinstance(each, OtherName)] if chain else []
+        read = all(name in OPENERS or name in PATHS or name in SAME_PATH or "os.path." in name for name in others)
+        if not others or not read:
+            self._unknown(call)
+
+    def _call(self, call: ast.Call) -> None:
+        """A call of a method of something that no name says."""
+        match call.func:
+            case ast.Name(id="getattr") if len(call.args) > 1 and isinstance(call.args[1], ast.Constant):
+                self._named_attribute(call)
+            case ast.Attribute(value=receiver, attr=attr):
+                chain = chain_of(call.func)
+                meanings = list(self.names.meanings(chain)) if chain else []
+                clear = any(isinstance(meaning, OtherName) or not meaning.rest for meaning in meanings)
+                if not clear and not self.paths.is_path(receiver):
+                    self._method(call, receiver, attr)
+
+    def _named_attribute(self, call: ast.Call) -> None:
+        name = call.args[1]
+        assert isinstance(name, ast.Constant)
+        if name.value in _OPENING or name.value in _READ_OF_PATH or str(name.value).startswith("read_"):
+            self._unknown(call)
+
+    def _method(self, call: ast.Call, receiver: ast.expr, attr: str) -> None:
+        argument = next(iter(call.args), None) or next((word.value for word in call.keywords), None)
+        if (
+            attr in _OPENING
+            or (attr in ("open", "exists") and argument is None)
+            or (attr in ("query", "eval") and any("@" in text and "(" in text for text in _texts(call)))
+        ):
+            self._unknown(call)
+        elif (
+            attr == "open"
+            or (attr.startswith("read_") and not attr.startswith(_NO_FILES))
+            or (attr in _OF_A_READER and "read" in _attributes(receiver))
+        ):
+            self._opened(self.paths.ends(argument), call)
+
+
+def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of the code that run; an annotation counts if it calls something."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST):
+                continue
+            if name in ("annotation", "returns") and not any(isinstance(part, ast.Call) for part in ast.walk(child)):
+                continue
+            yield from _evaluated(child)
+
+
+def _texts(node: ast.AST) -> list[str]:
+    return [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+
+
+def _attributes(node: ast.AST) -> list[str]:
+    """The names of a chain of attributes and calls."""
+    names = []
+    while isinstance(node, ast.Attribute | ast.Call):
+        if isinstance(node, ast.Attribute):
+            names.append(node.attr)
+            node = node.value
+        else:
+            node = node.func
+    return names

@@ -1,0 +1,247 @@
+"""Which files a path in code can name: by the text that it ends with."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from planner.python.code_names import Item, Names, OtherName, OwnName, Value, chain_of
+from planner.python.known_packages import BUFFERS, JOINS, OPENERS, PATHS, PATTERNS, REMOTE, SAME_PATH
+
+SAME_PLACE = frozenset("resolve absolute expanduser as_posix".split())  # methods that return the same path
+TO_PATH = SAME_PLACE | frozenset("joinpath with_name with_suffix with_stem relative_to cwd home".split())
+LISTING = frozenset("iterdir glob rglob".split())
+_DEEPEST = 20
+_SCHEME = re.compile(r"([A-Za-z][\w+.-]*):")
+_SORTING = frozenset("sorted list tuple set reversed iter".split())
+Ends = frozenset[str]
+NO_FILE: Ends = frozenset()
+
+
+@dataclass(frozen=True)
+class PathNames:
+    """Answers about the paths of a piece of code."""
+
+    names: Names
+
+    def ends(self, value: Value, depth: int = 0) -> Ends | None:
+        """Texts of which the path ends with one, or a pattern (`*.csv`); None when it may be any path. What is read
+        over a network, or was opened before, ends with none."""
+        if value is None or depth > _DEEPEST:
+            return None
+        if isinstance(value, Item):
+            return self._item_ends(value, depth)
+        match value:
+            case ast.Constant(value=text):
+                return _text_ends(text) if isinstance(text, str) else NO_FILE if text is None else None
+            case ast.Name() | ast.Attribute() if (chain := chain_of(value)) and not self._is_path_attribute(value):
+                return self._chain_ends(chain, depth)
+            case ast.JoinedStr() | ast.BinOp(op=ast.Add() | ast.Mod()):
+                return self._joined_ends(value, depth)
+            case ast.BinOp(op=ast.Div(), right=right):
+                return self.ends(right, depth + 1)
+            case ast.IfExp(body=one, orelse=other):
+                return _union(self.ends(part, depth + 1) for part in (one, other))
+            case ast.BoolOp(values=parts):
+                return _union(self.ends(part, depth + 1) for part in parts)
+            case ast.NamedExpr(value=inner):
+                return self.ends(inner, depth + 1)
+            case ast.Subscript(value=of):
+                return self._item_ends(Item(of, 1), depth)
+            case ast.Call():
+                return self._call_ends(value, depth)
+        return None
+
+    def is_path(self, value: Value, depth: int = 0) -> bool:
+        """True for what may be a `Path`, with which code can open files."""
+        if value is None or depth > _DEEPEST:
+            return False
+        if isinstance(value, Item):
+            of = _unsorted(value.of)
+            if not (isinstance(of, ast.Call) and isinstance(of.func, ast.Attribute)):
+                return False
+            return of.func.attr in LISTING and not self._others(of.func)
+        match value:
+            case ast.Call(func=function) if any(name in PATHS for name in self._others(function)):
+                return True
+            case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in TO_PATH:
+                return attr != "as_posix" and (self.is_path(inner, depth + 1) or self._is_path_class(inner))
+            case ast.Attribute(value=inner, attr="parent" | "parents"):
+                return self.is_path(inner, depth + 1)
+            case ast.Subscript(value=ast.Attribute(attr="parents") as inner):
+                return self.is_path(inner, depth + 1)
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                return self.is_path(left, depth + 1) or self.is_path(right, depth + 1)
+            case ast.IfExp(body=one, orelse=other):
+                return self.is_path(one, depth + 1) or self.is_path(other, depth + 1)
+            case ast.BoolOp(values=parts):
+                return any(self.is_path(part, depth + 1) for part in parts)
+            case ast.NamedExpr(value=inner):
+                return self.is_path(inner, depth + 1)
+            case ast.Name() | ast.Attribute():
+                return any(paths.is_path(value, depth + 1) for paths, value in self._values(chain_of(value)))
+        return False
+
+    def listing_ends(self, call: ast.Call, depth: int = 0) -> Ends | None:
+        """Of a method that lists a folder, texts that the paths of its results match, or contain as a folder."""
+        assert isinstance(call.func, ast.Attribute)
+        match call.args:
+            case [ast.Constant(value=str() as pattern)] if call.func.attr != "iterdir" and ".." not in pattern:
+                return frozenset((pattern,)) if pattern.strip("*/.") or "*" in pattern else None
+            case []:
+                return self.ends(call.func.value, depth + 1)
+        return None
+
+    def _is_path_class(self, value: ast.expr) -> bool:
+        return any(name in PATHS for name in self._others(value))
+
+    def _is_path_attribute(self, value: ast.expr) -> bool:
+        return isinstance(value, ast.Attribute) and self.is_path(value.value)
+
+    def _others(self, function: ast.expr) -> list[str]:
+        chain = chain_of(function)
+        return [name.dotted for name in self.names.meanings(chain) if isinstance(name, OtherName)] if chain else []
+
+    def _values(self, chain: list[str]) -> Iterator[tuple[PathNames, Value]]:
+        """The values of a name, here or in the module of the project that defines it."""
+        if len(chain) == 1 and chain[0] in self.names.bound:
+            yield from ((self, value) for value in self.names.bound[chain[0]])
+            return
+        for name in self.names.meanings(chain) if chain else ():
+            if isinstance(name, OwnName) and name.name and not name.rest:
+                module = self.names.modules[name.module]
+                paths = PathNames(Names(module.tree, module, self.names.modules))
+                yield from ((paths, value) for value in paths.names.bound.get(name.name, (None,)))
+
+    def _chain_ends(self, chain: list[str], depth: int) -> Ends | None:
+        if chain == ["__file__"] and not self.names.is_bound("__file__"):
+            return frozenset((self.names.module.path,))
+        values = list(self._values(chain))
+        return _union(paths.ends(value, depth + 1) for paths, value in values) if values else None
+
+    def _call_ends(self, call: ast.Call, depth: int) -> Ends | None:
+        others = self._others(call.func)
+        if call.args and isinstance(call.args[-1], ast.Starred):
+            return None
+        if others:
+            opened = all(name in BUFFERS or name in OPENERS for name in others)
+            if opened or not call.args:
+                return NO_FILE if opened else None
+            if all(name in JOINS for name in others):
+                return self.ends(call.args[-1], depth + 1)
+            return self.ends(call.args[0], depth + 1) if all(name in SAME_PATH for name in others) else None
+        match call:
+            case ast.Call(func=ast.Name(id="str"), args=[path]) if not self.names.is_bound("str"):
+                return self.ends(path, depth + 1)
+            case ast.Call(func=ast.Attribute(value=inner, attr=attr), args=[]) if attr in SAME_PLACE:
+                return self.ends(inner, depth + 1)
+            case ast.Call(func=ast.Attribute(attr="joinpath" | "with_name"), args=[*_, last]):
+                return self.ends(last, depth + 1)
+            case ast.Call(func=ast.Attribute(attr="with_suffix"), args=[ast.Constant(value=str() as suffix)]):
+                return frozenset((f"*{_escaped(suffix)}",)) if suffix else None
+            case ast.Call(func=ast.Attribute(attr="open")):
+                return NO_FILE  # which is looked at where it stands
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as form), attr="format")):
+                return _tail_ends(form, re.split(r"\{[^{}]*\}", form)[-1])
+            case ast.Call(func=ast.Attribute(attr="var" | "blueprint_var"), args=[ast.Constant(), *default]):
+                # the values of variables are among the texts that code is given
+                return _union((NO_FILE, *(self.ends(part, depth + 1) for part in default)))
+        return None
+
+    def _joined_ends(self, value: ast.expr, depth: int) -> Ends | None:
+        match value:
+            case ast.JoinedStr(values=parts):
+                first = parts[0].value if parts and isinstance(parts[0], ast.Constant) else ""
+                last = parts[-1].value if parts and isinstance(parts[-1], ast.Constant) else ""
+                return _tail_ends(str(first), str(last))
+            case ast.BinOp(left=ast.Constant(value=str() as form), op=ast.Mod()):
+                return _tail_ends(form, re.split(r"%\W?\d*\.?\d*\w", form)[-1])
+            case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=str() as last)):
+                return _tail_ends(self._head(left, depth + 1), last)
+            case ast.BinOp(left=left, op=ast.Add()):
+                return NO_FILE if _is_remote(self._head(left, depth + 1)) else None
+        return None
+
+    def _head(self, value: Value, depth: int) -> str:
+        """The text that a value begins with, as far as one is certain."""
+        match value:
+            case ast.Constant(value=str() as text):
+                return text
+            case ast.JoinedStr(values=[ast.Constant(value=str() as text), *_]):
+                return text
+            case ast.BinOp(left=left, op=ast.Add()) if depth < _DEEPEST:
+                return self._head(left, depth + 1)
+            case ast.Name() if depth < _DEEPEST:
+                heads = {paths._head(item, depth + 1) for paths, item in self._values(chain_of(value))}
+                return heads.pop() if len(heads) == 1 else ""
+        return ""
+
+    def _item_ends(self, item: Item, depth: int) -> Ends | None:
+        """Of the items of a sequence or a mapping that is written out, or of the paths that listing a folder gives."""
+        of = _unsorted(item.of)
+        match of:
+            case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
+                return _union(self.ends(part, depth + 1) for part in items)
+            case ast.Dict(keys=keys, values=values):
+                return _union(self.ends(part, depth + 1) for part in [*(values if item.at == 1 else keys)])
+            case ast.Call(func=ast.Attribute(value=mapping, attr="values"), args=[]):
+                return self._item_ends(Item(mapping, 1), depth + 1)
+            case ast.Call(func=function, args=[pattern, *_]) if PATTERNS.intersection(self._others(function)):
+                return self.ends(pattern, depth + 1)
+            case ast.Call(func=ast.Attribute(attr=attr)) if attr in LISTING and item.at == -1:
+                return self.listing_ends(of, depth)
+            case ast.Name() | ast.Attribute() if depth < _DEEPEST:
+                sequences = [(paths, of) for paths, of in self._values(chain_of(of)) if isinstance(of, ast.expr)]
+                if not sequences or len(sequences) < len(list(self._values(chain_of(of)))):
+                    return None
+                return _union(paths._item_ends(Item(of, item.at), depth + 1) for paths, of in sequences)
+        return None
+
+
+def _unsorted(value: ast.expr) -> ast.expr:
+    """What is put in order, or into a list."""
+    while (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Name)
+        and value.func.id in _SORTING
+        and len(value.args) == 1
+    ):
+        value = value.args[0]
+    return value
+
+
+def _text_ends(text: str) -> Ends | None:
+    scheme = _SCHEME.match(text)
+    if scheme:
+        return NO_FILE if _is_remote(text) else None
+    return None if text.rstrip("/").rpartition("/")[2] in ("", ".", "..") else frozenset((text,))
+
+
+def _tail_ends(head: str, tail: str) -> Ends | None:
+    """The ends of a path of which the beginning and the end are written."""
+    if _is_remote(head):
+        return NO_FILE
+    if _SCHEME.match(head) or tail.rpartition("/")[2] in ("", ".", ".."):
+        return None
+    _, slash, below = tail.partition("/")
+    return frozenset((below,)) if slash else frozenset((f"*{_escaped(tail)}",))
+
+
+def _is_remote(head: str) -> bool:
+    scheme = _SCHEME.match(head)
+    return bool(scheme and scheme[1].lower() in REMOTE and head[scheme.end() :].startswith("//"))
+
+
+def _union(many: Iterable[Ends | None]) -> Ends | None:
+    every: Ends = NO_FILE
+    for ends in many:
+        if ends is None:
+            return None
+        every |= ends
+    return every
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([*?[])", r"[\1]", text)
