@@ -52,7 +52,7 @@ unit: $(READY)
 	@$(BIN)/pytest -n 3 --dist worksteal -m "not prove" $(TESTS)
 
 prove: $(READY)  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
-	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 \
+	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=3000 \
 		$(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
 prove-lakehouse: $(READY)  # a process has one Spark, and a Spark one format

@@ -18,6 +18,7 @@ from bot.settings import Settings
 log = structlog.get_logger(__name__)
 WATCH_SECONDS = 2.0
 LONGEST_BACKOFF = 300.0
+HEALTHY_SECONDS = 600.0  # after which an end is no part of a row of failures
 
 
 @dataclass
@@ -25,6 +26,7 @@ class _Kept:
     child: subprocess.Popen[bytes]
     run_id: str
     birth: str
+    started_at: float  # time.monotonic()
     failures: int = 0
     again_at: float = 0.0
 
@@ -67,7 +69,7 @@ class Warmth:
         began = birth(child.pid)
         self._inbox.runs.begin(Run(run_id, repository, self._worker, child.pid, began), "warm")
         log.info("warm_started", repository=repository, pid=child.pid)
-        return _Kept(child, run_id, began, failures)
+        return _Kept(child, run_id, began, time.monotonic(), failures)
 
     def _watch(self) -> None:
         while not self._closing.wait(WATCH_SECONDS):
@@ -80,6 +82,8 @@ class Warmth:
         if exit_code is None:
             return
         if not kept.again_at:
+            if time.monotonic() - kept.started_at > HEALTHY_SECONDS:
+                kept.failures = 0
             wait = min(LONGEST_BACKOFF, 2.0**kept.failures)
             kept.again_at = time.monotonic() + wait
             self._inbox.runs.end(kept.run_id, exit_code)

@@ -78,6 +78,11 @@ class Gateways:
         """True while a write is under way, on any gateway, that goes on when this process ends."""
         return any(engine.goes_on for engine in self.opened())
 
+    @property
+    def is_lost(self) -> bool:
+        """True when the Spark of any open gateway is lost."""
+        return any(engine.is_lost for engine in self.opened())
+
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
         """A context in which writes on the project's own gateway are written down and found again."""
         return self._own.reattaching(operations)

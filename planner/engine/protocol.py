@@ -334,6 +334,10 @@ class Engine(Protocol):
     def goes_on(self) -> bool:
         """True while a write is under way that goes on when this process ends. It never blocks."""
 
+    @property
+    def is_lost(self) -> bool:
+        """True when its Spark ended, ran out of memory or stopped answering: only a new engine can go on."""
+
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
         """A context in which this thread's writes, where Spark goes on with them without us, are written down, and
         those that an earlier run left are waited for in place of being begun again."""

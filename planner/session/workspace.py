@@ -74,10 +74,17 @@ class Workspace:
 
     def begin(self, now: datetime, on_event: Emit, *, only_looks: bool = False) -> None:
         """Another use case begins: files are read anew, and what a crash left half promoted is looked for again."""
+        self._let_go_of_lost_spark()
         self.turn_to(now)
         self.on_event, self.only_looks, self.about = on_event, only_looks, frozenset()
         self.recovered, self._settled, self.began_at = (), False, datetime.now(UTC)
         self.cancellation.forget()
+
+    def _let_go_of_lost_spark(self) -> None:
+        """Close a Spark that ended or stopped answering, so that the next use opens another."""
+        if self._engine is not None and self._engine.is_lost:
+            engine, self._engine = self._engine, None
+            engine.close()
 
     def turn_to(self, now: datetime) -> None:
         """Let it be another moment."""

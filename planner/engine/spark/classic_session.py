@@ -6,6 +6,7 @@ import os
 import secrets
 import signal
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
@@ -68,6 +69,11 @@ class ClassicSession:
     def operations(self) -> None:
         """None: it ends with this process."""
         return None
+
+    @property
+    def has_ended(self) -> bool:
+        """True when its JVM is gone."""
+        return self.jvm.process.poll() is not None
 
     @property
     def isolated(self) -> bool:
@@ -139,7 +145,8 @@ class ClassicSession:
 
     def close(self, timeout: float = 20.0) -> None:
         try:
-            with suppress(Exception):  # the JVM may be gone, and it is ended below in any case
+            # The JVM may be gone, of which pyspark warns, and it is ended below in any case.
+            with suppress(Exception), warnings.catch_warnings(action="ignore"):
                 self.spark.stop()
             with suppress(Exception):
                 self.gateway.shutdown()
@@ -170,11 +177,16 @@ def _classic(jvm: Jvm) -> tuple[SparkSession, Any]:
             gateway = launch_gateway()  # type: ignore[no-untyped-call]  # pyspark's own
         finally:
             del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
-        context = SparkContext(gateway=gateway)
+        context: Any = SparkContext(gateway=gateway)
         context.pythonExec = jvm.python
+        context._accumulatorServer.handle_error = _ignore
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)  # pyspark put its own there
         return SparkSession(context), gateway
+
+
+def _ignore(*_: object) -> None:
+    """Print nothing: pyspark prints a stack trace when a JVM ends without a word; who asks it next is told."""
 
 
 def _refuse_a_second() -> None:
@@ -187,5 +199,9 @@ def _refuse_a_second() -> None:
 def _forget_gateway() -> None:
     from pyspark import SparkContext
 
+    context: Any = SparkContext._active_spark_context
+    if context is not None:  # its JVM was gone before pyspark could stop it: what is left of it is Python's
+        context._jsc = None
+        context.stop()
     SparkContext._gateway = None
     SparkContext._jvm = None

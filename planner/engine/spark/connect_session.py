@@ -83,6 +83,11 @@ class ConnectSession:
         return ConnectOperations(self, self._attaching, lambda operation: ConnectSession(server, attached=operation))
 
     @property
+    def has_ended(self) -> bool:
+        """True when the warm Spark is gone; of another server only an answer tells."""
+        return self._owner is not None and not self._owner.is_alive
+
+    @property
     def address(self) -> str:
         """The server's, without its token."""
         return without_token(self._server.url)

@@ -54,6 +54,11 @@ class SparkEngine:
         """True while a write is under way that goes on when this process ends."""
         return self._sessions.operations > 0
 
+    @property
+    def is_lost(self) -> bool:
+        """True when its Spark ended, ran out of memory or stopped answering: only a new engine can go on."""
+        return self._sessions.is_lost or self._shared.has_ended
+
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
         """A context in which this thread's writes, where Spark goes on with them without us, are written down, and
         those that an earlier run left are waited for in place of being begun again."""

@@ -11,6 +11,13 @@ from planner.errors import Cancelled, MergeplanError, QueryError, SparkAway
 CANCELLED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "SPARK_JOB_CANCELLED")
 WRAPPER = "SELECT * FROM (\n"  # what stands before a query that must not be a command: a line of its own
 DEPTH = 30  # causes of causes
+# After these a JVM may fail anywhere: what follows is not about the query. Java's own words, with whoever wraps them.
+# `Unable to acquire ... bytes of memory` is not one of them: Spark refuses one task, and goes on.
+EXHAUSTED = re.compile(
+    r"java\.lang\.OutOfMemoryError|Out of space in CodeCache|bootstrap method initialization exception"
+    r"|unable to create native thread"
+)
+QUOTING = ("USER_RAISED_EXCEPTION", "PYTHON_EXCEPTION")  # the query's own words
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,9 @@ def translated(error: BaseException, sql: str) -> MergeplanError:
         return Cancelled("the query was cancelled.")
     if _has_ended(error):
         return SparkAway("Spark has ended.", hint="It may have lacked memory. What was recorded before is kept.")
+    if found.condition not in QUOTING and (EXHAUSTED.search(found.text) or EXHAUSTED.search(found.raw)):
+        hint = "Give it more with `spark.driver.memory`. What was recorded before is kept."
+        return SparkAway("Spark ran out of memory.", hint=hint)
     message, hint = sentences(found.text)
     if _is_away(error):
         return SparkAway(message, hint=hint)

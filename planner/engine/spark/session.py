@@ -49,6 +49,10 @@ class EngineSession(Protocol):
     def operations(self) -> ServerOperations | None:
         """The writes that this Spark goes on with without us; None where it ends with us."""
 
+    @property
+    def has_ended(self) -> bool:
+        """True when the process of this Spark is gone; False where that cannot be seen from here. It never blocks."""
+
     def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
         """The frame with aggregates (Spark SQL) that are computed on the way, and a function that tells them."""
 

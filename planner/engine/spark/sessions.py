@@ -11,7 +11,7 @@ from uuid import uuid4
 from planner.engine.protocol import Operation, OperationGone, Operations
 from planner.engine.spark.errors import WRAPPER, is_spark, translated
 from planner.engine.spark.session import EngineSession, Frame, ServerOperations
-from planner.errors import Cancelled, QueryError, RequestError
+from planner.errors import Cancelled, QueryError, RequestError, SparkAway
 from planner.fingerprint import digest
 
 T = TypeVar("T")
@@ -28,6 +28,7 @@ class Sessions:
         self._era = 0  # counts the calls of cancel()
         self._under_way: dict[int, int] = {}
         self.operations = 0  # writes under way that go on without us
+        self.is_lost = False  # Spark ended, ran out of memory or stopped answering
 
     @property
     def current(self) -> EngineSession:
@@ -165,7 +166,9 @@ class Sessions:
             if not is_spark(error):
                 raise
             self.check()
-            raise translated(error, sql) from None
+            reason = translated(error, sql)
+            self.is_lost |= isinstance(reason, SparkAway)
+            raise reason from None
         finally:
             self._thread.era = outer
             with self._lock:

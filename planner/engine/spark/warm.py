@@ -11,14 +11,17 @@ import secrets
 import signal
 import socketserver
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from planner.engine.protocol import Connection
 from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
 from planner.engine.spark.classic_session import ClassicSession
+from planner.engine.spark.engine import SparkEngine
 from planner.engine.spark.format_requests import (
     FormatRequest,
     accept,
@@ -32,6 +35,7 @@ from planner.engine.spark.format_requests import (
 )
 from planner.engine.spark.format_settings import known_formats, starting_conf
 from planner.engine.spark.java import profile_of
+from planner.engine.spark.pulse import Pulse
 from planner.engine.spark.session import silence
 from planner.errors import RequestError
 
@@ -123,6 +127,7 @@ def _served(
 
     The session is closed at the end, whatever ends it.
     """
+    pulse = Pulse(partial(_analyse_new_query, session))
     try:
         with _counter(session) as counter:
             owner = Owner(
@@ -137,6 +142,7 @@ def _served(
             session.make_archive()  # it may run for weeks
             while not stop.wait(1.0):
                 _see_that_it_runs(session, home)
+                pulse.check()
                 if asked := _next(lock, connection, home):
                     lock.publish(replace(owner, port=0))  # from here on nobody is let in
                     if _left_alone(session, lock, asked[0], home, stop):
@@ -173,6 +179,10 @@ def _see_that_it_runs(session: ClassicSession, home: Path) -> None:
     if session.jvm.process.poll() is not None:
         log = spark_folder(home) / "spark.log"
         raise RequestError("the warm Spark ended by itself.", hint=f"What it said is in {log}.")
+
+
+def _analyse_new_query(session: ClassicSession) -> None:
+    SparkEngine(session).schema(f"SELECT {time.monotonic_ns()} AS now")
 
 
 @contextmanager

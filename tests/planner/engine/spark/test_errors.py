@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from planner.engine.spark.engine import SparkEngine
 from planner.engine.spark.errors import sentences, translated
+from planner.errors import QueryError, SparkAway
 
 
 class Raised(Exception):
@@ -30,3 +33,27 @@ def test_the_class_and_the_trace_are_left_out() -> None:
     text = "[DIVIDE_BY_ZERO] Division by zero. Use `try_divide`. SQLSTATE: 22012\n\tat org.apache.spark.Errors"
 
     assert sentences(text) == ("Division by zero.", "Use `try_divide`.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Job aborted: java.lang.OutOfMemoryError: Java heap space",
+        "java.lang.VirtualMachineError: Out of space in CodeCache for adapters",
+        "java.lang.BootstrapMethodError: bootstrap method initialization exception",
+    ],
+)
+def test_a_java_that_ran_out_of_memory_is_no_fault_of_the_query(engine: SparkEngine, text: str) -> None:
+    jvm: Any = engine._sessions.current.spark._jvm
+
+    error = translated(Raised(jvm.java.lang.RuntimeException(text)), "SELECT 1")
+
+    assert isinstance(error, SparkAway)
+    assert (error.message, error.retry) == ("Spark ran out of memory.", True)
+
+
+def test_a_query_that_only_quotes_such_an_error_is_at_fault_itself(engine: SparkEngine) -> None:
+    with pytest.raises(QueryError, match=r"^no$"):
+        engine.fetch("SELECT raise_error('java.lang.OutOfMemoryError: no') FROM range(1)")
+
+    assert not engine.is_lost

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from planner.engine.spark.engine import SparkEngine
 from planner.engine.spark.java import ENVIRONMENT, Profile, escaped, profile_of
 from planner.errors import RequestError
 
@@ -29,3 +32,18 @@ def test_the_environment_has_the_last_word_on_the_profile(monkeypatch: pytest.Mo
 
 def test_settings_are_written_as_java_reads_them() -> None:
     assert escaped("C:\\x\n é𝄞") == "C:\\\\x\\n \\u00e9\\ud834\\udd1e"
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_every_profile_reserves_room_for_compiled_code_and_ends_without_memory(profile: Profile) -> None:
+    assert "-XX:ReservedCodeCacheSize=240m" in profile.options
+    assert "-XX:+ExitOnOutOfMemoryError" in profile.options
+
+
+def test_java_has_the_room_that_it_was_asked_to_reserve(engine: SparkEngine) -> None:
+    jvm: Any = engine._sessions.current.spark._jvm
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+
+    reserved = sum(pool.getUsage().getMax() for pool in pools if "Code" in pool.getName())
+
+    assert reserved >= 200 * 2**20
