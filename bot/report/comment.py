@@ -365,9 +365,16 @@ def _notes(shown: Shown) -> list[str]:
     for unused in outcome.plan.unused_overrides if outcome and outcome.plan else ():
         name = NAMES.get(unused.category, unused.category)
         notes.append(
-            f"{code(unused.who)} set {code(unused.model)} to {name}: no longer in force, that model was edited since."
+            f"{code(unused.who)} set {code(unused.model)} to {name}: no longer in force, "
+            f"{_end_words(unused.ended_by)}. Categorize it again if that still holds."
         )
     return ["\n".join(f"> {note}" for note in notes)] if notes else []
+
+
+def _end_words(ended_by: str) -> str:
+    if ended_by == "base":
+        return "prod has another version of that model since"
+    return "that model or what it reads was edited since"
 
 
 def foot(shown: Shown) -> str:

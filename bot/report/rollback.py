@@ -56,12 +56,16 @@ def behind_words(each: BehindRow) -> str:
     """What a table lacks of the one that took its place, and whether the next run computes it."""
     if each.kind.upper() in WHOLE_KINDS:
         ends = [timeline[-1][1] for timeline in (each.held, each.lacks) if timeline]
-        lag = f"was computed up to {ends[0]}, the later table up to {ends[1]}" if len(ends) == 2 else "is not filled"
+        lag = (
+            f"was computed up to {ends[0]}, the later table up to {ends[1]}"
+            if len(ends) == 2
+            else "has no rows that are up to date"
+        )
         return f"{code(each.model)} {lag}; {'the next run computes it again' if each.due else 'no run is due for it'}."
     if not each.lacks:
         return f"{code(each.model)} comes back; the next run computes {days(each.due)}."
     then = "the next run computes them" if _within(each.lacks, each.due) else _computed(each.due)
-    return f"{code(each.model)} lacks {days(each.lacks)}, which the later table holds; {then}."
+    return f"{code(each.model)} lacks up-to-date rows of {days(each.lacks)}, which the later table holds; {then}."
 
 
 def _computed(due: Spans) -> str:

@@ -23,8 +23,19 @@ def rows_changed(diff: DataDifference) -> int:
     return diff.rows.only_first + diff.rows.only_second + diff.rows.changed if diff.rows else 0
 
 
+def _row_counts(found: Sequence[DataDifference]) -> str:
+    """`3 rows changed, 2 gone, 1 new`: a row that is gone is not called a changed one."""
+    rows = [diff.rows for diff in found if diff.rows]
+    changed, gone, new = (
+        sum(each) for each in ([r.changed for r in rows], [r.only_first for r in rows], [r.only_second for r in rows])
+    )
+    parts = [(count, word) for count, word in ((changed, "changed"), (gone, "gone"), (new, "new")) if count]
+    (first, verb), *rest = parts or [(0, "changed")]
+    return ", ".join((f"{counted(first, 'row')} {verb}", *(f"{count:,} {word}" for count, word in rest)))
+
+
 def rows_title(outcome: PlannerOutcome | None) -> str:
-    """`0 rows changed`, for the first line; '' where nothing was compared, and no number where it may be another."""
+    """`2 rows changed, 1 gone`, for the first line; '' where nothing was compared, no number where it is not known."""
     found = outcome.data_diff if outcome else ()
     compared = [diff for diff in found if diff.rows]
     if not compared:
@@ -34,7 +45,7 @@ def rows_title(outcome: PlannerOutcome | None) -> str:
         return f"no row changed in {counted(len(compared), 'model')}, {open_ones} not compared"
     where = " on the days built here" if any(diff.left_out for diff in compared) else ""
     rest = f" ({counted(open_ones, 'model')} not compared)" if open_ones else ""
-    return f"{counted(total, 'row')} changed{where}{rest}"
+    return f"{_row_counts(compared)}{where}{rest}"
 
 
 def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
@@ -54,7 +65,7 @@ def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
     if differ:
         blocks.append(_listed(differ[:most], common))
     if differ[most:]:
-        blocks.append(folded(f"{len(differ) - most:,} more models with changed rows", _listed(differ[most:], common)))
+        blocks.append(folded(f"{len(differ) - most:,} more models whose rows differ", _listed(differ[most:], common)))
     if files:
         blocks.append(_named(files, "is made of the same files as before", "are made of the same files as before"))
     if same:

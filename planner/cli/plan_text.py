@@ -12,8 +12,9 @@ from planner.apply.events import BatchAwaited, BatchDone, BatchRepeated, Compare
 from planner.cli.restatement_text import restatement_lines
 from planner.model.kind import Kind
 from planner.plan.build import Plan
-from planner.plan.change import Category, Change, ChangeKind
+from planner.plan.change import Category, Change, ChangeKind, Override
 from planner.plan.costs import Estimate
+from planner.plan.override import end_of
 from planner.session.wording import TITLES, cost_text, days_text, differences_text, headline, shown_name
 from planner.snapshot.environment import PROD
 
@@ -58,9 +59,16 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     parts += [_note(f"Left empty, as asked: {shown_name(plan, c.name)}.") for c in plan.changes if c.recorded]
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.override}
-    for model in sorted(edited & {each.model for each in plan.unused_overrides}):
-        parts.append(_note(f"The category given to `{model}` no longer applies: it has changed since."))
+    for override in {each.model: each for each in plan.unused_overrides}.values():  # the latest of each model
+        if override.model in edited:
+            parts.append(_note(f"The category of `{override.model}` no longer applies: {_end_words(plan, override)}."))
     return Group(*parts)
+
+
+def _end_words(plan: Plan, override: Override) -> str:
+    if end_of(override, plan.changes) == "base":
+        return f"`{plan.base}` has another version of the model since"
+    return "the model or what it reads was edited since"
 
 
 def difference_text(plan: Plan, what: str) -> RenderableType:

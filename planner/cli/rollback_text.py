@@ -36,7 +36,11 @@ def behind_text(environment: str, each: Behind) -> str:
     if not each.shown.kind.is_incremental:
         then = f"{run} computes it again" if each.due else "no run is due"
         return f"{'; '.join((*_as_of(each), then))}."
-    parts = [f"lacks {_listed(each.lacks)}, which the later table holds"] if each.lacks else ["lacks time"]
+    parts = (
+        [f"lacks up-to-date rows of {_listed(each.lacks)}, which the later table holds"]
+        if each.lacks
+        else ["lacks time"]
+    )
     if each.due:
         parts.append(f"{run} computes {_listed(each.due)}")
     if rest := subtract(each.lacks, each.due):
@@ -46,7 +50,8 @@ def behind_text(environment: str, each: Behind) -> str:
 
 def _as_of(each: Behind) -> Iterator[str]:
     if not each.held:
-        yield "is empty"
+        # not that it is empty: a restatement takes away what tables of earlier revisions count as loaded, and no row
+        yield "has no rows that are up to date"
     elif each.lacks:
         before, later = (timeline[-1].end - timedelta(seconds=1) for timeline in (each.held, each.lacks))
         yield f"is as of {before:%Y-%m-%d}, the later table as of {later:%Y-%m-%d}"

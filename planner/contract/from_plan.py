@@ -26,6 +26,7 @@ from planner.intervals import Interval, Timeline
 from planner.plan.build import Plan
 from planner.plan.change import Blocker, Change, Columns, Override
 from planner.plan.costs import Estimate
+from planner.plan.override import end_of
 from planner.plan.refused import RefusedFile
 from planner.plan.restatement import Restatement
 
@@ -52,7 +53,7 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
         blockers=tuple(map(_remark, plan.blockers)),
         warnings=tuple(map(_remark, plan.warnings)),
         overrides=tuple(map(_override, plan.overrides)),
-        unused_overrides=tuple(map(_override, plan.unused_overrides)),
+        unused_overrides=tuple(_override(each, end_of(each, plan.changes)) for each in plan.unused_overrides),
         refused=tuple(map(_refused, plan.unopened.refused)),
         left_out=tuple(
             LeftOutRow(model=name, reason=f"It reads `{read}`, which cannot be opened.")
@@ -173,6 +174,6 @@ def _remark(blocker: Blocker) -> Remark:
     return Remark(message=blocker.message, path=path, line=line)
 
 
-def _override(given: Override) -> OverrideRow:
+def _override(given: Override, ended_by: str = "") -> OverrideRow:
     at = given.at.isoformat() if given.at else None
-    return OverrideRow(model=given.model, category=str(given.category), who=given.who, at=at)
+    return OverrideRow(model=given.model, category=str(given.category), who=given.who, at=at, ended_by=ended_by)

@@ -34,6 +34,11 @@ class OverrideRow(Data):
     category: Category = Field(description="what the person chose")
     who: str = Field(default="", description="the person, as `--who` named them")
     at: str | None = Field(default=None, description="when, in ISO 8601; null before it is stored")
+    ended_by: str = Field(
+        default="",
+        description="of an unused one, what changed since: `base`, which has another version of the model now, or "
+        "`edit`, the model here or what it reads",
+    )
 
 
 class ModelChange(Data):

@@ -261,7 +261,7 @@ def build_run(
         return found
 
     behind = caught_up(graph, environment.snapshots, loaded, window, left, asked)
-    changes = tuple(_due(environment.snapshots[name], *behind[name]) for name in graph.order if name in behind)
+    changes = tuple(_due(environment.snapshots[name], *behind[name], loaded) for name in graph.order if name in behind)
     return replace(in_place(environment, graph, changes, loaded, window), late=late)
 
 
@@ -300,13 +300,14 @@ def _left_to_others(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[s
     return frozenset(over | same)
 
 
-def _due(snapshot: Snapshot, needed: Timeline, missing: Timeline) -> Change:
+def _due(snapshot: Snapshot, needed: Timeline, missing: Timeline, loaded: Loaded) -> Change:
+    lacks = subtract(missing, loaded.of(snapshot))
     return Change(
         name=snapshot.name,
         change=ChangeKind.DUE,
         category=None,
         rule="due",
-        reason="Its time has come since it was last computed.",
+        reason="Its table lacks time that is due." if lacks else "Its latest time is computed again.",
         columns=Columns(),
         old=snapshot,
         new=snapshot,

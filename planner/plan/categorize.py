@@ -5,14 +5,25 @@ Every rule here errs on one side: where it cannot prove that rows stay what they
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from planner.fingerprint import Fingerprint, digest
 from planner.model.model import Model, PythonCode, Statement
 from planner.plan.change import Category, Columns
+from planner.plan.reasons import (
+    SAME_QUERY,
+    Causes,
+    chance_reason,
+    edit_reason,
+    names,
+    parents_reason,
+    sentence,
+    unchanged_reason,
+    verbs,
+)
 from planner.semantics.columns import Shape
-from planner.semantics.digests import SORTED, Seen
+from planner.semantics.digests import SORTED, Digests, Seen
 from planner.semantics.spark_settings import default_of
 
 UNTOUCHED = Columns()
@@ -31,11 +42,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Side:
-    """A model before or after a change: itself, the shape of its query (None: it has none), what its rows mean."""
+    """A model before or after a change: itself, the shape of its query (None: it has none), what its rows mean, and
+    whether a table with another layout is filled by copying its rows."""
 
     model: Model
     shape: Shape | None
     seen: Seen
+    is_copied: bool = True
 
     @property
     def is_known(self) -> bool:
@@ -83,28 +96,76 @@ def is_reordered(old: Seen, new: Seen) -> bool:
     return [c for c in old.columns if c in new.columns] != [c for c in new.columns if c in old.columns]
 
 
-def verdict(old: Side, new: Side, effects: Mapping[str, Columns]) -> Verdict:
-    """What becomes of a model, by its own edit and by what its parents' changes (`effects`) do to it.
+def verdict(old: Side, new: Side, causes: Causes, between: Side | None = None) -> Verdict:
+    """What becomes of a model, by its own edit and by what its parents' changes do to it.
 
     The rows decide, not the texts: of two queries that mean the same over the same tables neither is a change.
+    `between` is the old text over the new parents, by which the reason tells the edit from what comes from above.
     """
-    told, reordered = difference(old.seen, new.seen), is_reordered(old.seen, new.seen)
-    touched = replace(told, order=False)
+    difference_now, reordered = difference(old.seen, new.seen), is_reordered(old.seen, new.seen)
+    touched = replace(difference_now, order=False)
     same = touched == UNTOUCHED and not reordered
     # the order of a view's rows concerns only readers that take rows by it, so it is judged apart from the rows
     own = _own_change(old, new) if is_edited(old.model, new.model) else None
-    if same and told.order and _is_sorted(old, new) and (own is None or own.rule in ("same-query", "query")):
-        return _in_another_order(told, effects, edited=own is not None)
+    if same and difference_now.order and _is_sorted(old, new) and (own is None or own.rule in ("same-query", "query")):
+        return _in_another_order(difference_now, causes, edited=own is not None)
     if own is None:
-        return _unaffected(new, effects) if same else _carried(old, new, effects, touched)
+        return _unaffected(new, causes) if same else _carried(old, new, causes, touched)
     if own.category in (Category.METADATA, Category.EQUIVALENT) or own.rule == "layout-changed":
         # such an edit changes no row, so what does differ comes from above
-        return own if same else _carried(old, new, effects, touched)
+        said = own.reason if own.rule != "layout-changed" else f"{_layout_words(old, new)}."
+        return own if same else _carried(old, new, causes, touched, said)
+    edit = _edit(old, new, causes, between)
     if own.rule in ("kind-changed", "settings-changed", "seed-content"):
-        return _by_settings(own, touched, reordered)
+        return _by_settings(own, touched, reordered, edit)
     if same:
-        return Verdict(Category.EQUIVALENT, "same-query", "The new text means the same query.")
-    return _query_changed(old, new, effects, touched)
+        return _same_query(old, new, edit)
+    return _query_changed(old, new, touched, reordered, edit)
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """What a person's edit alone does to the rows: the columns it touches, whether it reorders them, the clauses that
+    it changed as a sentence; and as sentences, '' where nothing does: what comes from above besides, and what comes out
+    otherwise whenever the table is computed."""
+
+    columns: Columns
+    reordered: bool
+    clauses: str
+    above: str
+    chance: str
+
+    @property
+    def besides(self) -> str:
+        return " ".join(filter(None, (self.above, self.chance)))
+
+
+def _edit(old: Side, new: Side, causes: Causes, between: Side | None) -> _Edit:
+    middle, before, after, above = between or old, (between or old).seen, new.seen, ""
+    if between and not (between.is_known and (between.shape is None or between.shape.unresolved is None)):
+        # the old text reads what is gone by now, and the new one was edited to fit: they are compared by names
+        middle, before, after = old, _by_names(old), _by_names(new)
+    elif not _is_alike(old.seen, middle.seen):
+        above = parents_reason(old.model.sql, old.shape, middle.shape, causes)[1]
+    columns = replace(difference(before, after), order=False)
+    clauses = edit_reason(old.model, middle.shape, new.model, new.shape)
+    return _Edit(columns, is_reordered(before, after), clauses, above, chance_reason(causes, columns))
+
+
+def _is_alike(old: Seen, new: Seen) -> bool:
+    return replace(difference(old, new), order=False) == UNTOUCHED and not is_reordered(old, new)
+
+
+def _by_names(side: Side) -> Seen:
+    """What a query means, whatever its tables hold; its own text where that is not known."""
+    return Digests().relation(side.shape.relation) if side.shape and side.shape.relation else Seen(side.model.sql, {})
+
+
+def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:
+    if layout(old.model) != layout(new.model):
+        return _layout_changed(old, new)
+    anew = "The new text over what it reads now means what the old one meant." if edit.above else SAME_QUERY
+    return Verdict(Category.EQUIVALENT, "same-query", anew)
 
 
 def _is_sorted(old: Side, new: Side) -> bool:
@@ -112,14 +173,14 @@ def _is_sorted(old: Side, new: Side) -> bool:
     return not new.model.kind.is_stored and any(side.seen.order.startswith(SORTED) for side in (old, new))
 
 
-def _in_another_order(told: Columns, effects: Mapping[str, Columns], *, edited: bool) -> Verdict:
+def _in_another_order(touched: Columns, causes: Causes, *, edited: bool) -> Verdict:
     """A view, or an embedded query, that returns the same rows in another order."""
     if not edited:
-        above = _listed(parent for parent in sorted(effects) if effects[parent].order)
+        above = names(parent for parent in causes.changed if causes.effects[parent].order)
         reason = f"{above} returns its rows in another order, and so does it."
-        return Verdict(Category.INDIRECT_BREAKING, "reads-changed-order", reason, told)
+        return Verdict(Category.INDIRECT_BREAKING, "reads-changed-order", reason, touched)
     reason = "It returns the same rows in another order, which matters to what takes rows by their order."
-    return Verdict(Category.BREAKING, "order-changed", reason, told)
+    return Verdict(Category.BREAKING, "order-changed", reason, touched)
 
 
 def _own_change(old: Side, new: Side) -> Verdict:
@@ -132,22 +193,43 @@ def _own_change(old: Side, new: Side) -> Verdict:
     if "seed" in settings and set(settings) <= {"seed", "columns"}:
         path = new.model.seed.path if new.model.seed else "the file"
         return Verdict(Category.BREAKING, "seed-content", f"`{path}` changed")
-    said = [f"{_listed(settings, capital=True)} changed"] if settings else []
-    if said := said + _of_spark(old.model, new.model):
-        return Verdict(Category.BREAKING, "settings-changed", "; ".join(said))
-    if body(old.model) == body(new.model) and layout(old.model) != layout(new.model):
-        changed = [name for name, value in layout(new.model).items() if layout(old.model)[name] != value]
-        reason = f"{_listed(changed, capital=True)} changed: the rows are copied from the table that holds them."
-        return Verdict(Category.NON_BREAKING, "layout-changed", reason)
+    changed = [f"{names(settings)} changed"] if settings else []
+    changed += _of_spark(old.model, new.model)
+    same_query = _is_same_query(old, new)
+    if changed:
+        changed += [] if same_query else ["the query changed"]
+        return Verdict(Category.BREAKING, "settings-changed", " and ".join(changed))
+    if layout(old.model) != layout(new.model) and same_query:
+        return _layout_changed(old, new)
     if body(old.model) == body(new.model):
         about = [name for name, value in _described(new.model).items() if _described(old.model)[name] != value]
-        reason = f"Only {_listed(about)} changed; the rows come from the same query."
-        return Verdict(Category.METADATA, "metadata-only", reason)
-    # equal texts over parents whose columns are known: no digest is needed to see that they are the same query
-    before, after = old.shape, new.shape
-    if before and after and before.known and after.known and before.text == after.text:
-        return Verdict(Category.EQUIVALENT, "same-query", "The new text means the same query.")
+        return Verdict(
+            Category.METADATA, "metadata-only", f"Only {names(about)} changed; the rows come from the same query."
+        )
+    if same_query:
+        return Verdict(Category.EQUIVALENT, "same-query", SAME_QUERY)
     return Verdict(Category.BREAKING, "query", "")
+
+
+def _is_same_query(old: Side, new: Side) -> bool:
+    """True when no digest is needed to see that both are one query: equal texts over parents with known columns."""
+    before, after = old.shape, new.shape
+    known = before and after and before.known and after.known and before.text == after.text
+    return body(old.model) == body(new.model) or bool(known)
+
+
+def _layout_changed(old: Side, new: Side) -> Verdict:
+    how = "the rows are copied from the table that holds them"
+    if new.model.kind.is_seed:
+        how = "the file is loaded again"
+    elif not old.is_copied:
+        how = "the table is computed anew"
+    return Verdict(Category.NON_BREAKING, "layout-changed", f"{_layout_words(old, new)}: {how}.")
+
+
+def _layout_words(old: Side, new: Side) -> str:
+    before = layout(old.model)
+    return f"{names(name for name, value in layout(new.model).items() if before.get(name) != value)} changed"
 
 
 def _of_spark(old: Model, new: Model) -> list[str]:
@@ -160,39 +242,51 @@ def _of_spark(old: Model, new: Model) -> list[str]:
     ]
 
 
-def _by_settings(own: Verdict, touched: Columns, reordered: bool) -> Verdict:
+def _by_settings(own: Verdict, touched: Columns, reordered: bool, edit: _Edit) -> Verdict:
+    is_kept = touched == UNTOUCHED and not reordered and own.rule != "kind-changed"
+    besides = edit.above if is_kept else edit.besides
+    reason = f"{own.reason}{_effect_of(edit, besides)}{f' {besides}' if besides else ''}"
     if touched.every:
-        return replace(own, reason=f"{own.reason}, and with it the rows.", columns=EVERY)
+        return replace(own, reason=reason, columns=EVERY)
     # a table of another kind is another table, though its rows are the same: it is built, and its readers are not
     if touched == UNTOUCHED and own.rule == "kind-changed":
-        return Verdict(Category.NON_BREAKING, own.rule, f"{own.reason}; the rows stay the same ones.")
-    if touched == UNTOUCHED and not reordered:
-        return Verdict(Category.EQUIVALENT, own.rule, f"{own.reason}; the rows stay the same ones.")
+        return Verdict(Category.NON_BREAKING, own.rule, reason)
+    if is_kept:
+        return Verdict(Category.EQUIVALENT, own.rule, reason)
     only_added = not (touched.altered or touched.removed or reordered)
     category = Category.NON_BREAKING if only_added else Category.BREAKING
-    what = _verbs(touched) or "puts the columns in another order"
-    return replace(own, category=category, reason=f"{own.reason}; it {what}.", columns=touched)
+    return replace(own, category=category, reason=reason, columns=touched)
 
 
-def _query_changed(old: Side, new: Side, effects: Mapping[str, Columns], touched: Columns) -> Verdict:
+def _effect_of(edit: _Edit, besides: str) -> str:
+    """What an edit of settings does to the rows, as the end of a sentence."""
+    if edit.columns.every:
+        return ", and with it the rows."
+    if does := verbs(edit.columns):
+        return f"; it {does}."
+    if edit.reordered:
+        return "; it puts the columns in another order."
+    return "." if besides else "; the rows stay the same ones."
+
+
+def _query_changed(old: Side, new: Side, touched: Columns, reordered: bool, edit: _Edit) -> Verdict:
+    besides = f" {edit.besides}" if edit.besides else ""
     # Undecided is built like breaking, but a person who knows better may say so, and the plan asks for it.
     if new.model.python:
-        return Verdict(Category.UNDECIDED, "undecidable", _python_reason(old.model.python, new.model.python), EVERY)
+        reason = _python_reason(old.model.python, new.model.python)
+        return Verdict(Category.UNDECIDED, "undecidable", reason + besides, EVERY)
     if not (old.is_known and new.is_known):
         reason = "The query's columns are not known for certain, so it counts as breaking."
-        return Verdict(Category.UNDECIDED, "undecidable", reason, EVERY)
-    also = f" {_cause(new, effects)[1]}" if _felt(_without_order(effects)) else ""
+        return Verdict(Category.UNDECIDED, "undecidable", reason + besides, EVERY)
+    reason = _edit_words(edit) + besides
     if touched.every:
-        return Verdict(Category.BREAKING, "rows-changed", _rows_sentence(old, new, also), EVERY)
-    if touched == UNTOUCHED:
-        return Verdict(Category.BREAKING, "columns-reordered", "The columns stand in another order.")
-    if not (touched.altered or touched.removed) and not is_reordered(old.seen, new.seen):
-        reason = f"Only adds {_listed(sorted(touched.added))}; the rows and the other columns stay as they are."
-        return Verdict(Category.NON_BREAKING, "column-added", reason, touched)
-    rule = "column-removed" if touched.removed else "column-altered" if touched.altered else "columns-reordered"
-    return Verdict(
-        Category.BREAKING, rule, _sentence(f"{_verbs(touched)}; the rows stay the same ones") + also, touched
-    )
+        return Verdict(Category.BREAKING, "rows-changed", reason, EVERY)
+    if touched.removed or touched.altered:
+        rule = "column-removed" if touched.removed else "column-altered"
+        return Verdict(Category.BREAKING, rule, reason, touched)
+    if reordered:
+        return Verdict(Category.BREAKING, "columns-reordered", reason, touched)
+    return Verdict(Category.NON_BREAKING, "column-added", reason, touched)
 
 
 def _python_reason(old: PythonCode | None, new: PythonCode) -> str:
@@ -203,97 +297,34 @@ def _python_reason(old: PythonCode | None, new: PythonCode) -> str:
     return f"{reason} It may read every file of the project because of {new.any_file}." if new.any_file else reason
 
 
-def _rows_sentence(old: Side, new: Side, also: str) -> str:
-    """Which clauses changed, when it is they that did, and what else."""
-    before, after = (side.shape.frame if side.shape else {} for side in (old, new))
-    changed = [
-        clause
-        for clause in (*before, *(c for c in after if c not in before))
-        if before.get(clause, "") != after.get(clause, "")
-    ]
-    # a query that gains or loses a join has its conditions under the other name: one of the two is enough
-    if "ON or WHERE" in changed:
-        changed = [clause for clause in changed if clause != "WHERE"]
-    if keyed := _keyed_otherwise(old, new):
-        return f"The keys of {_listed(keyed)} are other ones, and which rows it takes may rest on them.{also}"
-    if new.model.reads_itself:
-        return f"It reads itself: each row depends on those before it, and its query changed.{also}"
-    if new.model.time_column and not changed:
-        return f"`{new.model.time_column}` changed, and it says in which interval a row lies.{also}"
-    if not changed or not before or not after:
-        return also.strip() or "Rows and columns cannot be distinguished here, so every row counts as changed."
-    return f"{_listed(changed, ticked=False)} changed, and with it the rows.{also}"
+def _edit_words(edit: _Edit) -> str:
+    """What a person's edit of a query does to its rows."""
+    columns = edit.columns
+    if columns.every:
+        return edit.clauses
+    if columns == UNTOUCHED:
+        return "The columns stand in another order." if edit.reordered else SAME_QUERY
+    if edit.besides:  # what stays as it is, is not the edit's to say
+        return sentence(f"the edit {verbs(columns)}")
+    if not (columns.altered or columns.removed or edit.reordered):
+        return f"Only adds {names(sorted(columns.added))}; the rows and the other columns stay as they are."
+    return sentence(f"{verbs(columns)}; the rows stay the same ones")
 
 
-def _keyed_otherwise(old: Side, new: Side) -> list[str]:
-    """What it reads of which other keys are known now than when its table was judged."""
-    before, after = ({*side.shape.relies} if side.shape else set() for side in (old, new))
-    return sorted({name for name, _ in before ^ after})
+def _carried(old: Side, new: Side, causes: Causes, touched: Columns, own: str = "") -> Verdict:
+    """What its parents' changes do to a model whose own meaning is what it was; its `own` edit is named first."""
+    if not (old.is_known and new.is_known) and causes.changed:
+        reason = f"Which columns of {names(causes.changed)} it reads is not known, so it counts as changed."
+        return Verdict(Category.INDIRECT_BREAKING, "undecidable", f"{own} {reason}".strip(), EVERY)
+    rule, reason = parents_reason(new.model.sql, old.shape, new.shape, causes)
+    touched = touched if old.is_known and new.is_known else EVERY
+    besides = chance_reason(causes, touched)
+    return Verdict(Category.INDIRECT_BREAKING, rule, " ".join(filter(None, (own, reason, besides))), touched)
 
 
-def _carried(old: Side, new: Side, effects: Mapping[str, Columns], touched: Columns) -> Verdict:
-    """What its parents' changes do to a model whose own meaning is what it was."""
-    if not (old.is_known and new.is_known):
-        reason = f"Which columns of {_listed(_felt(effects))} it reads is not known, so it counts as changed."
-        return Verdict(Category.INDIRECT_BREAKING, "undecidable", reason, EVERY)
-    rule, reason = _cause(new, effects)
-    return Verdict(Category.INDIRECT_BREAKING, rule, reason, touched)
-
-
-def _cause(new: Side, effects: Mapping[str, Columns]) -> tuple[str, str]:
-    """The rule and the sentence for a model that feels its parents' changes."""
-    shape = new.shape
-    hits: list[str] = []
-    for parent in _felt(effects):
-        effect, reads = effects[parent], shape.reads.get(parent) if shape else None
-        changed = effect.altered | effect.removed
-        if effect == Columns(order=True):
-            continue  # named last, for it explains only what nothing else does
-        if effect.every:
-            return "reads-changed-rows", f"The rows of `{parent}` change."
-        if reads is None or (reads.every and (changed or effect.added)):
-            return "reads-every-column", f"It reads every column of `{parent}`."
-        if hit := changed & reads.rows:
-            return "reads-changed-column", f"{_listed(sorted(hit), of=parent)} changed, and its rows depend on that."
-        read = frozenset[str]().union(*reads.outputs.values())
-        hits += [f"{parent}.{column}" for column in sorted(changed & read)]
-    if hits:
-        return "reads-changed-column", f"Reads {_listed(hits)}, which changed."
-    if not _felt(effects):
-        return "starts-elsewhere", "Its first day, which it takes from what it reads, is another one now."
-    if ordered := [parent for parent in _felt(effects) if effects[parent].order]:
-        told = f"{_listed(ordered, capital=True)} may return its rows in another order"
-        return "reads-changed-order", f"{told}, and what is taken of them rests on that."
-    return "reads-changed-column", "Its `*` or a bare name now means other columns."
-
-
-def _unaffected(new: Side, effects: Mapping[str, Columns]) -> Verdict:
-    felt = _felt(_without_order(effects))
-    if not felt or new.shape is None:
-        reason = "What it reads holds the same rows as before."
-        return Verdict(Category.INDIRECT_NON_BREAKING, "parents-unchanged", reason)
-    said = []
-    for parent in felt:
-        reads = new.shape.reads[parent]
-        read = reads.rows | frozenset[str]().union(*reads.outputs.values())
-        only = f"reads only {_listed(sorted(read))}" if read else "reads no column"
-        said.append(f"{only} of `{parent}`, which {_verbs(effects[parent]) or 'changes'}")
-    return Verdict(Category.INDIRECT_NON_BREAKING, "reads-nothing-changed", _sentence(" and ".join(said)))
-
-
-def _felt(effects: Mapping[str, Columns]) -> list[str]:
-    return sorted(parent for parent, effect in effects.items() if effect != UNTOUCHED)
-
-
-def _without_order(effects: Mapping[str, Columns]) -> dict[str, Columns]:
-    return {parent: replace(effect, order=False) for parent, effect in effects.items()}
-
-
-def _verbs(touched: Columns) -> str:
-    """alters `a`, removes `b` and adds `c`"""
-    verbs = (("alters", touched.altered), ("removes", touched.removed), ("adds", touched.added))
-    said = [f"{verb} {_listed(sorted(names))}" for verb, names in verbs if names]
-    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
+def _unaffected(new: Side, causes: Causes) -> Verdict:
+    rule, reason = unchanged_reason(new.model.sql, new.shape, causes)
+    return Verdict(Category.INDIRECT_NON_BREAKING, rule, reason)
 
 
 def body(model: Model) -> str:
@@ -370,14 +401,3 @@ def _described(model: Model) -> dict[str, str]:
         "auto_restatement": f"{model.auto_restatement_cron} {model.auto_restatement_intervals}",
         "statements": repr(listed) if any(listed := _harmless(model)) else "",
     }
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def _listed(names: Iterable[str], *, capital: bool = False, ticked: bool = True, of: str = "") -> str:
-    """`a`, `b` and `c`."""
-    shown = [f"`{of}.{name}`" if of else f"`{name}`" if ticked else name for name in names]
-    text = shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1] if shown else "nothing"
-    return text[:1].upper() + text[1:] if capital else text

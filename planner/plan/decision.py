@@ -9,7 +9,7 @@ from functools import cached_property
 
 from planner.errors import ProjectError
 from planner.fingerprint import Fingerprint
-from planner.model.graph import Graph
+from planner.model.graph import Graph, graph_of
 from planner.model.model import Model
 from planner.naming import DEFAULT, Naming
 from planner.plan.categorize import UNTOUCHED
@@ -44,6 +44,11 @@ class Inputs:
     @property
     def base(self) -> Mapping[str, Snapshot]:
         return self.compared.snapshots
+
+    @cached_property
+    def base_graph(self) -> Graph:
+        """The models before the change."""
+        return graph_of({name: snapshot.model for name, snapshot in self.base.items()})
 
     @cached_property
     def below_moved_starts(self) -> frozenset[str]:

@@ -120,22 +120,32 @@ def _holding(snapshot: Snapshot, seen: Seen) -> Snapshot:
     return replace(snapshot, meaning=replace(snapshot.meaning, held_rows=seen.rows, held=tuple(seen.columns.items())))
 
 
-def ruled(found: Verdict, old: Model, new: Model, edited: bool, calm: tuple[str, ...], every: bool) -> Verdict:
+def ruled(found: Verdict, old: Model, new: Model, edited: bool, calm: tuple[str, ...], asked: ForwardOnly) -> Verdict:
     """The verdict as a forward-only one, where the model, the plan or what it reads (`calm`) asks for that."""
     # a layout is changed by copying rows, which keeps them anyway; a seed of a forward-only plan is loaded anew, and
     # only its readers keep their rows
-    if found.rule == "layout-changed" or (why_not(old, new) and not (every and new.kind.is_seed)):
+    if found.rule == "layout-changed" or (why_not(old, new) and not (asked.every and new.kind.is_seed)):
         return found
     if new.forward_only and new.kind.is_stored:
         rule, why = "forward-only-model", "Its kind says `forward_only`"
-    elif edited and every:
+    elif edited and asked.every:
         rule, why = "forward-only-plan", "The plan is forward-only"
     elif calm:
         rule, why = "reads-forward-only", f"Only forward-only changes touch it (of {_ticked(calm)})"
     else:
         return found
-    kept = "it is loaded anew, and what reads it keeps its rows" if new.kind.is_seed else "the rows that are there stay"
-    return Verdict(Category.FORWARD_ONLY, rule, f"{why}: {kept}. {found.reason}", found.columns)
+    return Verdict(Category.FORWARD_ONLY, rule, f"{why}: {_rows_kept(new, asked.since)}. {found.reason}", found.columns)
+
+
+def _rows_kept(model: Model, since: datetime | None) -> str:
+    """What becomes of the rows of a table whose change is forward-only."""
+    if model.kind.is_seed:
+        return "it is loaded anew, and what reads it keeps its rows"
+    if since is None or not model.kind.is_stored:
+        return "the rows that are there stay"
+    if model.kind.is_by_time:
+        return f"the rows before {model.cron.cut(since):%Y-%m-%d} stay"
+    return "the rows that are there stay" if model.kind.is_order_dependent else "its table is computed as a whole"
 
 
 def going_on(old: Snapshot, new: Snapshot, loaded: Loaded, asked: ForwardOnly) -> Forward:

@@ -23,7 +23,7 @@ from planner.snapshot.snapshot import Meaning, Snapshot, at_version, version_of
 def analysed(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Analysis:
     """What a model's query is over its parents as they are decided."""
     above = {name: each.snapshot.as_parent for name, each in parents.items()}
-    shape, began, old = shape_of(model, above), _began(inputs.graph, model), inputs.base.get(model.name)
+    shape, began, old = shape_of(model, above), first_day(inputs.graph, model), inputs.base.get(model.name)
     if old is not None and shape is not None and old.meaning is not None and shape.relies != old.meaning.relies:
         # Its table is not another one because an audit of what it reads came or went: a model that means what it
         # meant is judged by the keys that it was judged by then. Computed anew, it is judged by those of today.
@@ -152,7 +152,7 @@ def named_by(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> d
     return {"from": inputs.since} if holds_part(inputs, model, parents) else {}
 
 
-def _began(graph: Graph, model: Model) -> str:
+def first_day(graph: Graph, model: Model) -> str:
     """Since when the table of a model is filled by time: its own start, else the earliest of what it reads."""
     if not model.kind.is_incremental:
         return ""

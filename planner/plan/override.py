@@ -50,6 +50,13 @@ def override_of(candidate: Candidate, overrides: tuple[Override, ...]) -> Overri
     return next(chosen, None) if candidate.edited else None
 
 
+def end_of(override: Override, changes: Iterable[Change]) -> str:
+    """What ended an override that is no longer about its model's change: `base`, where that has another version of the
+    model now, or `edit` of the model or of what it reads."""
+    change = next((change for change in changes if change.name == override.model), None)
+    return "base" if change and change.old and change.old.fingerprint.text != override.old else "edit"
+
+
 def overridden(found: Verdict, override: Override) -> Verdict:
     """The person's verdict in place of the rule's, which it names."""
     who = f"@{override.who}" if override.who else "Somebody"

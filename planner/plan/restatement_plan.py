@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from planner.errors import RequestError
 from planner.intervals import Timeline, subtract
-from planner.model.graph import graph_of
+from planner.model.graph import Graph, graph_of
 from planner.model.selection import Changed, select
 from planner.plan.build import Plan, in_place
 from planner.plan.change import Change, ChangeKind, Columns
@@ -42,7 +42,11 @@ def build_restatement(
         raise RequestError(_nothing(chosen, names, left_out, window), hint=_hint(left_out))
     forgets, touched = outdated(environment, past, restated, chosen, window)
     # planned as if the forgotten time were gone already, for by the time that anything is computed it will be
-    changes = tuple(_restated(shown[name], restated[name], name in chosen) for name in inner.order if name in restated)
+    changes = tuple(
+        _restated(shown[name], restated[name], _why(graph, name, chosen, restated))
+        for name in inner.order
+        if name in restated
+    )
     plan = in_place(environment, inner, changes, Loaded(_less(loaded, forgets)), window)
     return replace(plan, restatement=Restatement(forgets, left_out, touched))
 
@@ -51,13 +55,24 @@ def _less(loaded: Loaded, forgets: Mapping[str, Timeline]) -> dict[str, Timeline
     return {table: subtract(held, forgets.get(table, ())) for table, held in loaded.timelines.items()}
 
 
-def _restated(snapshot: Snapshot, time: Timeline, is_chosen: bool) -> Change:
+def _why(graph: Graph, name: str, chosen: Collection[str], restated: Collection[str]) -> str:
+    if name in chosen:
+        return "Its rows are computed anew."
+    above = graph.upstream([name])
+    if not above.isdisjoint(restated):
+        return "It reads what is computed anew."
+    # a seed or an external table is computed by nobody, and its readers are restated in its place
+    selected = ", ".join(f"`{each}`" for each in sorted(above & {*chosen}))
+    return f"It reads {selected}, which {'is' if len(above & {*chosen}) == 1 else 'are'} selected."
+
+
+def _restated(snapshot: Snapshot, time: Timeline, reason: str) -> Change:
     return Change(
         name=snapshot.name,
         change=ChangeKind.RESTATED,
         category=None,
         rule="restated",
-        reason="Its rows are computed anew." if is_chosen else "It reads what is computed anew.",
+        reason=reason,
         columns=Columns(),
         old=snapshot,
         new=snapshot,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.plan.categorize import Side, Verdict, verdict
+from planner.plan.categorize import Side, Verdict, is_reordered, verdict
 from planner.plan.change import REBUILT, Category, Change, ChangeKind
-from planner.plan.decision import Candidate
+from planner.plan.decision import Candidate, Decision
 from planner.plan.diffs import source_diff
 from planner.plan.early_cutoff import Comparison
 from planner.plan.forward_only import ruled
-from planner.plan.new_table import as_keyed, shape_of
+from planner.plan.new_table import as_keyed, first_day, shape_of
 from planner.plan.parent_effects import OverParents
+from planner.plan.reasons import Causes
 from planner.semantics.columns import Parent
 from planner.snapshot.meaning import meaning_of
 from planner.snapshot.snapshot import Snapshot
@@ -22,19 +23,57 @@ def verdict_by_rule(candidate: Candidate, seen: OverParents) -> Verdict:
     old, model, base = candidate.old, candidate.model, candidate.inputs.base
     # what it read then is asked of the base: a parent may be gone, or be another thing now
     read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}
-    before = Side(old.model, shape_of(old.model, as_keyed(read, old)), old.raw)
+    # an override or a comparison that kept the table left rows in it that its query does not return
+    before = Side(old.model, shape_of(old.model, as_keyed(read, old)), old.raw, not old.forced or old.is_mixed)
     after = Side(model, candidate.analysis.shape, seen.rows)
-    # what was computed anew and holds the same rows has no effect, whatever its own edit was
-    alike = {each.model for each in seen.unchanged}
-    effects = {name: each.effect for name, each in candidate.parents.items() if name not in alike}
-    found = verdict(before, after, effects)
+    causes = _causes(candidate, seen)
+    between = _between(candidate, seen) if candidate.edited and causes.effects else None
+    found = verdict(before, after, causes, between)
     if old.is_mixed and found.category in REBUILT and found.rule != "layout-changed":
         # Judged by its query it changed little, but the rebuilt table loses the rows that a forward-only change had
         # kept, and its readers lose them too.
-        found = verdict(replace(before, seen=old.seen), after, effects)
+        losing = replace(causes, loses_kept_rows=True)
+        found = verdict(replace(before, seen=old.seen), after, losing, between or before)
     if seen.unchanged and found.category is Category.INDIRECT_NON_BREAKING:
         return _by_data(seen.unchanged)
     return found
+
+
+def _causes(candidate: Candidate, seen: OverParents) -> Causes:
+    """What changed of what the model read before; what it begins to read by an edit is the edit's."""
+    base, old, model = candidate.inputs.base, candidate.old, candidate.model
+    # what was computed anew and holds the same rows has no effect, whatever its own edit was
+    same = {comparison.model for comparison in seen.unchanged}
+    parents = {
+        name: parent for name, parent in candidate.parents.items() if name not in same and name in old.model.depends_on
+    }
+    meaning = candidate.fresh.meaning if model.kind.is_stored else None
+    return Causes(
+        effects={name: parent.effect for name, parent in parents.items()},
+        added=frozenset(name for name in parents if name not in base),
+        reordered=frozenset(n for n, p in parents.items() if n in base and is_reordered(base[n].seen, p.visible)),
+        overridden=frozenset(n for n, p in parents.items() if _is_called_non_breaking(p)),
+        moved_start=model.name in candidate.inputs.below_moved_starts
+        and candidate.analysis.began != first_day(candidate.inputs.base_graph, old.model),
+        volatile=(meaning.volatile if meaning else frozenset()) & frozenset(old.columns or ()),
+        volatile_rows=meaning is not None and meaning.volatile_rows,
+    )
+
+
+def _is_called_non_breaking(parent: Decision) -> bool:
+    return parent.override is not None and parent.override.category is Category.NON_BREAKING
+
+
+def _between(candidate: Candidate, seen: OverParents) -> Side:
+    """The old text over the new parents: what of a change comes from above, and what is the edit's own."""
+    old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
+    unchanged = {comparison.model: comparison.old.seen for comparison in seen.unchanged}
+    read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}
+    read |= {name: parents[name].snapshot.as_parent for name in read if name in parents}
+    rows = {name: base[name].seen for name in old.model.depends_on if name in base}
+    rows |= {name: parents[name].visible for name in old.model.depends_on if name in parents} | unchanged
+    shape = shape_of(old.model, read)
+    return Side(old.model, shape, meaning_of(old.model, shape, rows, candidate.analysis.began).seen)
 
 
 def forward_only_verdict(candidate: Candidate, found: Verdict) -> Verdict:
@@ -43,7 +82,7 @@ def forward_only_verdict(candidate: Candidate, found: Verdict) -> Verdict:
     if found.category not in REBUILT:
         return found
     calm = () if candidate.edited else _forward_only_parents(candidate)
-    return ruled(found, candidate.old.model, candidate.model, candidate.edited, calm, candidate.inputs.forward.every)
+    return ruled(found, candidate.old.model, candidate.model, candidate.edited, calm, candidate.inputs.forward)
 
 
 def changed(candidate: Candidate, new: Snapshot, found: Verdict, *, recomputed: bool) -> Change:

@@ -11,11 +11,13 @@ from pyspark.sql import SparkSession
 
 from planner.engine.spark.engine import SparkEngine
 from planner.errors import ProjectErrors
+from planner.snapshot.environment import Environment
 
 from . import casebook
-from .building import change_of
+from .building import planned, promoted
 from .casebook import Case, cases
 from .caserun import QUICK, broken_promises, disproved, misjudged, run
+from .plan.reason_facts import Claim, false_claims
 
 pytestmark = pytest.mark.sampled
 
@@ -42,8 +44,14 @@ def quick(shared_engine: SparkEngine) -> Iterator[SparkEngine]:
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_an_edit_gets_the_smallest_sound_verdict(case: Case) -> None:
+    false = list[str]()
     try:
-        said = misjudged(case, change_of(case.before, case.after))
+        prod, loaded = promoted(case.before)
+        plan = planned(case.after, Environment("dev"), prod, loaded)
+        changes = {change.name: change for change in plan.changes}
+        said = misjudged(case, changes)
+        snapshots = {**prod.snapshots, **plan.new.snapshots}
+        false = [line for change in plan.changes for line in false_claims(Claim(change, changes, snapshots))]
     except ProjectErrors as error:
         said = f"is refused: {error.errors[0].message}"
 
@@ -51,6 +59,7 @@ def test_an_edit_gets_the_smallest_sound_verdict(case: Case) -> None:
         pytest.fail(f"{case.name}: is minimal now, so take its `not_yet` out", pytrace=False)
     if said and (not case.not_yet or "UNSOUND" in said):
         pytest.fail(f"{case.theme}, {case.name}: {said}", pytrace=False)
+    assert false == []
 
 
 @pytest.mark.parametrize("theme", THEMES)

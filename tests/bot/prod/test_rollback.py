@@ -50,7 +50,9 @@ def test_a_dry_run_says_what_a_rollback_would_show_and_changes_nothing(bench: Be
     assert "needs the `write` permission" in refused
     assert "Prod is at revision 2 and would show revision 1 again, which it showed until 2026-01-08 10:00 UTC." in reply
     assert "| `shop.orders` | `shop__" in reply
-    assert "`shop.orders` lacks 4 days, 2026-01-05 to 2026-01-08, which the later table holds" in reply
+    assert (
+        "`shop.orders` lacks up-to-date rows of 4 days, 2026-01-05 to 2026-01-08, which the later table holds" in reply
+    )
     assert "the next run computes them." in reply
     assert (prod(bench)["revision"], bench.record(number).state) == (2, PullState.PROMOTED)
 
@@ -64,7 +66,7 @@ def test_a_rollback_says_what_prod_lacks_and_opens_the_revert_whose_merge_moves_
     (pull,) = reverts(bench, number)
     reply = bench.replies(number)[0]
     assert "`ann` pointed prod back at the tables of revision 1. 1 view re-pointed, 1 untouched." in reply
-    assert "`shop.orders` lacks 4 days, 2026-01-05 to 2026-01-08" in reply
+    assert "`shop.orders` lacks up-to-date rows of 4 days, 2026-01-05 to 2026-01-08" in reply
     assert f"The branch still holds this change: merge #{pull.number}, which reverts it, or the next" in reply
     assert f"merge #{pull.number}, which reverts it" in bench.plan(number)
     assert (pull.author, pull.title) == (bench.github.bot_login, 'Revert "A change"')

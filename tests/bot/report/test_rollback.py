@@ -32,16 +32,19 @@ ROW = RevisionRow(revision=1, action="promoted", at="2026-01-07T10:00:00+00:00")
     [
         (
             DAYS,
-            "`s.a` lacks 4 days, 2026-01-05 to 2026-01-08, which the later table holds; the next run computes them.",
+            "`s.a` lacks up-to-date rows of 4 days, 2026-01-05 to 2026-01-08, which the later table holds; "
+            "the next run computes them.",
         ),
         (
             DAYS.model_copy(update={"due": (("2026-01-07", "2026-01-10"),)}),
-            "`s.a` lacks 4 days, 2026-01-05 to 2026-01-08, which the later table holds; of them the next run computes "
+            "`s.a` lacks up-to-date rows of 4 days, 2026-01-05 to 2026-01-08, which the later table holds; "
+            "of them the next run computes "
             "what is due of 3 days, 2026-01-07 to 2026-01-09.",
         ),
         (
             DAYS.model_copy(update={"due": ()}),
-            "`s.a` lacks 4 days, 2026-01-05 to 2026-01-08, which the later table holds; no run is due for them.",
+            "`s.a` lacks up-to-date rows of 4 days, 2026-01-05 to 2026-01-08, which the later table holds; "
+            "no run is due for them.",
         ),
         (
             DAYS.model_copy(update={"lacks": ()}),
@@ -53,7 +56,7 @@ ROW = RevisionRow(revision=1, action="promoted", at="2026-01-07T10:00:00+00:00")
         ),
         (
             WHOLE.model_copy(update={"held": ()}),
-            "`s.f` is not filled; the next run computes it again.",
+            "`s.f` has no rows that are up to date; the next run computes it again.",
         ),
     ],
 )

@@ -20,6 +20,11 @@ def diff(model: str, changed: int = 0, **more: Any) -> DataDifference:
     return DataDifference.model_validate({**told, "columns": columns, **more})
 
 
+def counts(**numbers: int) -> dict[str, Any]:
+    one = {"first": 1000, "second": 1000, "common": 1000, "matched": 1000, "null_keys": (0, 0)}
+    return one | {"only_first": 0, "only_second": 0, "changed": 0, "duplicate_keys": (0, 0)} | numbers
+
+
 def outcome(*found: DataDifference) -> PlannerOutcome:
     return PlannerOutcome(0, True, data_diff=found)
 
@@ -34,6 +39,9 @@ def outcome(*found: DataDifference) -> PlannerOutcome:
         ((diff("a.a"), diff("a.b", rows=None, note="not compared")), "no row changed in 1 model, 1 not compared"),
         ((diff("a.a", 2), diff("a.b", rows=None)), "2 rows changed (1 model not compared)"),
         ((diff("a.b", rows=None),), ""),
+        ((diff("a.a", rows=counts(only_first=2)),), "2 rows gone"),
+        ((diff("a.a", rows=counts(only_second=1)), diff("a.b")), "1 row new"),
+        ((diff("a.a", 3), diff("a.b", rows=counts(only_first=1, only_second=4))), "3 rows changed, 1 gone, 4 new"),
     ],
 )
 def test_the_first_line_says_how_many_rows_and_nothing_that_was_not_compared(
@@ -69,7 +77,7 @@ def test_five_hundred_models_with_changed_rows_are_five_rows_and_a_fold() -> Non
     )
 
     assert table.count("\n") == 3 + 5
-    assert rest.startswith("<details>\n<summary>494 more models with changed rows</summary>")
+    assert rest.startswith("<details>\n<summary>494 more models whose rows differ</summary>")
     assert len(rest) < 9_000
     assert "`a.x`: @\u200ball too large" in unknown
 

@@ -104,7 +104,8 @@ def test_a_rollback_names_the_days_that_runs_computed_since_and_the_next_run_com
     mergeplan.edit("models/days.sql", "1 AS x", "2 AS x")
     assert mergeplan("plan", "--auto-apply", "--execution-time", "2026-01-04 05:00:00").code == 0
     assert mergeplan("run", "--execution-time", "2026-01-06 05:00:00").code == 0
-    lacks = "shop.days lacks [2026-01-04 - 2026-01-05], which the later table holds; `mergeplan run prod` computes ["
+    lacks = "shop.days lacks up-to-date rows of [2026-01-04 - 2026-01-05], which the later table holds; "
+    lacks += "`mergeplan run prod` computes ["
 
     dry, done = mergeplan("rollback", "prod", "--dry-run").out, mergeplan("rollback", "prod").out
     ran = mergeplan("run", "--execution-time", "2026-01-06 05:00:00")

@@ -22,17 +22,17 @@ WHOLE = Behind(snapshot("s.f"), (days(1, 4),), (days(5, 8),), (days(1, 9),))
     [
         (
             LATE,
-            "lacks [2026-01-05 - 2026-01-08], which the later table holds; "
+            "lacks up-to-date rows of [2026-01-05 - 2026-01-08], which the later table holds; "
             "`mergeplan run prod` computes [2026-01-05 - 2026-01-09].",
         ),
         (
             replace(LATE, due=(days(7, 9),)),
-            "lacks [2026-01-05 - 2026-01-08], which the later table holds; "
+            "lacks up-to-date rows of [2026-01-05 - 2026-01-08], which the later table holds; "
             "`mergeplan run prod` computes [2026-01-07 - 2026-01-09]; no run is due for [2026-01-05 - 2026-01-06].",
         ),
         (replace(LATE, lacks=()), "lacks time; `mergeplan run prod` computes [2026-01-05 - 2026-01-09]."),
         (WHOLE, "is as of 2026-01-04, the later table as of 2026-01-08; `mergeplan run prod` computes it again."),
-        (replace(WHOLE, held=(), due=()), "is empty; no run is due."),
+        (replace(WHOLE, held=(), due=()), "has no rows that are up to date; no run is due."),
         (replace(WHOLE, lacks=()), "is late; `mergeplan run prod` computes it again."),
     ],
 )

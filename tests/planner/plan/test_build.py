@@ -9,6 +9,7 @@ from planner.model.kind import Kind
 from planner.model.model import Model, Seed
 from planner.plan.build import Change, Plan, build_run
 from planner.plan.change import Category
+from planner.plan.override import end_of
 from planner.plan.schedule import Loaded, Window
 from planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project, promoted
@@ -131,6 +132,17 @@ def test_a_word_holds_only_while_both_fingerprints_stay() -> None:
 
     assert same.overrides == first.overrides
     assert (other.overrides, other.unused_overrides) == ((), first.overrides)
+    assert [end_of(each, other.changes) for each in other.unused_overrides] == ["edit"]
+
+
+def test_an_override_that_a_merge_ended_is_not_said_to_be_ended_by_an_edit() -> None:
+    prod, loaded = promoted(daily())
+    first = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded, categories={"s.days": Category.BREAKING})
+    merged, held = promoted(daily(", 3 AS f"))
+
+    later = planned(daily(", 1 AS e"), Environment("dev"), merged, held, words=first.overrides)
+
+    assert [end_of(each, later.changes) for each in later.unused_overrides] == ["base"]
 
 
 def test_a_model_with_no_rows_of_its_own_needs_no_time() -> None:

@@ -123,7 +123,8 @@ def test_a_changed_setting_is_told_by_name_and_computes_every_model_anew() -> No
         "The setting `spark.sql.ansi.enabled` changed from true to false, and with it the rows."
     )
     assert changed(TOKYO, (), "SELECT x FROM s.raw")["s.b"].reason == (
-        "The setting `spark.sql.session.timeZone` changed from Asia/Tokyo to UTC, and with it the rows."
+        "The setting `spark.sql.session.timeZone` changed from Asia/Tokyo to UTC, and with it the rows. "
+        "The rows of `s.a` change."
     )
 
 

@@ -1,0 +1,43 @@
+"""The columns that the text of a query names, and the stars that stand for columns."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlglot import exp
+
+from planner.semantics.spark_sql import FAILURES, tree_of
+
+
+@lru_cache(maxsize=1024)
+def has_star_over(sql: str, table: str) -> bool:
+    """True if a `*` of the query may stand for columns of the table; the one of COUNT(*) stands for none."""
+    try:
+        tree = tree_of(sql)
+    except FAILURES:
+        return False
+    return any(
+        _may_cover(star, tree, table) for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count)
+    )
+
+
+@lru_cache(maxsize=1024)
+def column_names(sql: str) -> frozenset[str]:
+    """The names of columns that stand in a query, of whatever table, in lower case."""
+    try:
+        return frozenset(column.name.lower() for column in tree_of(sql).find_all(exp.Column))
+    except FAILURES:
+        return frozenset()
+
+
+def _may_cover(star: exp.Star, tree: exp.Expr, table: str) -> bool:
+    column = star.parent
+    qualifier = column.table.lower() if isinstance(column, exp.Column) else ""
+    select = star.find_ancestor(exp.Select)
+    # a star over a CTE or a subquery may stand for the columns of any table below it
+    sources = [
+        each
+        for each in (select or tree).find_all(exp.Table)
+        if not qualifier or each.alias_or_name.lower() == qualifier
+    ]
+    return not sources or any(not each.db or f"{each.db}.{each.name}".lower() == table for each in sources)
