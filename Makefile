@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet --quiet
 SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compiled when it is imported
 
-.PHONY: help demo test lint types unit prove prove-lakehouse format lock clean
+.PHONY: help demo test lint hooks types unit prove prove-lakehouse format lock clean
 .PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer
 
 help:
@@ -41,9 +41,12 @@ demo: $(READY)
 test: lint
 	@$(MAKE) --no-print-directory --jobs=2 types unit
 
-lint: $(READY)
+lint: $(READY) hooks
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check --quiet
+
+hooks:  # commit messages are checked, unless this clone has hooks of its own
+	@git config core.hooksPath >/dev/null 2>&1 || git config core.hooksPath .githooks 2>/dev/null || true
 
 types: $(READY)
 	@$(BIN)/mypy
