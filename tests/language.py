@@ -1,0 +1,132 @@
+"""Measures the language of names, documents and commits: `python -m tests.language` prints the numbers.
+
+CONTRIBUTING.md has the rules: a function is a verb or a noun and no participle, a variable names its thing, documents
+and texts use the field's words. `tests/test_language.py` holds that no number rises.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("planner", "bot", "mergeplan")
+# Past participles that no ending shows, and particles: neither says what a function does or returns.
+IRREGULAR = frozenset(
+    """begun bound brought built caught chosen cut done drawn fallen felt forgotten found given gone heard held hidden
+    hushed kept known laid left lent let lost made meant met paid put read run said seen sent set shown shut spelled
+    split spoken stood struck taken thrown told torn understood woken written""".split()
+)
+BASE_FORMS = frozenset("cut let put read run set shut split".split())  # also verbs in the imperative
+NO_PARTICIPLE = frozenset("embed feed need seed shed speed bed red".split())
+PARTICLES = frozenset(
+    "about after among apart at before beside between beyond by for from in into of on to with".split()
+)
+VAGUE = frozenset({"each", "found", "given"})
+PRIVATE = re.compile(
+    r"\b(told|heard|hushed|beats?|struck|stretch(?:es)?|spared|going on|stands? (?:there|still)|comes? to rest|mends?"
+    r"|mended|asked|bears?|anew|whoever|somebody|nobody|at hand|says? so|goes by|in sight"
+    r"|what (?:it|they) (?:says?|holds?)|needs? no leave|the way of|by the way|lanes?|desks?|words? of|takes? in)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number: how many of how many."""
+
+    count: int
+    total: int
+
+    @property
+    def per_thousand(self) -> float:
+        return 1000 * self.count / max(self.total, 1)
+
+
+def trees() -> Iterator[ast.Module]:
+    """The syntax tree of each product file."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield ast.parse(path.read_text(encoding="utf-8"))
+
+
+def is_participle(name: str) -> bool:
+    """True for a function's name that begins with a participle or a particle: `_told`, `given_to`, `of`.
+
+    >>> [is_participle(name) for name in ("rendered", "render", "_asked_by", "of", "seed_rows", "read_file")]
+    [True, False, True, True, False, False]
+    """
+    first = name.strip("_").partition("_")[0]
+    if first in NO_PARTICIPLE or first in BASE_FORMS:
+        return False
+    return first in IRREGULAR or first in PARTICLES or (len(first) > 4 and first.endswith("ed"))
+
+
+def function_names() -> Measure:
+    """Functions that are named by a participle or a particle."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    names = [node.name for tree in trees() for node in ast.walk(tree) if isinstance(node, kinds)]
+    return Measure(sum(map(is_participle, names)), len(names))
+
+
+def variable_names() -> Measure:
+    """Assignments, loops included, to a variable that is called `each`, `found` or `given`."""
+    nodes = (node for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Name))
+    names = [node.id for node in nodes if isinstance(node.ctx, ast.Store)]
+    return Measure(sum(name in VAGUE for name in names), len(names))
+
+
+def pages() -> dict[str, Measure]:
+    """Private words of each document, of all its words."""
+    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+    texts = {path: re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL) for path in paths}
+    return {
+        str(path.relative_to(ROOT)): Measure(len(PRIVATE.findall(text)), len(text.split()))
+        for path, text in texts.items()
+    }
+
+
+def commit_subjects(last: int = 100) -> Measure:
+    """Commits whose message the hook refuses for its subject."""
+    listed = subprocess.run(
+        ["git", "log", "--no-merges", f"-{last}", "--format=%s"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    subjects = listed.stdout.splitlines()
+    hook: dict[str, object] = {"__name__": "hook"}
+    exec((ROOT / ".githooks" / "commit-msg").read_text(encoding="utf-8"), hook)  # noqa: S102  # our own file
+    problems = hook["problems"]
+    assert callable(problems)
+    return Measure(sum(bool(problems(f"{subject}\n\nWhy.")) for subject in subjects), len(subjects))
+
+
+def folders() -> dict[str, int]:
+    """The number of files in each folder with more than 20."""
+    sizes = {folder: len(list(folder.glob("*.py"))) for package in PACKAGES for folder in (ROOT / package).rglob("*/")}
+    return {str(folder.relative_to(ROOT)): size for folder, size in sizes.items() if size > 20}
+
+
+def lines() -> int:
+    """Lines of product code."""
+    paths = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return sum(path.read_text(encoding="utf-8").count("\n") for path in paths)
+
+
+def main() -> None:
+    """Print every number."""
+    rows = [("functions named by a participle", function_names()), ("variables each, found, given", variable_names())]
+    rows += [("refused commit subjects of the last 100", commit_subjects())]
+    rows += [(f"private words, {page}", measure) for page, measure in pages().items()]
+    for name, measure in rows:
+        sys.stdout.write(f"{measure.per_thousand:8.1f} per 1,000  {measure.count:5} of {measure.total:6}  {name}\n")
+    for folder, size in folders().items():
+        sys.stdout.write(f"{size:8} files      {folder}\n")
+    sys.stdout.write(f"{lines():8} lines of product code\n")
+
+
+if __name__ == "__main__":
+    main()
