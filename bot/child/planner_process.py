@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 from uuid import uuid4
 
 import structlog
@@ -143,12 +146,12 @@ def run_planner(
     reader.start()
     deadline = time.monotonic() + settings.run_timeout_seconds
     lines: list[Kept] = []
-    home = str(settings.home.resolve())  # a path of the server's is nobody's business on GitHub
+    home = _spellings(str(settings.home.resolve()))  # a path of the server's is nobody's business on GitHub
     stopped, asked = "", 0.0
     try:
         while (line := _next(printed)) is not None:
             if line:
-                _hear(line.replace(home, "MERGEPLAN_HOME"), lines, on_event)
+                _hear(home.sub("MERGEPLAN_HOME", line), lines, on_event)
             if time.monotonic() - asked < POLL_SECONDS:
                 continue
             stopped = should_stop() or ("It took too long." if time.monotonic() > deadline else "")
@@ -164,6 +167,12 @@ def run_planner(
     log.info("planner_ended", run=task.run_id, repository=task.repository, exit_code=exit_code, stopped=stopped)
     refused = any(isinstance(line, ErrorLine) and line.kind == OTHER_VERSION for line in lines)
     return Finished(kept_lines(lines), (exit_code or 1) if refused else exit_code, stopped)
+
+
+def _spellings(path: str) -> re.Pattern[str]:
+    """A path as it is, as JSON writes it, and as an address holds it."""
+    forms = {path, json.dumps(path)[1:-1], quote(path)}
+    return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
 
 
 def start_child(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -88,6 +89,16 @@ def test_a_result_that_cannot_be_read_is_no_success(tmp_path: Path) -> None:
     outcome = child_that_prints(tmp_path, {"event": "later"}, {"event": "result", "ok": "perhaps"}).outcome
 
     assert (outcome.ok, outcome.is_defect) == (False, True)
+
+
+def test_no_spelling_of_the_services_home_leaves_it(tmp_path: Path) -> None:
+    home = tmp_path / "m\u00fcller & co" / "home"
+    home.mkdir(parents=True)
+    said = f"There is no file {home}/a.csv, file:{quote(str(home))}/b.parquet or {tmp_path}."
+
+    problem = child_that_prints(home, {"event": "error", "message": said}).outcome.problems[0]
+
+    assert problem.message == (f"There is no file MERGEPLAN_HOME/a.csv, file:MERGEPLAN_HOME/b.parquet or {tmp_path}.")
 
 
 def test_of_many_lines_those_that_a_report_needs_are_kept(tmp_path: Path) -> None:
