@@ -42,6 +42,19 @@ def test_code_that_misbehaves_is_told_in_a_sentence(text: str, told: str, tmp_pa
     assert len(said) < 800
 
 
+def test_code_finds_no_descriptor_of_the_planners(tmp_path: Path) -> None:
+    """Its own two pipes, by which it is asked and answers, are all that is open besides the three of every process."""
+    text = "import os, stat\nfound = []\nfor each in range(3, 256):\n  try: found.append(os.fstat(each).st_mode)\n"
+    text += "  except OSError: pass\nraise Exception(f'{len(found)} open, pipes {all(map(stat.S_ISFIFO, found))}')\n"
+    secret = os.open(tmp_path, os.O_RDONLY)
+    os.set_inheritable(secret, True)
+
+    with pytest.raises(ProjectError, match="Exception: 2 open, pipes True"):
+        load_project(project_of(tmp_path / "project", {"macros/m.py": text}), NOW)
+
+    os.close(secret)
+
+
 def test_a_process_that_left_the_group_is_not_waited_for(tmp_path: Path) -> None:
     text = "import os, time\nif (pid := os.fork()) == 0:\n  os.setsid()\n  time.sleep(600)\n  os._exit(0)\n"
 
