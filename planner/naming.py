@@ -16,6 +16,15 @@ HASHED = "mergeplan_md5__"
 SESSION_CATALOG = "spark_catalog"  # which every Spark has
 
 
+def quoted_column(name: str) -> str:
+    """A column's name in backquotes: whatever a project writes into a name stays one.
+
+    >>> quoted_column("a` or `b")
+    '`a`` or ``b`'
+    """
+    return f"`{name.replace('`', '``')}`"
+
+
 def parts_of(name: str) -> tuple[str, str, str]:
     """Catalog ('' for the default one), schema and table of a name."""
     first, table = name.rsplit(".", 1)

@@ -15,6 +15,7 @@ from planner.apply.outcome import Outcome
 from planner.apply.physical_tables import table_lease
 from planner.engine.protocol import Engine, Standing, ViewText
 from planner.errors import LeaseHeld, Refused
+from planner.naming import quoted_column
 from planner.plan.build import Plan
 from planner.snapshot.environment import PROD
 from planner.state.environments import HistoryAction
@@ -153,6 +154,6 @@ def _present(engine: Engine, name: str) -> Standing:
 
 
 def _stand_in(move: Move, columns: Iterable[str]) -> str:
-    named = ", ".join(f"`{name}`" for name in columns)
-    table = ".".join(f"`{part}`" for part in move.new.split("."))
+    named = ", ".join(map(quoted_column, columns))
+    table = ".".join(map(quoted_column, move.new.split(".")))
     return f"SELECT {named} FROM {table}"

@@ -27,6 +27,7 @@ from planner.engine.protocol import Engine, Written
 from planner.engine.table import Table
 from planner.errors import Cancelled, LeaseHeld, PlanMoved, Refused
 from planner.intervals import Interval, Timeline, between, subtract
+from planner.naming import quoted_column
 from planner.parsing.sql.macro_scope import EVALUATING
 from planner.plan.costs import units
 from planner.plan.schedule import out_of_order
@@ -194,7 +195,7 @@ class Filling:
 
     def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
         """The rows that the model's old table holds, which are those that its query would return."""
-        names = ", ".join(f"`{column.name}`" for column in table.columns)
+        names = ", ".join(quoted_column(column.name) for column in table.columns)
         sql = f"SELECT {names} FROM {work.copied_from}"
         if work.adopts or not work.snapshot.model.is_order_dependent:
             return self._copied(table, sql, interval)

@@ -21,6 +21,7 @@ from planner.apply.view_switch import COLUMNS, is_promoted, moved_views, positio
 from planner.engine.protocol import Engine, Stands, ViewText
 from planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
 from planner.model.model import Column
+from planner.naming import quoted_column
 from planner.parsing.macros.expand import dates
 from planner.parsing.render import stage_statements
 from planner.parsing.sql.macro_scope import EVALUATING
@@ -196,8 +197,8 @@ class _Swapping:
             gone = QueryError(f"The table `{view.table}`, which `{view.name}` is to show, is gone.")
             self._give_up(view, gone, self._has_no_table)
             return
-        columns = ", ".join(f"`{column.name}`" for column in self._columns[view.table])
-        table = ".".join(f"`{part}`" for part in view.table.split("."))
+        columns = ", ".join(quoted_column(column.name) for column in self._columns[view.table])
+        table = ".".join(map(quoted_column, view.table.split(".")))
         self.store.leases.check(self.lease)
         self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"), self._has_no_table)
         self._run_statements(view)

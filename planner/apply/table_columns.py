@@ -8,6 +8,7 @@ from planner.apply.layout import Layout, at_model
 from planner.engine.protocol import Engine
 from planner.errors import ProjectError
 from planner.model.model import Column, Model
+from planner.naming import quoted_column
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.sql.macro_scope import CREATING
 from planner.plan.change import Change
@@ -76,7 +77,8 @@ def shaped(query: str, given: tuple[Column, ...], columns: tuple[Column, ...]) -
     if {c.name for c in given} == {c.name for c in columns}:
         return query
     names = {column.name for column in given}
-    wanted = (f"`{c.name}`" if c.name in names else f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in columns)
+    values = ("" if c.name in names else f"CAST(NULL AS {c.type}) AS " for c in columns)
+    wanted = (value + quoted_column(c.name) for value, c in zip(values, columns, strict=True))
     return f"SELECT {', '.join(wanted)} FROM (\n{query.rstrip().rstrip(';')}\n)"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from planner.engine.protocol import Engine
 from planner.errors import QueryError
 from planner.model.model import Column
-from planner.naming import parts_of
+from planner.naming import parts_of, quoted_column
 from planner.snapshot.environment import View, views_of
 from planner.state.promotions import Promotion
 
@@ -67,7 +67,7 @@ def through_switch(switch: str, old: tuple[str, Sequence[Column]], new: tuple[st
     has = [(column.name, column.type) for column in new[1]]
     if [each for each in has if each in had] != had:
         return None
-    listed = [f"`{name}`" for name, _ in has]
+    listed = [quoted_column(name) for name, _ in has]
     before = [name if each in had else f"NULL AS {name}" for name, each in zip(listed, has, strict=True)]
     promoted = f"(SELECT promoted FROM {quoted(switch)})"
     return (
@@ -78,4 +78,4 @@ def through_switch(switch: str, old: tuple[str, Sequence[Column]], new: tuple[st
 
 def quoted(name: str) -> str:
     """A name, each of its parts in backquotes."""
-    return ".".join(f"`{part}`" for part in name.split("."))
+    return ".".join(map(quoted_column, name.split(".")))

@@ -11,6 +11,7 @@ from planner.errors import RequestError
 from planner.intervals import UNITS, Cron, Interval, Timeline, between, merge, subtract
 from planner.model.kind import Fill
 from planner.model.model import Column, Model
+from planner.naming import quoted_column
 from planner.plan.schedule import EPOCH
 
 HELD_BY_DECLARATION = (
@@ -53,7 +54,11 @@ def key_question(model: Model, table: str) -> str:
         return ""
     keys = ", ".join(model.unique_key)
     null = " OR ".join(f"({key}) IS NULL" for key in model.unique_key)
-    now = f" WHERE `{model.history.valid_to}` IS NULL" if model.kind.fill is Fill.HISTORY and model.history else ""
+    now = (
+        f" WHERE {quoted_column(model.history.valid_to)} IS NULL"
+        if model.kind.fill is Fill.HISTORY and model.history
+        else ""
+    )
     grouped = f"SELECT count(*) AS n, max({null}) AS empty FROM {table}{now} GROUP BY {keys}"
     return f"SELECT count(*) FROM ({grouped}) WHERE n > 1 OR empty"
 

@@ -11,9 +11,11 @@ from sqlglot import exp
 
 from planner.checks.masking import shown
 from planner.engine.protocol import Engine, Rows
+from planner.engine.spark.quoting import literal
 from planner.errors import MergeplanError, Place
 from planner.intervals import Interval
 from planner.model.model import Audit, AuditCall, Model
+from planner.naming import quoted_column
 from planner.parsing.definitions.audit_calls import NON_BLOCKING, built_in, built_in_query, check_call
 from planner.parsing.files.model_file import line_of
 from planner.parsing.files.schema import Samples
@@ -174,8 +176,8 @@ def _rows(model: Model, table: str, interval: Interval | None) -> str:
     """The rows that an audit checks."""
     if not model.kind.is_by_time or interval is None:
         return f"SELECT * FROM {table}"
-    column = f"`{model.time_column}`"
-    time = f"to_timestamp({column}, '{model.time_format}')" if model.time_format else column
+    column = quoted_column(model.time_column)
+    time = f"to_timestamp({column}, {literal(model.time_format)})" if model.time_format else column
     start, end = (
         f"CAST('{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}' AS TIMESTAMP)" for at in (interval.start, interval.end)
     )

@@ -22,6 +22,7 @@ from planner.engine.protocol import Engine, Rows
 from planner.errors import MergeplanError, ProjectError, QueryError
 from planner.intervals import Interval
 from planner.model.model import Column, Model
+from planner.naming import quoted_column
 from planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from planner.parsing.macros.expand import dates, spark_tree
 from planner.parsing.render import query_of, rendered, with_views_inlined
@@ -310,7 +311,7 @@ class _Schemas:
             columns = self.of(parent)
             if columns is None:
                 return None
-            nulls = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in columns)
+            nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted_column(column.name)}" for column in columns)
             tables[parent] = f"(SELECT {nulls})"
 
         def returned(own: Mapping[str, str]) -> tuple[Column, ...]:

@@ -11,6 +11,7 @@ from sqlglot import exp
 from planner.errors import Place
 from planner.intervals import Interval
 from planner.model.model import Column, Model, Statement
+from planner.naming import quoted_column
 from planner.parsing.macros.expand import dates, spark_tree
 from planner.parsing.macros.splicing import alias_of, aliases_of, applied, key_of, origin, short_alias, spliced, splices
 from planner.parsing.sql.names import set_name, table_key
@@ -91,7 +92,7 @@ def _given(
 
 def no_rows(columns: Iterable[Column]) -> str:
     """A query that returns these columns and no row."""
-    nulls = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in columns)
+    nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted_column(column.name)}" for column in columns)
     return f"SELECT {nulls} WHERE FALSE"
 
 

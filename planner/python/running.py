@@ -18,6 +18,7 @@ from planner.engine.protocol import Engine, ProjectConnection, Reading
 from planner.errors import MergeplanError, PlanMoved, ProjectError
 from planner.intervals import Interval, Timeline, batches, merge, subtract
 from planner.model.model import Model, SignalCall
+from planner.naming import quoted_column
 from planner.parsing.render import no_rows
 from planner.python.given import NOTHING, Given
 from planner.python.host import Child, ChildFailed
@@ -239,7 +240,8 @@ def _union(model: Model, views: Sequence[str]) -> str:
     """The rows of all views with the declared types; no views, no rows."""
     if not views:
         return no_rows(model.columns)
-    cast = ", ".join(f"CAST(`{column.name}` AS {column.type}) AS `{column.name}`" for column in model.columns)
+    names = {column: quoted_column(column.name) for column in model.columns}
+    cast = ", ".join(f"CAST({name} AS {column.type}) AS {name}" for column, name in names.items())
     return "\nUNION ALL\n".join(f"SELECT {cast} FROM {view}" for view in views)
 
 

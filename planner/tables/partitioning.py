@@ -6,10 +6,12 @@ import re
 
 from sqlglot import exp
 
+from planner.engine.spark.quoting import literal
 from planner.engine.table import PartitionColumn
 from planner.errors import ProjectError
 from planner.intervals import UNITS
 from planner.model.model import Column, Model
+from planner.naming import quoted_column
 from planner.parsing.files.model_file import line_of
 from planner.parsing.macros.expand import spark_tree
 from planner.tables.merge.unique_key import MERGE
@@ -78,7 +80,7 @@ def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> 
     if text in types:
         if types[text] in AS_THEY_ARE:
             return PartitionColumn(text, types[text], _filled(text, types[text]), hidden=False)
-        return _hidden(f"`{text}`", number)
+        return _hidden(quoted_column(text), number)
     used = {column.name.lower() for column in spark_tree(text).find_all(exp.Column)}
     if unknown := sorted(used - types.keys()):
         hint = "Partition it by columns that its query returns."
@@ -97,13 +99,14 @@ def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> s
     width, column = (first, second) if first.isdecimal() else (second, first)
     if not width.isdecimal() or int(width) < 1 or column.lower() not in types:
         raise _wrong(model, f"`{name}` takes a number and a column of {model.name}.", f"Write `{name}(8, id)`.")
+    quoted = quoted_column(column)
     if name == "bucket":
-        return f"pmod(hash(`{column}`), {width})"
+        return f"pmod(hash({quoted}), {width})"
     type_ = types[column.lower()]
     if type_ == "string":
-        return f"substring(`{column}`, 1, {width})"
+        return f"substring({quoted}, 1, {width})"
     if type_ in AS_THEY_ARE[3:] or type_.startswith("decimal"):
-        return f"`{column}` - pmod(`{column}`, {width})"
+        return f"{quoted} - pmod({quoted}, {width})"
     raise _wrong(model, f"`truncate` cuts texts and numbers, and `{column}` of {model.name} is a {type_}.", "")
 
 
@@ -115,10 +118,12 @@ def _hidden(expression: str, number: int) -> PartitionColumn:
 
 def _filled(name: str, type_: str) -> str:
     """A text that is empty would come back as NULL: the folder of both is the same."""
+    column = quoted_column(name)
     if type_ != "string":
-        return f"`{name}`"
+        return column
     message = f"`{name}` is empty in a row, and Spark would read it back as NULL, for the table is partitioned by it. "
-    return f"if(`{name}` = '', raise_error('{message}Return NULL or another text.'), `{name}`)"
+    error = literal(f"{message}Return NULL or another text.")
+    return f"if({column} = '', raise_error({error}), {column})"
 
 
 def _wrong(model: Model, message: str, hint: str) -> ProjectError:

@@ -13,6 +13,7 @@ from planner.engine.table import Table
 from planner.errors import ProjectError
 from planner.intervals import Interval, Timeline
 from planner.model.model import Column, Model
+from planner.naming import quoted_column
 from planner.parsing.files.model_file import line_of
 from planner.parsing.macros.expand import spark_tree
 from planner.tables.batch_ids import recorded_rows
@@ -23,7 +24,7 @@ HINT = "Declare them in MODEL: `columns (day DATE, total BIGINT)`."
 
 def nothing(columns: Iterable[Column]) -> str:
     """A table of these columns without rows, as a query in brackets."""
-    cells = (f"{_null(column.type)} AS `{column.name}`" for column in columns)
+    cells = (f"{_null(column.type)} AS {quoted_column(column.name)}" for column in columns)
     return f"(SELECT {', '.join(cells)} WHERE FALSE)"
 
 
@@ -35,7 +36,7 @@ def before(model: Model, table: Table, interval: Interval, held: Timeline, base:
     """
     if not model.reads_itself:
         return ""
-    names = ", ".join(f"`{column.name}`" for column in table.columns)
+    names = ", ".join(quoted_column(column.name) for column in table.columns)
     rows = f"SELECT {names} FROM {base or table.name}"
     if not held:
         return nothing(table.columns)
@@ -46,7 +47,8 @@ def before(model: Model, table: Table, interval: Interval, held: Timeline, base:
         return nothing(table.columns)
     by, bounds = table.partitioning, table.partitioning.bounds(Interval(held[0].start, interval.start))
     first, after = (f"CAST('{text}' AS {by.type})" for text in bounds)
-    return f"({rows} WHERE `{by.column}` >= {first} AND `{by.column}` < {after})"
+    column = quoted_column(by.column)
+    return f"({rows} WHERE {column} >= {first} AND {column} < {after})"
 
 
 def own_columns(model: Model, ask: Callable[[str], tuple[Column, ...]]) -> tuple[Column, ...]:
