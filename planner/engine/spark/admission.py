@@ -25,6 +25,7 @@ from planner.parsing.sql.queried_tables import (
     queried,
     table_name,
 )
+from planner.parsing.sql.spark_registry import OPTIONS, is_closed, option_refusal
 
 Message = Any  # of protobuf, whose classes are made when they are imported
 DEEPEST = 1_000  # messages within each other; Spark reads 1,024
@@ -40,7 +41,9 @@ READABLE = re.compile(
 BLOCK = re.compile(r"cache/([0-9a-f]{64})")
 VIEW = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 OF_A_FRAME = re.compile(r"_pyspark_connect_temp_view_[0-9a-f]{32}")  # `spark.sql("... {df}", df=df)`
-FUNCTION = re.compile(r"[A-Za-z_]\w*|[^\w\s`.]{1,3}", re.ASCII)  # of Spark itself: a name or an operator
+FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,2}|[^\w\s`.]{1,3}", re.ASCII)  # a name or an operator
+JSON = 2  # of the formats of a Parse
+OF_A_SCHEMA = frozenset({"from_json", "from_csv", "from_xml"})  # an argument of theirs may be a schema as JSON
 RESERVED = frozenset({"stream", "values", "lateral", "table", "identifier", "global_temp"})
 PYTHON = (
     "A function in Python runs in Spark's workers, which are not known to be isolated: use Spark's own functions, or"
@@ -60,6 +63,7 @@ class May:
     prefix: str = ""
     python: bool = False
     catalog: str = SESSION_CATALOG
+    functions: frozenset[str] = frozenset()  # beside Spark's own: those of the operator, and of the session
 
     def reads(self, written: str) -> bool:
         """True for the name of a table or view that it may read. Beyond Spark's own catalog case may tell tables apart:
@@ -98,6 +102,16 @@ def admit(request: Message, may: May) -> None:
         if check := CHECKS.get(name):
             check(message, may)
         waiting.extend((inner, depth + 1) for field, value in given for inner in _inner(field, value))
+
+
+def function_of(request: Message) -> str:
+    """The name of the function in Python that an ExecutePlan registers, in lower case; '' if it registers none."""
+    command = request.plan.command
+    kind = command.WhichOneof("command_type")
+    if kind not in ("register_function", "register_table_function"):
+        return ""
+    name: str = getattr(command, kind).function_name
+    return name.lower()
 
 
 def view_of(request: Message) -> TemporaryView | None:
@@ -181,13 +195,13 @@ def _table_exists(message: Message, may: May) -> None:
 
 
 def _sql(message: Message, may: May) -> None:
-    read = queried(message.query)
+    read = queried(message.query, may.functions)
     _check_tables(read.tables, may)
     message.query = f"({read.text}\n)"  # in parentheses Spark takes a query and nothing else
 
 
 def _expression(message: Message, may: May) -> None:
-    read: Queried = expressed(message.expression)
+    read: Queried = expressed(message.expression, may.functions)
     _check_tables(read.tables, may)
     message.expression = read.text
 
@@ -195,7 +209,24 @@ def _expression(message: Message, may: May) -> None:
 def _function(message: Message, may: May) -> None:
     if not FUNCTION.fullmatch(message.function_name):
         raise NotAdmitted(f"`{message.function_name[:80]}` is not the name of a function of Spark.")
-    check_function(message.function_name)
+    name = message.function_name.lower()
+    check_function(name, may.functions)
+    if name in OPTIONS and name not in may.functions:
+        for argument in message.arguments[OPTIONS[name] :]:
+            _check_options(name, argument)
+    if name in OF_A_SCHEMA:
+        for argument in message.arguments:
+            _schema_text(argument.literal.string)
+
+
+def _check_options(name: str, argument: Message) -> None:
+    """NotAdmitted for options of a function that are no map of plain texts, or that may open a file."""
+    inner = argument.unresolved_function
+    plain = inner.function_name in ("map", "create_map") and len(inner.arguments) % 2 == 0
+    for option in inner.arguments[::2] if plain else [argument]:
+        text = option.literal.string if option.literal.WhichOneof("literal_type") == "string" else None
+        if message := option_refusal(name, text):
+            raise NotAdmitted(message)
 
 
 def _table_function(message: Message, may: May) -> None:
@@ -213,8 +244,8 @@ def _registered(message: Message, may: May) -> None:
     kind = message.WhichOneof("command_type")
     if kind in ("register_function", "register_table_function"):
         name = getattr(message, kind).function_name
-        if not VIEW.fullmatch(name) or name.lower() in RESERVED:
-            raise NotAdmitted(f"`{name[:80]}` is not the name of a function.")
+        if not VIEW.fullmatch(name) or name.lower() in RESERVED or is_closed(name.lower()):
+            raise NotAdmitted(f"`{name[:80]}` is not the name of a function of Python: choose another one.")
 
 
 def _view(message: Message, may: May) -> None:
@@ -231,6 +262,13 @@ def _sql_command(message: Message, may: May) -> None:
         root = root.with_relations.root
     if root.WhichOneof("rel_type") != "sql":
         raise NotAdmitted("A command in SQL is a query here and nothing else.")
+
+
+def _parse(message: Message, may: May) -> None:
+    """Texts that are read as rows: an option for CSV or XML may name a class or a file."""
+    for option in message.options if message.format != JSON else ():
+        if refused := option_refusal("spark.read", option):
+            raise NotAdmitted(refused)
 
 
 def _deduplicate(message: Message, may: May) -> None:
@@ -277,6 +315,7 @@ CHECKS: Mapping[str, Callable[[Message, May], None]] = {
     "Expression.UnresolvedFunction": _function,
     "CallFunction": _function,
     "UnresolvedTableValuedFunction": _table_function,
+    "Parse": _parse,
     "Deduplicate": _deduplicate,
     "PythonUDF": _python,
     "PythonUDTF": _python,

@@ -24,15 +24,18 @@ from planner.model.model import Column
 
 def open_engine(connection: Connection, home: Path, profile: str = "metadata", wait: float = WAIT) -> SparkEngine:
     """An engine on the Spark that the connection names; `wait` is for the embedded catalog."""
-    return SparkEngine(open_session(connection, home, profile_of(profile), wait), comments=connection.comments)
+    session = open_session(connection, home, profile_of(profile), wait)
+    return SparkEngine(session, comments=connection.comments, functions=frozenset(connection.functions))
 
 
 class SparkEngine:
     """The verbs of `Engine` on one Spark; they may be called from several threads at once."""
 
-    def __init__(self, session: EngineSession, *, comments: bool = True) -> None:
+    def __init__(
+        self, session: EngineSession, *, comments: bool = True, functions: frozenset[str] = frozenset()
+    ) -> None:
         self._shared = session
-        self._sessions = Sessions(session)
+        self._sessions = Sessions(session, functions)
         self.tables = SparkTables(self._sessions, comments=comments)
         self.catalog = SparkCatalog(self._sessions, comments=comments)
 
@@ -113,7 +116,7 @@ class SparkEngine:
         """A connection of project code to this Spark, at a socket file that is made for it; with `python` its functions
         may run in Spark's workers even where these are not isolated. RequestError when this Spark lets nobody else
         in."""
-        return ProjectProxy(self._sessions.current.server(), path, python=python)
+        return ProjectProxy(self._sessions.current.server(), path, python=python, functions=self._sessions.functions)
 
     def jobs(self) -> int:
         """How many Spark jobs this session has started so far, counted by Spark itself."""

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from planner.engine.protocol import Reading, Server
-from planner.engine.spark.admission import Blocks, May, TemporaryView, admit, view_of
+from planner.engine.spark.admission import Blocks, May, TemporaryView, admit, function_of, view_of
 from planner.engine.spark.libraries import LIB
 from planner.engine.spark.proxied_session import SERVICE, ProxiedSession, bytes_of
 from planner.engine.spark.proxy_messages import Malformed, message_of
@@ -34,7 +34,7 @@ Ask = Callable[[Any, Any], Any]
 class ProjectProxy:
     """A connection to a Spark Connect server at a socket file; nothing passes before `admit`."""
 
-    def __init__(self, server: Server, path: Path, *, python: bool) -> None:
+    def __init__(self, server: Server, path: Path, *, python: bool, functions: frozenset[str] = frozenset()) -> None:
         if len(os.fsencode(path)) > LONGEST_PATH:
             raise RequestError(f"the path of the socket {path} is too long.", hint="Set TMPDIR to a shorter folder.")
         self.session = str(uuid4())
@@ -42,6 +42,8 @@ class ProjectProxy:
         self._may = May(self.session)
         self._views: frozenset[str] = frozenset()  # of the session, that are there
         self._begun: dict[str, str] = {}  # operation -> temporary view, that is being made
+        self._functions = functions  # that may be called beside Spark's own
+        self._registering: dict[str, str] = {}  # operation -> function in Python
         self._left: list[str] = []  # global views that were let through since `admit`
         self._inputs: dict[str, str] = {}
         self._spark: ProxiedSession | None = None
@@ -133,6 +135,9 @@ class ProjectProxy:
         view = view_of(request)
         if view is not None:
             self._make(view, request.operation_id)
+        if (function := function_of(request)) and request.operation_id:
+            with self._lock:
+                self._registering[request.operation_id] = function
         return self._stream("ExecutePlan", request, context)
 
     def _reattach(self, data: bytes, context: Any) -> Iterator[bytes]:
@@ -191,7 +196,7 @@ class ProjectProxy:
         """The request as it may be passed on, in this session's name; NotAdmitted."""
         request = message_of(kind, data)
         with self._lock:
-            may = replace(self._may, views=self._views)
+            may = replace(self._may, views=self._views, functions=self._functions)
         admit(request, may)
         spark = self._ready()
         request.user_context.Clear()
@@ -232,15 +237,19 @@ class ProjectProxy:
 
     def _stream(self, method: str, request: Any, context: Any) -> Iterator[bytes]:
         for data in self._ready().answers(method, request, context):
-            if request.operation_id in self._begun:
+            if request.operation_id in self._begun or request.operation_id in self._registering:
                 self._made(request.operation_id, data)
             yield data
 
     def _made(self, operation: str, data: bytes) -> None:
-        """Know a temporary view as one of the session's once it is there: before that, its name would be a table's."""
+        """Know a temporary view or function as one of the session's once it is there: before that, its name would be
+        one of the catalog's."""
         if LIB.proto.ExecutePlanResponse.FromString(data).HasField("result_complete"):
             with self._lock:
-                self._views |= {self._begun.pop(operation)}
+                if operation in self._begun:
+                    self._views |= {self._begun.pop(operation)}
+                if operation in self._registering:
+                    self._functions |= {self._registering.pop(operation)}
 
 
 def _options() -> list[tuple[str, int]]:

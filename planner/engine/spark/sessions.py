@@ -13,6 +13,7 @@ from planner.engine.spark.errors import WRAPPER, is_spark, translated
 from planner.engine.spark.session import EngineSession, Frame, ServerOperations
 from planner.errors import Cancelled, QueryError, RequestError, SparkAway
 from planner.fingerprint import digest
+from planner.parsing.sql.function_calls import closed_call
 
 T = TypeVar("T")
 
@@ -20,8 +21,9 @@ T = TypeVar("T")
 class Sessions:
     """The session that all threads share, and those that some have for themselves inside of `beside`."""
 
-    def __init__(self, shared: EngineSession) -> None:
+    def __init__(self, shared: EngineSession, functions: frozenset[str] = frozenset()) -> None:
         self.shared = shared
+        self.functions = functions  # that SQL may call beside Spark's own
         self._thread = threading.local()
         self._own: list[EngineSession] = []
         self._lock = threading.RLock()  # a signal's handler may come in on top of a statement
@@ -152,7 +154,11 @@ class Sessions:
 
     @contextmanager
     def statement(self, sql: str = "") -> Iterator[None]:
-        """Around whatever is asked of Spark: its jobs go by the era's tag, and Spark's errors come out as ours."""
+        """Around whatever is asked of Spark: its jobs go by the era's tag, and Spark's errors come out as ours.
+
+        RequestError for a text with a closed function, wherever it comes from.
+        """
+        self._judge(sql)
         with self._lock:
             era = self._era
             self._under_way[era] = self._under_way.get(era, 0) + 1
@@ -182,8 +188,13 @@ class Sessions:
             raise Cancelled("the query was cancelled.")
 
     def run(self, sql: str) -> Frame:
-        """What Spark makes of a statement."""
+        """What Spark makes of a statement; RequestError for one with a closed function."""
+        self._judge(sql)
         return self.current.spark.sql(sql)
+
+    def _judge(self, sql: str) -> None:
+        if refused := closed_call(sql, self.functions):
+            raise RequestError(refused.message, hint=refused.hint)
 
     def query(self, sql: str) -> Frame:
         """What Spark makes of a query; a text that is a command is refused and not run."""

@@ -33,7 +33,7 @@ _AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
 
 def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
     """The audits of a file in audits/; ProjectError(s)."""
-    source = opened(path, text, defaults.dialect, defaults.catalog)
+    source = opened(path, text, defaults.dialect, defaults.catalog, defaults.functions)
     return read_audits(source, block_statements(source, tokenize(source), "AUDIT"), defaults)
 
 

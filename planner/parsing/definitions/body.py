@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
 from planner.model.model import Statement
-from planner.parsing.definitions.statements import is_needless, read_statement, read_view_statement
+from planner.parsing.definitions.statements import is_needless, read_statement, read_view_statement, temporary_function
 from planner.parsing.macros.expand import expander
 from planner.parsing.macros.expander import Expander
 from planner.parsing.macros.jinja import Template, dated, rendered
@@ -106,6 +106,7 @@ class _Reader:
         self.after: list[Statement] = []
         self.views: list[Statement] = []
         self.reads: set[str] = set()
+        self.functions: frozenset[str] = frozenset()  # temporary ones, made so far
 
     def beside(self, part: StatementTokens, *, views: bool) -> None:
         """Add one statement: a `@DEF`, the query, or a statement before or after it."""
@@ -116,7 +117,7 @@ class _Reader:
         if not views and now and now[0][0].text.upper() in _QUERY:
             if self.query is not None or len(now) > 1:
                 raise part.source.error(part.tokens[0], "A model has exactly one query.")
-            self.query, self.after_query = StatementTokens(part.source, now[0]), True
+            self.query, self.after_query = StatementTokens(self._calling(part.source), now[0]), True
             return
         created = _run(self.rooms[CREATING], part) if any("@" in token.text for token in part.tokens) else now
         texts = [[(t.token_type, t.text) for each in pieces for t in each] for pieces in (now, created)]
@@ -136,10 +137,18 @@ class _Reader:
             self.views.append(read_view_statement(part.source, part.tokens, self.scope.model))
             return
         temporary = frozenset(each.makes for each in (*self.before, *self.after) if each.makes)
-        found, reads = read_statement(part.source, part.tokens, self.scope.model, temporary)
+        found, reads = read_statement(self._calling(part.source), part.tokens, self.scope.model, temporary)
+        if function := temporary_function(part.tokens):
+            name, makes = function
+            # one that is made in one stage only may be another function in the other
+            self.functions = self.functions | {name} if makes and not stages else self.functions - {name}
         found = replace(found, stages=stages or found.stages)
         (self.after if self.after_query else self.before).append(found)
         self.reads |= reads
+
+    def _calling(self, source: SourceText) -> SourceText:
+        """The source with the functions that its text may call at this place."""
+        return replace(source, functions=(self.source.functions or frozenset()) | self.functions)
 
 
 def _run(room: Expander, part: StatementTokens) -> list[list[Token]]:

@@ -81,10 +81,10 @@ def pretty(tree: exp.Expr, dialect: str) -> str:
 
 
 def _laid_out(path: str, text: str, dialect: str, style: Style) -> str:
-    source = opened(path, text, dialect)
+    source = opened(path, text, dialect, functions=None)
     parts = []
     for region, tokens in _regions(source):
-        own = SourceText(path, region, source.dialect)
+        own = SourceText(path, region, source.dialect, functions=None)
         if not tokens:
             parts.append(region.strip())
         elif _is_block(tokens):
@@ -126,7 +126,7 @@ def _query_text(
     source: SourceText, masked: tuple[str, list[tuple[str, str]]], style: Style, whole: StatementTokens
 ) -> str:
     text, macros = masked
-    own = SourceText(source.path, text, source.dialect)
+    own = SourceText(source.path, text, source.dialect, functions=None)
     try:
         tree = parsed(own, tokenize(own))
     except ProjectError:
@@ -196,7 +196,7 @@ def _short(cast: exp.Cast) -> bool:
 
 def _read_again(text: str, source: SourceText) -> exp.Expr | None:
     try:
-        own = SourceText(source.path, text, source.dialect)
+        own = SourceText(source.path, text, source.dialect, functions=None)
         return parsed(own, tokenize(own))
     except ProjectError:
         return None

@@ -60,12 +60,18 @@ class Defaults:
     columns: Lookup = no_columns  # of the tables that macros name
     gateways: Mapping[str, Mapping[str, Variable]] = field(default_factory=dict)  # all of them, with their variables
     apart: Mapping[str, str] = field(default_factory=dict)  # gateways that models must not name, and why
+    allowed: Mapping[str, frozenset[str]] = field(default_factory=dict)  # functions that the operator adds, by gateway
     given: Mapping[str, Variable] = field(default_factory=dict)  # variables that override those of every gateway
     noted: Noted = field(default_factory=Noted, compare=False)
 
     @property
     def scope(self) -> MacroScope:
         return MacroScope(self.variables, self.gateway, macros=self.macros, columns=self.columns)
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """The functions beside Spark's own that SQL on the gateway may call."""
+        return self.allowed.get(self.gateway, frozenset())
 
     def dated(self, text: str, *, end: bool = False) -> datetime:
         """The moment that a text names, as seen from now; ValueError if it names none."""

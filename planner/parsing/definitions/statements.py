@@ -16,9 +16,10 @@ from sqlglot.tokenizer_core import TokenType
 from planner.errors import ProjectError
 from planner.model.model import Statement
 from planner.parsing.macros.splicing import is_placed, reads_as
-from planner.parsing.sql.forbidden_sql import JAVA, OUTSIDE
+from planner.parsing.sql.function_calls import refused_call
 from planner.parsing.sql.misreading import misread
 from planner.parsing.sql.names import name_tables, named_tokens, without_default
+from planner.parsing.sql.spark_registry import is_closed
 from planner.parsing.sql.spark_text import SPARK, spark_text
 from planner.parsing.sql.token_lists import text_of
 from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parsed
@@ -181,18 +182,32 @@ def _check(source: SourceText, tokens: Tokens, match: re.Match[str], model: str,
         raise _refused(source, tokens, f"It is allowed only for `@this_model`, not for `{table}`.")
 
 
+def temporary_function(tokens: Tokens) -> tuple[str, bool] | None:
+    """The name (in lower case) of a temporary function, and whether the statement makes it or drops it; None for any
+    other statement."""
+    words = [token.text.lower() for token in tokens[:7]]
+    if "function" not in words[:5] or words[0] not in ("create", "drop"):
+        return None
+    names = [word for word in words[words.index("function") + 1 :] if word not in ("if", "exists")]
+    return (names[0], words[0] == "create") if names else None
+
+
 def _check_expression(source: SourceText, tokens: Tokens) -> None:
     """ProjectError for a function or a variable that reads anything but its arguments, or runs another language."""
     words = [token.text.upper() for token in tokens]
     for index, (before, token) in enumerate(pairwise(tokens), 1):
         word = words[index]
-        if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) and word.lower() not in JAVA:
+        if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
             continue
-        if word.lower() in JAVA:
-            raise source.error(tokens[0], "This statement runs arbitrary Java code and is not allowed.")
         queries = word == "SELECT" or (word in _QUERY and (before.token_type in OPEN or words[index - 1] == "RETURN"))
-        if queries or word in ("IDENTIFIER", "USING", "JAR", "FILE", "ARCHIVE", "LANGUAGE") or word.lower() in OUTSIDE:
+        if queries or word in ("IDENTIFIER", "USING", "JAR", "FILE", "ARCHIVE", "LANGUAGE"):
             raise source.error(tokens[0], _READS_FUNCTION if "FUNCTION" in words[:5] else _READS_VARIABLE)
+    function = temporary_function(tokens)
+    if function is not None and is_closed(function[0]):
+        raise source.error(tokens[0], f"`{function[0]}` is the name of a function of Spark.", "Use another name.")
+    body = tokens if function is None else tokens[words.index("FUNCTION") + 2 :]
+    if refused := refused_call(body, None, source.functions or ()):
+        raise source.error(refused.at, refused.message, refused.hint)
 
 
 def _own(text: str, match: re.Match[str], model: str, catalog: str) -> str:

@@ -89,6 +89,7 @@ def read_defaults(
         gateway=gateway,
         gateways=gateway_variables(config),
         apart=gateways_apart(config, gateway),
+        allowed={name: each.connection.allowed_functions for name, each in config.gateways.items()},
     )
 
 

@@ -77,6 +77,7 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
     tokens = tokenize(outside_jinja(source))
     first, *rest = block_statements(source, tokens, "MODEL")
     defaults = _at_gateway(first, defaults)
+    source = replace(source, functions=defaults.functions)
     audit_at = next((index for index, each in enumerate(rest) if begins(each, "AUDIT")), len(rest))
     audits = read_audits(source, rest[audit_at:], defaults)
     below = _tokens_between(tokens, first[-1], rest[audit_at][0] if audit_at < len(rest) else None)
@@ -155,7 +156,7 @@ def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
 
     ProjectError(s) for what is wrong in it.
     """
-    source = opened(path, text, defaults.dialect, defaults.catalog)
+    source = opened(path, text, defaults.dialect, defaults.catalog, defaults.functions)
     first = block_statements(source, tokenize(source), "MODEL")[0]
     header, held = held_out(source, first)
     model = _model(source, header, defaults, defaults.scope)

@@ -62,6 +62,11 @@ class ConnectionConfig(Section):
         default=None, description="A folder with the jars of the table formats; otherwise Spark fetches them."
     )
     config: dict[str, str | int | float | bool] = Field(default={}, description="Settings of Spark, by name.")
+    functions: tuple[Annotated[str, Field(pattern=r"^\w{2,}(\.\w+){0,2}(\.\*|\*)?$")], ...] = Field(
+        default=(),
+        description="Functions beside Spark's own that SQL may call: of jars and of the catalog, by name (`st_area`, "
+        "`shop.mask`) or by a beginning (`st_*`); of those that read files or addresses, by name only.",
+    )
     master: str | None = Field(
         default=None, description="The Spark master of a classic session: `spark://host:7077`, `yarn`, `local[4]`."
     )
@@ -79,6 +84,11 @@ class ConnectionConfig(Section):
     register_comments: bool = Field(default=True, description="Whether tables, views and columns get comments.")
     pre_ping: bool = Field(default=False, description="Accepted, no effect here.")
     pretty_sql: bool = Field(default=False, description="Accepted, no effect here.")
+
+    @property
+    def allowed_functions(self) -> frozenset[str]:
+        """`functions` as SQL is judged by them."""
+        return frozenset(name.lower() for name in self.functions)
 
     @model_validator(mode="before")
     @classmethod

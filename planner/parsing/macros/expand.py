@@ -75,7 +75,7 @@ def check_places(tree: exp.Expr, source: SourceText, tokens: Tokens, *, names: b
 @lru_cache(maxsize=4096)
 def spark_tree(sql: str) -> exp.Expr:
     """Generated Spark SQL as a tree, with `@start_ds` and the like as plain names; copy it before you change it."""
-    source = SourceText("", sql, "spark")
+    source = SourceText("", sql, "spark", functions=None)
     tokens = tokenize(source)
     return parsed(source, expand(source, tokens, MacroScope(any_name=True)))
 

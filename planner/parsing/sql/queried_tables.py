@@ -7,7 +7,7 @@ reader of its own and must lie where our parser finds them, and what only one of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -15,15 +15,14 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.parsing.sql.forbidden_sql import JAVA, OUTSIDE, reaching
+from planner.parsing.sql.forbidden_sql import reaching
+from planner.parsing.sql.function_calls import refused_call
+from planner.parsing.sql.spark_registry import refusal
 from planner.parsing.sql.spark_text import joined_quotes
 
 LONGEST = 1_000_000  # characters of a query
 FIRST = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})  # with what a query begins
 READING = FIRST - {"("} | {"TABLE", "MAP", "REDUCE"}  # without any of these words no text holds a query
-# An option or argument of theirs names a file or an address of a schema that Spark opens.
-SCHEMAS = frozenset("from_protobuf to_protobuf from_avro to_avro schema_of_avro from_xml schema_of_xml to_xml".split())
-CLOSED = JAVA | OUTSIDE | SCHEMAS | {"identifier"}
 TABLE_FUNCTIONS = frozenset(
     """range explode explode_outer posexplode posexplode_outer inline inline_outer json_tuple stack
     variant_explode variant_explode_outer collations sql_keywords""".split()
@@ -58,8 +57,8 @@ class Queried:
     tables: frozenset[str] = frozenset()
 
 
-def queried(text: str) -> Queried:
-    """A query over tables; NotAdmitted for whatever else it may be."""
+def queried(text: str, functions: Collection[str] = ()) -> Queried:
+    """A query over tables; NotAdmitted for whatever else it may be. `functions` may be called beside Spark's own."""
     clean, tokens = _read(text)
     if not tokens or tokens[0].text.upper() not in FIRST or _is_quoted(tokens[0], clean):
         word = tokens[0].text if tokens else ""
@@ -68,19 +67,22 @@ def queried(text: str) -> Queried:
         )
     _check_words(tokens, clean)
     tree = _tree(clean, tokens)
+    _check_functions(tokens, tree, functions)
     if not isinstance(tree, exp.Query | exp.Values):
         raise NotAdmitted("`spark.sql` accepts only a query here: a model can only read.")
     return Queried(clean, _tables(tree))
 
 
-def expressed(text: str) -> Queried:
+def expressed(text: str, functions: Collection[str] = ()) -> Queried:
     """The text of one expression, with the tables that its subqueries read; NotAdmitted for whatever else it may be."""
     clean, tokens = _read(text)
     _check_words(tokens, clean)
     if not any(token.text.upper() in READING and not _is_quoted(token, clean) for token in tokens):
+        _check_functions(tokens, None, functions)
         return Queried(clean)
     head = "SELECT "
     tree = _tree(head + clean, joined_quotes(Dialect.get_or_raise("spark").tokenize(head + clean), head + clean))
+    _check_functions(tokens, tree, functions)
     given = {key for key, value in tree.args.items() if value} if isinstance(tree, exp.Select) else set()
     if given != {"expressions"} or len(tree.expressions) != 1:
         raise NotAdmitted(f"`{text[:80]}` is not one expression.")
@@ -100,10 +102,15 @@ def table_name(text: str) -> str:
     return ".".join(parts)
 
 
-def check_function(name: str) -> None:
-    """NotAdmitted for a function that reaches past tables, or that stands in a schema of its own."""
-    if name.lower().rpartition(".")[2].strip("`") in CLOSED:
-        raise NotAdmitted(f"The function `{name[:80]}` reads something other than tables and is not allowed.")
+def check_function(name: str, functions: Collection[str] = ()) -> None:
+    """NotAdmitted for a function that is not allowed; `functions` may be called beside Spark's own."""
+    if refused := refusal(name.lower(), functions):
+        raise NotAdmitted(" ".join(refused).strip())
+
+
+def _check_functions(tokens: Sequence[Token], tree: exp.Expr | None, functions: Collection[str]) -> None:
+    if refused := refused_call(tokens, tree, functions):
+        raise NotAdmitted(f"{refused.message} {refused.hint}".strip())
 
 
 def _read(text: str) -> tuple[str, list[Token]]:
@@ -191,8 +198,6 @@ def _check_words(tokens: Sequence[Token], text: str) -> None:
 def _check_word(token: Token, after: Token | None, text: str) -> None:
     """NotAdmitted for a token that gives access to more than tables, whatever the parser makes of it."""
     follows = after.text if after is not None else ""
-    if follows == "(":
-        check_function(token.text)
     if _is_quoted(token, text):
         return
     word = token.text.upper()

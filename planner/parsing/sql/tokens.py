@@ -17,7 +17,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from planner.errors import Place, ProjectError
 from planner.naming import SESSION_CATALOG
 from planner.parsing.sql.forbidden_sql import reaching
-from planner.parsing.sql.spark_text import SPARK, joined_quotes, kept_calls
+from planner.parsing.sql.function_calls import refused_call
+from planner.parsing.sql.spark_text import SPARK, joined_quotes, kept_calls, spark_text
 from planner.semantics.spark_sql import FAILURES, trees
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
@@ -41,6 +42,8 @@ class SourceText:
     dialect: str
     at: Place | None = None  # of all of it, for text that stands in no file as it is
     catalog: str = SESSION_CATALOG
+    # what it may call beside Spark's own functions: names, and beginnings with a `*`; None for text that was judged
+    functions: frozenset[str] | None = frozenset()
 
     def place(self, token: Token) -> Place:
         """Where a token begins."""
@@ -87,7 +90,13 @@ def checked_dialect(name: str, place: Place) -> str:
     raise ProjectError(f"`{name}` is not a SQL dialect.", place=place, hint=did_you_mean(name, NAMES - {""}))
 
 
-def opened(path: str, text: str, dialect: str, catalog: str = SESSION_CATALOG) -> SourceText:
+def opened(
+    path: str,
+    text: str,
+    dialect: str,
+    catalog: str = SESSION_CATALOG,
+    functions: frozenset[str] | None = frozenset(),
+) -> SourceText:
     """The file as a SourceText: its first MODEL or AUDIT block may name a dialect of its own."""
     header, depth = "", 0
     for match in _PIECES.finditer(text):
@@ -98,10 +107,10 @@ def opened(path: str, text: str, dialect: str, catalog: str = SESSION_CATALOG) -
             break
     named = _DIALECT.search(header)
     if named is None:
-        return SourceText(path, text, dialect, catalog=catalog)
+        return SourceText(path, text, dialect, catalog=catalog, functions=functions)
     name = next(filter(None, named.groups()), "")
     own = checked_dialect(name, SourceText(path, text, dialect).place_at(text.find(name)))
-    return SourceText(path, text, own, catalog=catalog)
+    return SourceText(path, text, own, catalog=catalog, functions=functions)
 
 
 def tokenize(source: SourceText) -> list[Token]:
@@ -200,7 +209,28 @@ def parsed(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.E
     if reaches := reaching(tree):
         word, message = reaches
         raise source.error(next((each for each in tokens if each.text.lower() == word), tokens[0]), message)
-    return kept_calls(tree, source.dialect)
+    tree = kept_calls(tree, source.dialect)
+    _check_functions(source, tokens, tree, what)
+    return tree
+
+
+def _check_functions(source: SourceText, tokens: Tokens, tree: exp.Expr, what: str) -> None:
+    """ProjectError at a function that is not allowed. Of another dialect the text is judged that Spark will be given:
+    there a function may have another name."""
+    if source.functions is None:
+        return
+    words: Tokens = tokens
+    if source.dialect not in SPARK:
+        if tree.find(exp.Func) is None:
+            return
+        try:
+            words = Dialect.get_or_raise("spark").tokenize(spark_text(tree))
+        except FAILURES as error:
+            raise unreadable(source, tokens, error, what) from None
+    if refused := refused_call(words, tree, source.functions):
+        name = refused.at.text.lower()
+        at = refused.at if words is tokens else next((t for t in tokens if t.text.lower() == name), tokens[0])
+        raise source.error(at, refused.message, refused.hint)
 
 
 def unreadable(source: SourceText, tokens: Tokens, error: Exception, what: str = "The query") -> ProjectError:

@@ -21,7 +21,8 @@ TABLES = {"shop.items": "p.items__1", "shop.full": "p.full__1", "crm.items": "p.
 
 
 def model_of(query: str, head: str = "name shop.a, kind FULL") -> Model:
-    model, _ = parse_model(f"MODEL ({head});\n{query}", "models/a.sql", Defaults(NOW))
+    defaults = Defaults(NOW, allowed={"": frozenset({"f"})})
+    model, _ = parse_model(f"MODEL ({head});\n{query}", "models/a.sql", defaults)
     assert model is not None
     return model
 

@@ -15,6 +15,11 @@ TOLD = {
     "NOT_AMONG": "is not a table that this model reads",
     "NO_QUERY": "`spark.sql` accepts only a query here",
     "REACHES": "reads something other than tables and is not allowed",
+    "JAVA": "runs arbitrary Java code and is not allowed",
+    "XML": "opens the files and addresses that an XML text names",
+    "OPTION": "it may open a file, an address or a class",
+    "HIDES": "hides which table",
+    "UNKNOWN": "is not a function of Spark",
     "SHARED": "A global temporary view is not allowed to project code",
     "OTHER": "speaks for a session that is not this model's",
 }
@@ -99,15 +104,15 @@ spark.sql("WITH q AS (SELECT 1) SELECT *, 1e-5FROM q, shop.secret").collect()
 spark.range(1).selectExpr("(SELECT max(id + 1e-5)FROM (SELECT 1, 1.5e-3FROM range(1) q, shop.secret))").collect()
 ## a subquery in a hint | NOT_AMONG
 spark.sql(f"SELECT /*+ BROADCAST((SELECT max(id) FROM shop.secret)) */ * FROM {table}").collect()
-## a schema of XML in a file | REACHES
+## a schema of XML in a file | OPTION
 spark.sql("SELECT from_xml('<a/>', 'a int', map('rowValidationXSDPath', '/etc/passwd'))").collect()
-## such a schema by function | REACHES
+## such a schema by function | OPTION
 spark.range(1).select(F.from_xml(F.lit("<a/>"), "a int", {"rowValidationXSDPath": "/etc/passwd"})).collect()
 ## a schema of Avro at an address | REACHES
 spark.range(1).select(F.call_function("from_avro", F.lit("a"), F.lit("{}"))).collect()
-## a name that is made | REACHES
+## a name that is made | HIDES
 spark.sql("SELECT * FROM IDENTIFIER('shop.' || 'secret')").collect()
-## a name as an argument | REACHES
+## a name as an argument | HIDES
 spark.sql("SELECT * FROM IDENTIFIER(:t)", args={"t": "shop.secret"}).collect()
 ## TABLE | NO_QUERY
 spark.sql("TABLE shop.secret").collect()
@@ -127,13 +132,49 @@ spark.sql("SHOW TABLES IN shop").collect()
 spark.sql("DESCRIBE EXTENDED shop.secret").collect()
 ## another model's rows | NOT_AMONG
 spark.table("global_temp.mergeplan_0_0").collect()
-## java by name | REACHES
+## options that are made | must be written as `map
+spark.sql("SELECT from_xml('<a/>', 'a int', map(concat('rowValidation', 'XSDPath'), '/etc/passwd'))").collect()
+## made options by function | must be written as `map
+spark.range(1).select(
+    F.call_function("from_xml", F.lit("<a/>"), F.lit("a int"), F.create_map(F.concat(F.lit("a")), F.lit("/")))
+).collect()
+## the schema of an XML text | OPTION
+spark.range(1).select(F.schema_of_xml(F.lit("<a/>"), {"rowValidationXSDPath": "/etc/passwd"})).collect()
+## a class by an option | OPTION
+spark.range(1).select(F.from_csv(F.lit("1"), "a int", {"compression": "java.lang.Runtime"})).collect()
+## a class by a schema | A type with a class
+spark.range(1).select(F.from_json(F.lit("1"), '{"type": "udt", "class": "java.lang.Runtime"}')).collect()
+## an XML text that names an address | XML
+spark.sql("SELECT xpath_string('<!DOCTYPE a SYSTEM \"http://127.0.0.1/\"><a/>', '/a')").collect()
+## such a text by function | XML
+spark.range(1).select(F.xpath_string(F.lit("<a/>"), F.lit("/a"))).collect()
+## such a text by name | XML
+spark.range(1).select(F.call_function("XPath_Int", F.lit("<a/>"), F.lit("/a"))).collect()
+## such a text in an expression | XML
+spark.range(1).selectExpr("system . builtin . `xpath` /* */ ('<a/>', '/a')").collect()
+## such a text in a hint | XML
+spark.sql(f"SELECT /*+ REPARTITION(3, xpath(id, id)) */ * FROM {table}").collect()
+## such a text in an order | XML
+spark.table(table).orderBy(F.expr("xpath('<a/>', '/a')")).collect()
+## such a text in an aggregate | XML
+spark.table(table).groupBy("day").agg(F.expr("max(xpath_int('<a/>', '/a'))")).collect()
+## the logs of the server | shows the logs of the server
+spark.sql("SELECT * FROM python_worker_logs()").collect()
+## such logs by function | The table function
+spark.tvf.python_worker_logs().collect()
+## a function of the catalog | UNKNOWN
+spark.sql(f"SELECT shop.mask(id) FROM {table}").collect()
+## such a function by name | UNKNOWN
+spark.range(1).select(F.call_function("shop.mask", F.lit(1))).collect()
+## a function in Python that takes a closed name | is not the name of a function
+spark.udf.register("xpath", lambda x: x, "int")
+## java by name | JAVA
 spark.sql("SELECT reflect('java.lang.System', 'getenv')").collect()
-## java by function | REACHES
+## java by function | JAVA
 spark.range(1).select(F.call_function("java_method", F.lit("a"), F.lit("b"))).collect()
-## java by its whole name | is not the name of a function
+## java by its whole name | JAVA
 spark.range(1).select(F.call_function("system.builtin.reflect", F.lit("a"))).collect()
-## java in an expression | REACHES
+## java in an expression | JAVA
 spark.range(1).selectExpr("`reflect`('a', 'b')").collect()
 ## a function in java | A function in Java is not allowed
 spark.udf.registerJavaFunction("f", "java.lang.Runtime")
@@ -145,7 +186,7 @@ spark.sql(f"FROM {table} MAP id USING 'cat' AS (x)").collect()
 spark.addArtifact(__import__("os").__file__, file=True)
 ## a python file | `addArtifact` is not allowed
 spark.addArtifact(__import__("os").__file__, pyfile=True)
-## a table function | The table function
+## a table function | UNKNOWN
 spark.sql("SELECT * FROM shop.f(1)").collect()
 ## a script | NO_QUERY
 spark.sql("BEGIN SELECT 1; END").collect()
@@ -367,6 +408,11 @@ spark.range(1).select(
 spark.range(1).select(F.struct(F.lit(1).alias("a")).alias("s")).select(
     "s.a", F.col("s").withField("b", F.lit(2)), F.to_json("s"), F.from_json(F.lit('{"a": 1}'), "a int")
 ).collect()
+## xml
+spark.range(1).select(
+    F.from_xml(F.lit("<a><b>1</b></a>"), "b int", {"mode": "FAILFAST"}), F.to_xml(F.struct(F.lit(1).alias("b")))
+).collect()
+spark.sql("SELECT from_xml('<a><b>1</b></a>', 'b INT', map('rowTag', 'a')), schema_of_xml('<a/>')").collect()
 ## explode
 spark.range(1).select(F.explode(F.array(F.lit(1)))).collect()
 ## to and toDF

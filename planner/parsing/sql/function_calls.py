@@ -1,0 +1,189 @@
+"""Calls of functions in SQL: found among the tokens, which are what Spark reads, and judged by Spark's registry.
+
+The parser renames functions and knows others than Spark. So every name before a bracket counts as a call, unless it is
+a word of Spark's grammar, or names columns: `WITH t(a, b) AS`, `FROM range(3) AS t(id)`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.parsing.sql.spark_registry import (
+    CLOSED,
+    JAVA,
+    OPTIONS,
+    option_refusal,
+    refusal,
+    spark_name,
+)
+
+# Words that stand before a bracket and call nothing; types among them.
+WORDS = frozenset(
+    """all and any as between by case character dec distinct div else except for from geography geometry group having
+    ilike in insert intersect interval is join lateral like limit minus not nulls numeric of offset on options or over
+    partition pivot properties qualify repeatable return select set sets table tablesample tblproperties then union
+    unpivot using values varchar when where with zone""".split()
+)
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+_SYMBOL = re.compile(r"[!-/:-@\[-^{-~]+")  # of ASCII, but `_` and the back-tick
+# Pieces of every name in CLOSED, JAVA and OPTIONS: a text without any of them calls none of these.
+_STEMS = (
+    "xpath", "avro", "protobuf", "xml", "csv", "reflect", "java_method", "worker_logs", "secret", "read_",
+    "cloud_files", "remote_query", "http_request", "table_changes",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FunctionCall:
+    """A name before a bracket, in lower case and with its schema, and the tokens of its arguments."""
+
+    name: str
+    at: Token
+    arguments: tuple[tuple[Token, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class RefusedCall:
+    """A call that is not allowed: where it is, why, and what to do instead."""
+
+    at: Token
+    message: str
+    hint: str = ""
+
+
+def refused_call(tokens: Sequence[Token], tree: exp.Expr | None, allowed: Collection[str]) -> RefusedCall | None:
+    """The first call that is not allowed in a statement of Spark SQL; `allowed` are names that the operator adds.
+
+    `tree` is what the parser makes of the tokens: it tells where a name stands before columns.
+    """
+    columns = _names_of_columns(tree) if tree is not None else Counter[str]()
+    for call in function_calls(tokens):
+        if call.name in columns and refusal(call.name, allowed) and call.name not in CLOSED | JAVA:
+            columns -= Counter((call.name,))
+        elif refused := _refused(call, allowed):
+            return refused
+    for node in tree.find_all(exp.Anonymous) if tree is not None else ():
+        # A function of the catalog that is called as a word of the grammar.
+        name = node.name.lower()
+        if name in WORDS - {"table"} and (found := refusal(name, allowed)):
+            at = next((token for token in tokens if token.text.lower() == name), tokens[0])
+            return RefusedCall(at, *found)
+    return None
+
+
+def closed_call(sql: str, allowed: Collection[str] = ()) -> RefusedCall | None:
+    """The first call of a closed function in any text that Spark is about to run, mergeplan's own included."""
+    lower = sql.lower()
+    if not any(stem in lower for stem in _STEMS):
+        return None
+    try:
+        tokens = Dialect.get_or_raise("spark").tokenize(sql)
+    except SqlglotError:
+        return None  # Spark is given it and says what is wrong
+    for call in function_calls(tokens):
+        if spark_name(call.name) in CLOSED | JAVA | OPTIONS.keys() and (found := _refused(call, allowed)):
+            return found
+    return None
+
+
+def function_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
+    """Every name before a bracket that may be a function's."""
+    for index, token in enumerate(tokens):
+        if token.token_type is TokenType.HINT:
+            yield from _calls_in_hint(token)
+        elif index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN and _calls(tokens, index):
+            yield FunctionCall(_name(tokens, index), token, _arguments(tokens, index + 2))
+
+
+def _calls(tokens: Sequence[Token], index: int) -> bool:
+    """True when the token at `index`, which stands before a bracket, may be the name of a function."""
+    token, before = tokens[index], tokens[index - 1] if index else None
+    word = token.text.lower()
+    if token.token_type is TokenType.IDENTIFIER:
+        return True
+    if token.token_type is TokenType.STRING:
+        return word in CLOSED | JAVA  # where double quotes are those of names
+    if token.token_type is TokenType.NUMBER or _SYMBOL.fullmatch(token.text):
+        return False
+    if word.startswith("@") or (before is not None and before.token_type is TokenType.PARAMETER):
+        return False  # a macro
+    if before is not None and before.token_type is TokenType.DOT:
+        return True
+    return word not in WORDS and not (" " in word and token.token_type is not TokenType.VAR)
+
+
+def _name(tokens: Sequence[Token], index: int) -> str:
+    """The name that ends at `index`, with what stands before it and a dot."""
+    parts = [tokens[index].text.lower()]
+    while index >= 2 and tokens[index - 1].token_type is TokenType.DOT:
+        index -= 2
+        parts.insert(0, tokens[index].text.lower())
+    return ".".join(parts)
+
+
+def _arguments(tokens: Sequence[Token], start: int) -> tuple[tuple[Token, ...], ...]:
+    """The arguments of a call whose first token would be at `start`."""
+    arguments: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens[start:]:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if depth < 0:
+            break
+        if depth == 0 and token.token_type is TokenType.COMMA:
+            arguments.append([])
+        else:
+            arguments[-1].append(token)
+    return tuple(tuple(argument) for argument in arguments if argument)
+
+
+def _calls_in_hint(hint: Token) -> Iterator[FunctionCall]:
+    """The calls within the brackets of `/*+ REPARTITION(f(x)) */`, which is one token; all are at the hint."""
+    inner = Dialect.get_or_raise("spark").tokenize(hint.text.removeprefix("/*+").removesuffix("*/"))
+    depth = 0
+    for index, token in enumerate(inner):
+        opens = index + 1 < len(inner) and inner[index + 1].token_type is TokenType.L_PAREN
+        if depth and opens and _calls(inner, index):
+            yield FunctionCall(_name(inner, index), hint, _arguments(inner, index + 2))
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+
+
+def _names_of_columns(tree: exp.Expr) -> Counter[str]:
+    """How often each name stands before a list of columns."""
+    aliases = (node.name.lower() for node in tree.find_all(exp.TableAlias) if node.args.get("columns"))
+    return Counter(aliases)
+
+
+def _refused(call: FunctionCall, allowed: Collection[str]) -> RefusedCall | None:
+    if found := refusal(call.name, allowed):
+        return RefusedCall(call.at, *found)
+    own = spark_name(call.name)
+    if own not in OPTIONS or own in allowed:
+        return None
+    if any(token.token_type is TokenType.FARROW for argument in call.arguments for token in argument[1:2]):
+        return RefusedCall(call.at, option_refusal(own, None))
+    for argument in call.arguments[OPTIONS[own] :]:
+        for option in _option_names(argument):
+            if message := option_refusal(own, option):
+                return RefusedCall(call.at, message)
+    return None
+
+
+def _option_names(argument: Sequence[Token]) -> list[str | None]:
+    """The keys of `map('name', 'value', ...)`; None for one that is no plain text, and for any other argument."""
+    words = [token.text.lower() for token in argument[:2]]
+    if words != ["map", "("] or argument[-1].token_type is not TokenType.R_PAREN:
+        return [None]
+    parts = _arguments(argument, 2)
+    if sum(len(part) for part in parts) + max(len(parts) - 1, 0) != len(argument) - 3:
+        return [None]  # something follows the map
+    plain = [part[0].text if len(part) == 1 and part[0].token_type is TokenType.STRING else None for part in parts[::2]]
+    return list(plain)
