@@ -17,8 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+from zipfile import BadZipFile, ZipFile
 
 from planner.engine.formats.tested_pairs import PACKAGES
+from planner.engine.spark.installed import spark_home
 from planner.isolation.addresses import AllowedAddress
 from planner.isolation.gate import ConnectionGate
 from planner.isolation.mode import ADDRESSES, SPARK, Isolation, isolation_of, spark_access_of
@@ -32,8 +34,8 @@ SERVICE = re.compile(r"(?<![\w.+-])(?!file://|local://)[a-z][\w.+-]*://|\bjdbc:(
 STORES = re.compile(r"spark\.hadoop\.(fs\.(?!permissions|file\.|defaultFS)|google\.)|spark\.jars\.ivySettings")
 REPOSITORIES = "spark.jars.repositories"
 IVY = "spark.jars.ivy"
-# Where Spark fetches jars from when `spark.jars.packages` names some.
-DEFAULT_REPOSITORIES = ("repo1.maven.org", "repos.spark-packages.org", "maven-central.storage-download.googleapis.com")
+# The class of Spark that knows where jars of `spark.jars.packages` are fetched from, and the jar that holds it.
+RESOLVER, RESOLVER_JAR = "org/apache/spark/util/MavenUtils$.class", "spark-common-utils_*.jar"
 PROXY = re.compile(r"-Dhttps?\.proxyHost=(\S+)(?:.*?-Dhttps?\.proxyPort=(\d+))?")
 # What Java, Hadoop and the programs that Hadoop calls look at.
 PLACES = (
@@ -191,7 +193,15 @@ def _repositories(conf: Mapping[str, str]) -> tuple[AllowedAddress, ...]:
     hosts = [AllowedAddress(url.hostname, url.port or 0) for url in named if url.hostname]
     proxies = PROXY.findall(conf.get("spark.driver.extraJavaOptions", ""))
     hosts += [AllowedAddress(host, int(port or 0)) for host, port in proxies]
-    return (*hosts, *(AllowedAddress(host, 443) for host in DEFAULT_REPOSITORIES))
+    return (*hosts, *(AllowedAddress(host, 443) for host in _default_repositories()))
+
+
+def _default_repositories() -> list[str]:
+    """The hosts from which the installed Spark fetches jars, as its own class names them; none if it cannot be read."""
+    for jar in (spark_home() / "jars").glob(RESOLVER_JAR):
+        with suppress(OSError, KeyError, BadZipFile), ZipFile(jar) as classes:
+            return [host.decode() for host in re.findall(rb"https://([\w.-]+)", classes.read(RESOLVER))]
+    return []
 
 
 class _Refusals:

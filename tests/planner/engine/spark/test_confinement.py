@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.engine.protocol import Connection
-from planner.engine.spark.confinement import open_reason
+from planner.engine.spark.confinement import _default_repositories, open_reason
 from planner.engine.spark.format_settings import starting_conf
 from planner.errors import RequestError
 from planner.isolation.probe import cannot_confine
@@ -63,3 +63,10 @@ def test_a_setting_that_is_wrong_is_named(name: str, value: str, tmp_path: Path)
 
     with pytest.raises(RequestError, match=variable):
         reason(tmp_path, {**REQUIRED, variable: value})
+
+
+def test_the_hosts_that_jars_come_from_are_those_of_the_installed_spark() -> None:
+    hosts = _default_repositories()
+
+    assert hosts
+    assert all("." in host for host in hosts)
