@@ -28,6 +28,9 @@ def prepared(tree: exp.Expr) -> exp.Expr:
     for node in tree.find_all(exp.ArraysZip, exp.Anonymous):
         if isinstance(node, exp.ArraysZip) or node.name.lower() == "arrays_zip":
             node.meta[NAMES] = tuple(each.name if isinstance(each, exp.Column) else "" for each in node.expressions)
+    for row in tree.find_all(exp.Tuple):
+        if not _is_compared(row):
+            row.meta[NAMES] = tuple(map(_field_name, row.expressions))
     _mark_fields(tree)
     for type_ in tree.find_all(exp.DataType):
         if isinstance(
@@ -51,6 +54,19 @@ def _join_catalogs(tree: exp.Expr) -> None:
         if isinstance(catalog, exp.Identifier) and isinstance(schema, exp.Identifier) and catalog.name.lower() in known:
             node.set("db", exp.to_identifier(f"{catalog.name}.{schema.name}", quoted=True))
             node.set("catalog", None)
+
+
+def _is_compared(row: exp.Tuple) -> bool:
+    """True for a row of VALUES or a comparison, and a grouping set: there the names of its fields do not matter."""
+    around = row.parent
+    while isinstance(around, (exp.Tuple, exp.Paren)):
+        around = around.parent
+    return isinstance(around, (exp.In, exp.Predicate, exp.Values, exp.Group, exp.Rollup, exp.Cube, exp.GroupingSets))
+
+
+def _field_name(value: exp.Expr) -> str:
+    """The name of a field of `(a, b AS c)`, which is a struct; '' where Spark numbers it."""
+    return value.output_name if isinstance(value, (exp.Alias, exp.Column, exp.Dot)) else ""
 
 
 def _mark_fields(tree: exp.Expr) -> None:

@@ -268,3 +268,14 @@ def test_a_table_that_is_joined_with_itself_many_times_takes_no_memory() -> None
         resource.setrlimit(resource.RLIMIT_AS, before)
 
     assert shape.reads["s.a"].rows == {"id", "x"}
+
+
+def test_a_row_in_brackets_is_a_struct_whose_fields_have_names() -> None:
+    parents = {"s.a": Parent(("x", "d"))}
+
+    texts = {
+        shape_of(f"SELECT TO_JSON({row}) AS v FROM s.a", parents).text for row in ("(x, d)", "(x AS k, d)", "(X, d)")
+    }
+    compared = {shape_of(f"SELECT x FROM s.a WHERE {row} = (1, 2)", parents).text for row in ("(x, d)", "(X, d)")}
+
+    assert (len(texts), len(compared)) == (3, 1)
