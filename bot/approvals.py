@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from bot.codeowners import Owned, owners_of
 from bot.freezes import Freeze, freeze_sentence, frozen_until, next_change
 from planner.contract.plan import ModelChange, PlanView
 from planner.model.selection import fits
@@ -136,16 +135,19 @@ def promises(plan: PlanView | None, text: str = "") -> tuple[str, ...]:
 
 
 def asked_of(
-    rules: Sequence[ReviewRule], plan: PlanView, owned: Sequence[Owned], folder: str, *, edits_rules: bool = False
+    rules: Sequence[ReviewRule], plan: PlanView, owners: Mapping[str, tuple[str, ...]], *, edits_rules: bool = False
 ) -> Asked:
-    """What the rules ask of a plan; who edits the rules needs what any of them asks for."""
+    """What the rules ask of a plan; who edits the rules needs what any of them asks for.
+
+    `owners` are the code owners by the path of a model's file.
+    """
     asked = Asked()
     for rule in rules:
         models = [each for each in affected(plan) if _is_about(rule, each)]
         if models or (edits_rules and rule.asks):
             names = tuple(each.name for each in models)
             needs = [Need(names, rule.approvers, rule.approvals)] if rule.approvals else []
-            needs += _owners(models, owned, folder) if rule.code_owners else ()
+            needs += _owners(models, owners) if rule.code_owners else ()
             blocked = tuple(Block(m.name, word) for m in models for word in rule.blocks if word in _words(m))
             freezes = rule.freezes if models else ()
             asked = Asked((*asked.needs, *needs), asked.blocked + blocked, asked.freezes + freezes)
@@ -161,14 +163,13 @@ def _words(model: ModelChange) -> set[str]:
     return {model.change, model.category or ""}
 
 
-def _owners(models: Sequence[ModelChange], owned: Sequence[Owned], folder: str) -> tuple[Need, ...]:
+def _owners(models: Sequence[ModelChange], owners: Mapping[str, tuple[str, ...]]) -> tuple[Need, ...]:
     """One approval of an owner of each file; files of the same owners ask once."""
-    prefix = "" if folder in ("", ".") else f"{folder.strip('/')}/"
     by_owners: dict[tuple[str, ...], list[str]] = {}
     for model in models:
-        if owners := owners_of(f"{prefix}{model.path}", owned):
-            by_owners.setdefault(owners, []).append(model.name)
-    return tuple(Need(tuple(names), owners, 1, owners=True) for owners, names in by_owners.items())
+        if people := owners.get(model.path):
+            by_owners.setdefault(people, []).append(model.name)
+    return tuple(Need(tuple(names), people, 1, owners=True) for people, names in by_owners.items())
 
 
 def summarize_reviews(

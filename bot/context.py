@@ -12,8 +12,10 @@ from pathlib import Path
 
 import structlog
 
-from bot.child.packages import packages_folder
+from bot.child.packages import packages_folder, read_file
 from bot.child.planner_process import SHUTDOWN, Finished, Task, project_home, run_planner
+from bot.child.reader import RepositoryReader
+from bot.child.requirements import FILES
 from bot.child.standby import Standby
 from bot.git.checkout import Checkout
 from bot.github.gateway import GitHub, RepositoryGateway
@@ -24,7 +26,7 @@ from bot.inbox.runs import Run
 from bot.metrics import RUNS
 from bot.notifications import Notifications
 from bot.progress import RunProgress
-from bot.rules import BotConfig, read_config
+from bot.rules import BotConfig, config_of
 from bot.settings import Settings
 from bot.tracing import RunTrace, Tracing
 from planner.contract.lines import ErrorLine
@@ -83,6 +85,7 @@ class BotContext:
     standby: Standby | None = None  # a planner child kept ready
     notifications: Notifications = field(default_factory=Notifications)
     tracing: Tracing = field(default_factory=Tracing)
+    reader: RepositoryReader = field(default_factory=RepositoryReader)
     _checkouts: dict[str, Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -99,8 +102,10 @@ class BotContext:
         """The rules at a commit of the prod branch; None when there is no project there, ProjectError when there is no
         telling them."""
         source = the_one(self.configurations(checkout, commit))
-        path = (Path(checkout.project) / source.name).as_posix() if source else ""
-        return read_config(source.text, path, default_branch) if source else None
+        if source is None:
+            return None
+        path = (Path(checkout.project) / source.name).as_posix()
+        return config_of(self.reader.section(path, source.text), default_branch)
 
     def has_project(self, checkout: Checkout, commit: str, folder: str = "") -> bool:
         """True when the project's folder, or another one, holds a configuration at that commit."""
@@ -198,7 +203,9 @@ class BotContext:
         if call.arguments[0] not in RUNS_CODE:
             return None
         home = project_home(self.settings, call.job.repository)
-        return packages_folder(self.settings, home, call.folder, os.environ, should_stop)
+        texts = ((name, read_file(call.folder / name)) for name in FILES)
+        wanted = self.reader.requirements({name: text for name, text in texts if text is not None})
+        return packages_folder(self.settings, home, wanted, os.environ, should_stop)
 
     @contextmanager
     def _recorded(self, call: PlannerCall, on_event: Callable[[Line], None]) -> Iterator[Callable[[Line], None]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -19,11 +18,11 @@ from pydantic import (
 )
 
 from bot.approvals import ReviewRule
+from bot.cicd_section import CicdSection
 from bot.promotion_rules import PromotionRule
 from bot.verbs import DEFAULT_NEEDS, UNRULED, Role, Verb
 from planner.contract.base import Detail
-from planner.errors import Place, ProjectError, RequestError
-from planner.parsing.files.configuration import section_of_code
+from planner.errors import ProjectError, RequestError
 from planner.snapshot.environment import checked_name
 
 MergeMethod = Literal["merge", "squash", "rebase"]
@@ -197,30 +196,21 @@ class CicdBot(BaseModel):
     )
 
 
-def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
-    """The rules that a configuration gives; ProjectError names the key and its line when one is wrong or unknown."""
-    section = _section(text or "", path)
-    if section is None:
+def config_of(section: CicdSection, default_branch: str) -> BotConfig:
+    """The rules that a section gives; ProjectError names the key and its line when one is wrong or unknown."""
+    if section.value is None:
         return BotConfig(prod_branch=default_branch)
+    heeded = section.value
+    if isinstance(heeded, dict):
+        heeded = {key: value for key, value in heeded.items() if key not in WITHOUT_EFFECT}
     try:
-        heeded = section
-        if isinstance(section, dict):
-            heeded = {key: value for key, value in section.items() if key not in WITHOUT_EFFECT}
         read = CicdBot.model_validate(heeded)
-        prefix, suffix = checked_name(read.pr_environment_name or "pr"), read.forward_only_branch_suffix
+        prefix = checked_name(read.pr_environment_name or "pr")
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        wrong = (
-            "is not a key that mergeplan knows" if first["type"] == "extra_forbidden" else f"is wrong: {first['msg']}"
-        )
-        line = _line_of(text or "", path, str(first["loc"][0]) if first["loc"] else "cicd_bot")
-        hint = f"Known keys: {', '.join(sorted(CicdBot.model_fields))}."
-        raise ProjectError(f"`cicd_bot.{key}` {wrong}.", place=Place(path, line), hint=hint) from None
+        raise _wrong_key(section, error) from None
     except RequestError as error:
-        raise ProjectError(
-            error.message, place=Place(path, _line_of(text or "", path, "pr_environment_name"))
-        ) from None
+        raise ProjectError(error.message, place=section.place("pr_environment_name")) from None
+    suffix = read.forward_only_branch_suffix
     return BotConfig(
         prod_branch=read.prod_branch_name or read.production_branch_name or default_branch,
         environment_prefix=prefix,
@@ -242,31 +232,17 @@ def read_config(text: str | None, path: str, default_branch: str) -> BotConfig:
     )
 
 
+def _wrong_key(section: CicdSection, error: ValidationError) -> ProjectError:
+    first = error.errors(include_input=False, include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    unknown = first["type"] == "extra_forbidden"
+    wrong = "is not a key that mergeplan knows" if unknown else f"is wrong: {first['msg']}"
+    hint = f"Known keys: {', '.join(sorted(CicdBot.model_fields))}."
+    return ProjectError(f"`cicd_bot.{key}` {wrong}.", place=section.place(key), hint=hint)
+
+
 def _diff_rules(read: CicdBot) -> DiffRules:
     rules: dict[str, Detail] = {"*": "counts"}
     rules |= read.data_diff if isinstance(read.data_diff, dict) else {"*": read.data_diff}
     budget = read.data_diff_budget or DiffBudget()
     return DiffRules(tuple(rules.items()), read.data_diff_unmasked, budget.seconds, budget.rows)
-
-
-def _section(text: str, path: str) -> object:
-    if path.endswith(".py"):
-        return section_of_code(path, text, "cicd_bot").value.get("cicd_bot")
-    try:
-        config = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise ProjectError("This file is not valid YAML.", place=Place(path, mark.line + 1 if mark else 0)) from None
-    return config.get("cicd_bot") if isinstance(config, dict) else None
-
-
-def _line_of(text: str, path: str, key: str) -> int:
-    """The first line after `cicd_bot:` that starts with the key."""
-    if path.endswith(".py"):
-        return section_of_code(path, text, "cicd_bot").place(("cicd_bot", key)).line
-    inside = False
-    for number, line in enumerate(text.splitlines(), start=1):
-        inside = inside or line.startswith("cicd_bot")
-        if inside and line.strip().startswith(key):
-            return number
-    return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 # From text to tables: a stage may use those that stand before it, and none that stand after it.
 STAGES = """
-    planner.errors planner.intervals planner.naming planner.fingerprint planner.serial
+    planner.errors planner.limits planner.intervals planner.naming planner.fingerprint planner.serial
     planner.model planner.semantics planner.snapshot
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions planner.parsing.config_code
     planner.parsing.files planner.parsing.render
@@ -20,6 +20,7 @@ STAGES = """
     planner.state planner.apply planner.contract planner.session mergeplan planner.cli
     bot.sandbox
     bot.projects bot.settings bot.verbs bot.freezes bot.codeowners bot.approvals bot.promotion_rules bot.inflight
+    bot.cicd_section
     bot.rules bot.results bot.records bot.progress bot.commands bot.metrics bot.notifications
     bot.tracing
     bot.report bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from bot.child.requirements import MOST_CHARACTERS, Requirements, requirements_of
+from bot.child.requirements import MOST_CHARACTERS, Requirements
 from bot.child.wheels import BadWheel, unpack
 from bot.settings import Settings
 from planner.errors import Cancelled, Place, ProjectError, Refused
@@ -81,13 +81,16 @@ class Source:
 
 
 def packages_folder(
-    settings: Settings, home: Path, project: Path, environ: Mapping[str, str], should_stop: Callable[[], str]
+    settings: Settings,
+    home: Path,
+    wanted: Requirements | None,
+    environ: Mapping[str, str],
+    should_stop: Callable[[], str],
 ) -> Path | None:
     """The folder with the packages that a project asks for, installed if need be; None when it asks for none.
 
-    ProjectError at the line that is wrong, or with what pip said; Refused where nothing can be built apart; Cancelled.
+    ProjectError with what pip said; Refused where nothing can be built apart; Cancelled.
     """
-    wanted = requirements_of(lambda name: _read(project / name))
     if wanted is None:
         return None
     source, constraints = Source.of(settings, environ), _constraints()
@@ -253,7 +256,7 @@ def _constraints() -> str:
     return "".join(f"{name}=={version}\n" for name, version in sorted(found.items()))
 
 
-def _read(path: Path) -> str | None:
+def read_file(path: Path) -> str | None:
     """A file of the project; None when there is none, and for a link, which may lead anywhere."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)

@@ -19,10 +19,10 @@ OURS = ("mergeplan", "sqlmesh")  # what project code imports by these names is m
 MOST_CHARACTERS = {"requirements.lock": 4 << 20, "requirements.txt": 1 << 20, "pyproject.toml": 128 << 10}
 # Reading a key of many parts takes the square of their number, or worse.
 DEEP_KEY = re.compile(r"(?:(?:(?<![\w-])[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}")
-VERSION = r"(?:===?|[<>!~]=?)\s*[\w*][\w.*+!-]*"
+VERSION = r"(?:===?|[<>!~]=?)\s*+[\w*][\w.*+!-]*"
 NAMED = re.compile(
-    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[\w\s,.-]*\])?\s*"
-    rf"(?:\(?\s*{VERSION}(?:\s*,\s*{VERSION})*\s*\)?)?\s*(?:;(?P<marker>.*))?"
+    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*+(?:\[[\w\s,.-]*\]\s*+)?"
+    rf"(?:\(?\s*+{VERSION}(?:\s*+,\s*+{VERSION})*\s*+\)?\s*+)?(?:;(?P<marker>.*))?"
 )
 # Of a comparison of versions and systems: no `${NAME}`, which pip replaces by its own settings, and no option.
 MARKER = re.compile(r"(?:(?<!\s)-|[\w\s.,\"'<>=!~()+*])*")

@@ -9,10 +9,9 @@ from github.IssueComment import IssueComment
 
 from bot.github.calls import Calls
 from bot.github.events import WrittenComment
+from bot.github.owners import OwnerUnavailable
 from bot.github.patience import GitHubFailed
 from bot.records import Posted
-
-WITHOUT_GRAPHQL = (404, 405, 410, 501)
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Comments:
     def editor(self, comment: Posted) -> Edited:
         """Who edited a comment after it was written, by GraphQL: REST gives whole seconds, and an edit may hide in one.
 
-        `known` is False on a GitHub that has no GraphQL.
+        `known` is False on a GitHub that has no GraphQL, and where GitHub refuses or fails this one question.
         """
         try:
             found = self._calls.read(
@@ -46,10 +45,12 @@ class Comments:
                 )[1]
             )
         except GitHubFailed as error:
-            if error.status in WITHOUT_GRAPHQL:
-                return Edited(known=False)
-            raise
-        node = found["data"]["node"]
+            if isinstance(error, OwnerUnavailable) or error.status == 401:
+                raise
+            return Edited(known=False)
+        node = (found.get("data") or {}).get("node")
+        if node is None:
+            return Edited(known=False)
         return Edited(by=(node["editor"] or {}).get("login", ""), edited=bool(node["lastEditedAt"]))
 
     def write(self, number: int, body: str, marker: str) -> Posted:

@@ -160,7 +160,7 @@ def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Igno
         return Ignored(guid, f"nothing to do for {name[:40]}")
     try:
         return reader(guid, payload)
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError, RecursionError):
         return InvalidDelivery(400, f"the {name} payload lacks what GitHub documents")
 
 
@@ -199,9 +199,9 @@ def _text(value: object) -> str:
 
 
 def _pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    action = payload["action"]
+    action = _text(payload["action"])
     if action not in PULL_ACTIONS:
-        return Ignored(guid, f"pull_request.{str(action)[:40]} changes nothing here")
+        return Ignored(guid, f"pull_request.{action[:40]} changes nothing here")
     pull, kind = payload["pull_request"], f"pull_request.{action}"
     repository, number = _repository(payload), _whole(pull["number"], MOST_NUMBER)
     if action in LABEL_ACTIONS:  # it names no head: a label ends no run, however late its webhook comes
@@ -211,18 +211,18 @@ def _pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 def _review(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     """A review was written, edited or dismissed: what it says is read from GitHub when it counts."""
-    action = payload["action"]
+    action = _text(payload["action"])
     if action not in REVIEW_ACTIONS:
-        return Ignored(guid, f"pull_request_review.{str(action)[:40]} changes nothing here")
+        return Ignored(guid, f"pull_request_review.{action[:40]} changes nothing here")
     number = _whole(payload["pull_request"]["number"], MOST_NUMBER)
     return Event(guid, f"pull_request_review.{action}", _repository(payload), number)
 
 
 def _merge_group(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     """The merge queue made a group, or gave it up; its branch names the last pull request in it."""
-    action, group = payload["action"], payload["merge_group"]
+    action, group = _text(payload["action"]), payload["merge_group"]
     if action not in ("checks_requested", "destroyed"):
-        return Ignored(guid, f"merge_group.{str(action)[:40]} changes nothing here")
+        return Ignored(guid, f"merge_group.{action[:40]} changes nothing here")
     named = QUEUE_BRANCH.fullmatch(_text(group["head_ref"]))
     if named is None:
         return Ignored(guid, "a merge group of no pull request")
@@ -231,8 +231,8 @@ def _merge_group(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 
 def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
-    action, issue, comment = payload["action"], payload["issue"], payload["comment"]
-    if action == "edited" and issue.get("pull_request") and PLAN_MARKER.match(str(comment["body"])):
+    action, issue, comment = _text(payload["action"]), payload["issue"], payload["comment"]
+    if action == "edited" and issue.get("pull_request") and PLAN_MARKER.match(_text(comment["body"] or "")):
         return _ticks(guid, payload)
     if action != "created":
         return Ignored(guid, "edited and deleted comments run nothing")
@@ -300,10 +300,11 @@ def _push(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 
 
 def _check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
-    if noun == "check_run" and payload["action"] == "requested_action":
+    action = _text(payload["action"])
+    if noun == "check_run" and action == "requested_action":
         return _button(guid, payload)
-    if payload["action"] != "rerequested":
-        return Ignored(guid, f"{noun}.{str(payload['action'])[:40]} asks nothing")
+    if action != "rerequested":
+        return Ignored(guid, f"{noun}.{action[:40]} asks nothing")
     check = payload[noun]
     head = _sha(check["head_sha"])
     pulls = check.get("pull_requests") or []
@@ -315,9 +316,9 @@ def _check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ignored:
 
 def _installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     """The App was installed, removed, suspended or let in again, or covers other repositories than before."""
-    action = payload["action"]
+    action = _text(payload["action"])
     if action not in INSTALLATION_ACTIONS:
-        return Ignored(guid, f"installation.{str(action)[:40]} changes nothing here")
+        return Ignored(guid, f"installation.{action[:40]} changes nothing here")
     account = payload["installation"]["account"] or {}
     owner = account.get("login") or account.get("slug")
     if not isinstance(owner, str) or not OWNER.fullmatch(owner):

@@ -85,8 +85,9 @@ class GitHub:
         return self.owners.repositories(owner)
 
     def budget(self) -> Mapping[str, int]:
-        """How many calls each installation has left, by its last answer."""
-        return {str(each.installation): each.client.rate_limiting[0] for each in self.owners.connections()}
+        """How many calls each installation has left, by its last answer; GitHub is not asked."""
+        left = {str(each.installation): each.client.requester.rate_limiting[0] for each in self.owners.connections()}
+        return {installation: calls for installation, calls in left.items() if calls >= 0}
 
 
 class RepositoryGateway:

@@ -288,7 +288,8 @@ class _ProdReconciliation:
         self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=reasons(outcome))
         lines = packed(ended.finished.lines, ended.finished.exit_code)
         if wait and attempts < DEFECT_TRIES:
-            self._change(attempts=attempts, run_lines=lines)
+            self._change(attempts=attempts, run_lines=lines, again_at=time.time() + wait)
+            wake_pulls(self.context, self.job.repository)
             raise Later(wait, f"the first build of prod at {head[:12]} is tried again")
         again_at = time.time() + wait if wait else 0.0
         self._change(

@@ -15,7 +15,16 @@ import structlog
 
 from bot.child.isolated import brings_code
 from bot.child.planner_process import Finished, new_run_id
-from bot.context import DEFECT_TRIES, BotContext, Later, PlannerCall, Superseded, failed, now_text
+from bot.context import (
+    DEFECT_TRIES,
+    BotContext,
+    Later,
+    PlannerCall,
+    ShuttingDown,
+    Superseded,
+    failed,
+    now_text,
+)
 from bot.git.call import CheckoutFailed
 from bot.git.checkout import Merge, changes_no_model
 from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
@@ -42,6 +51,7 @@ from bot.pulls.decide import (
 )
 from bot.pulls.environments import EnvironmentEnd
 from bot.pulls.events import PlanEvents
+from bot.pulls.failure import defect, show_failure
 from bot.pulls.groups import GroupPlanner
 from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.questions import Questions
@@ -54,11 +64,12 @@ from bot.pulls.talk import answer_all, carry_out, pick_up
 from bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, PullState
 from bot.results import packed
 from bot.rules import BotConfig
-from planner.errors import ProjectError
+from planner.errors import MergeplanError, ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 12
 COMMANDING = frozenset({"issue_comment.created", "issue_comment.edited", "check_run.requested_action"})
+PASSING = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError, Superseded, Later, ShuttingDown)
 NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 
 
@@ -72,7 +83,17 @@ def reconcile_pull(context: BotContext, job: Job) -> None:
             log.info("job_left", key=job.key, why="no such pull request, or the App is not installed")
             return
         raise
-    _Reconciliation(context, job, gateway, pull).run()
+    try:
+        _Reconciliation(context, job, gateway, pull).run()
+    except ProjectError as error:
+        show_failure(context, gateway, pull, error)
+    except PASSING:
+        raise
+    except Exception as error:
+        if job.attempts + 1 < DEFECT_TRIES:
+            raise
+        log.exception("pull_request_given_up", key=job.key)
+        show_failure(context, gateway, pull, defect(error))
 
 
 class _Reconciliation:

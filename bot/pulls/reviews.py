@@ -7,8 +7,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bot.approvals import Asked, Decision, People, ReviewSummary, asked_of, decide_approval, promises, summarize_reviews
-from bot.codeowners import PLACES, Owned, read_owners
+from bot.approvals import (
+    Asked,
+    Decision,
+    People,
+    ReviewSummary,
+    affected,
+    asked_of,
+    decide_approval,
+    promises,
+    summarize_reviews,
+)
+from bot.codeowners import PLACES
 from bot.context import BotContext
 from bot.git.checkout import Checkout
 from bot.github.gateway import RepositoryGateway
@@ -23,6 +33,7 @@ UNREAD = (
     "The configuration that prod shows cannot be read, and with it who must approve: {} "
     "Nothing is promoted by itself until that is repaired."
 )
+UNREAD_OWNERS = "Who owns the models' files cannot be read: {} Nothing is promoted until that is repaired."
 
 
 class Reviewers:
@@ -61,7 +72,11 @@ class Reviewers:
             return Decision(ruled=True, frozen=self.unread)
         if not rules or plan is None:
             return Decision(ruled=bool(rules or record.check(APPROVAL, record.head)))
-        asked = asked_of(rules, plan, self._owned(), self._folder, edits_rules=record.changes_rules)
+        try:
+            owners = self._owners(plan)
+        except ProjectError as error:
+            return Decision(ruled=True, frozen=UNREAD_OWNERS.format(error))
+        asked = asked_of(rules, plan, owners, edits_rules=record.changes_rules)
         reviews = self._gateway.reviews(record.number) if asked.needs and record.number else ()
         reviewed = summarize_reviews(reviews, record.plans_shown, promises(plan, record.rules_text), record.author)
         return decide_approval(asked, reviewed, self._people(asked, reviewed), datetime.now(UTC))
@@ -70,12 +85,16 @@ class Reviewers:
     def _folder(self) -> str:
         return self._checkout.project
 
-    def _owned(self) -> tuple[Owned, ...]:
-        """CODEOWNERS as prod has it, where a rule asks for owners."""
+    def _owners(self, plan: PlanView) -> dict[str, tuple[str, ...]]:
+        """The owners of each model's file by CODEOWNERS as prod has it, where a rule asks for owners."""
         if not any(rule.code_owners for rule in self.config.rules):
-            return ()
-        texts = (self._checkout.read(self._commit, path) for path in PLACES)
-        return read_owners(next((text for text in texts if text is not None), ""))
+            return {}
+        found = ((path, self._checkout.read(self._commit, path)) for path in PLACES)
+        path, text = next(((path, text) for path, text in found if text is not None), ("", ""))
+        prefix = "" if self._folder in ("", ".") else f"{self._folder.strip('/')}/"
+        paths = {model.path: f"{prefix}{model.path}" for model in affected(plan)}
+        owners = self._context.reader.owners(path, text, sorted(paths.values())) if path else {}
+        return {own: owners[inside] for own, inside in paths.items() if inside in owners}
 
     def _people(self, asked: Asked, reviewed: ReviewSummary) -> People:
         """Roles and teams of those who reviewed, read now."""

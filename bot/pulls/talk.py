@@ -16,12 +16,13 @@ from bot.github.gateway import GitHubFailed, RepositoryGateway
 from bot.pulls.policy import Facts, NotAllowed, decide
 from bot.pulls.questions import WAITS, question
 from bot.pulls.routing import ProjectFacts, checked, meant, projects_of
-from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Pull, PullRecord, PullState
+from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Prod, Pull, PullRecord, PullState
 from bot.report.comment import Shown, blockers
 from bot.report.markdown import counted
 from bot.report.offers import has_ticks, taken_up
 from bot.report.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
 from bot.report.reverts import revert_words
+from bot.report.words import waiting_words
 from bot.results import cost_shown, direct
 from bot.rules import BotConfig
 from bot.verbs import ROLES, Role, Verb
@@ -311,9 +312,21 @@ def _plan_again(context: BotContext, row: CommandRow, command: Command, record: 
         return Answer(command.text, False, f"{why} Nothing was changed.")
     if record.state is PullState.HELD:
         return Answer(command.text, False, "A maintainer must let this commit of a fork be planned first.")
+    if record.state is PullState.WAITING:
+        return Answer(command.text, True, _build_again(context, row.repository))
     if record.state not in RUNNING and record.state is not PullState.MERGED:
         context.inbox.pulls.change(row.repository, row.number, again=True)
     return Answer(command.text, True, accepted(command), waits_for="plan")
+
+
+def _build_again(context: BotContext, repository: str) -> str:
+    """What a pull request waits for; a first build of prod that failed is tried again at once."""
+    prod = context.inbox.prods.get(repository)
+    if prod.state is not Prod.FAILED:
+        return waiting_words(prod)
+    context.inbox.prods.change(repository, again=True)
+    context.inbox.queue.wake(repository, 0)
+    return f"{waiting_words(replace(prod, again_at=0.0))} The next try begins now."
 
 
 def _deploy(context: BotContext, row: CommandRow, command: Command, record: PullRecord) -> Answer:

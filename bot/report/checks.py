@@ -79,8 +79,9 @@ def checks(shown: Shown) -> tuple[CheckView, ...]:
         case PullState.NEW | PullState.PLANNING:
             return tuple(_building(record) if name == ENVIRONMENT else _running(name, PLANNING) for name in names)
         case PullState.WAITING:
-            text = waiting_words(shown.prod)
-            return tuple(_running(name, "Waiting for prod's first build.", "queued", text) for name in names)
+            text, failed = waiting_words(shown.prod), bool(shown.prod.outcome and shown.prod.outcome.problems)
+            title = "Prod could not be built yet." if failed else "Waiting for prod's first build."
+            return tuple(_running(name, title, "queued", text) for name in names)
         case PullState.HELD:
             return tuple(_held(name, record) for name in names)
         case PullState.SKIPPED:

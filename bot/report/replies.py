@@ -17,7 +17,7 @@ from bot.results import PlannerOutcome, touches
 from bot.verbs import FORMS, Role, Verb
 from planner.contract.result import ResultLine
 
-LINKS = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+LINKS = re.compile(r"\[([^\[\]]+)\]\([^)]*\)")
 REPLY_LIMIT = 60_000
 LINEAGE_MOST = 20_000  # characters
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from bot.progress import WEB_ADDRESS
 from bot.records import ProdRecord, PullRecord, PullState
@@ -216,7 +217,8 @@ def waiting_words(prod: ProdRecord) -> str:
     if not problems:
         return "Prod is being built for the first time; this pull request is planned as soon as it stands."
     why = inert(clipped(problems[0].message))
-    then = "It is tried again by itself; this pull request is planned as soon as it stands."
+    at = f" at {datetime.fromtimestamp(prod.again_at, UTC):%H:%M:%S} UTC" if prod.again_at else ""
+    then = f"It is tried again by itself{at}; this pull request is planned as soon as it stands."
     return f"Prod could not be built yet: {why} {then}"
 
 

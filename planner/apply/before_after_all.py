@@ -24,8 +24,8 @@ _FORMS = tuple(
     for pattern in (
         rf"ALTER VIEW {_TABLE} (?:SET|UNSET) TBLPROPERTIES\s*.*",
         rf"COMMENT ON (?:TABLE|VIEW|SCHEMA|DATABASE) {_TABLE} IS .*",
-        rf"GRANT [\w,\s]+ ON (?:TABLE |VIEW |SCHEMA |DATABASE )?{_TABLE} TO .*",
-        rf"REVOKE [\w,\s]+ ON (?:TABLE |VIEW |SCHEMA |DATABASE )?{_TABLE} FROM .*",
+        rf"GRANT (?:[\w,]+ )+ON (?:TABLE |VIEW |SCHEMA |DATABASE )?{_TABLE} TO .*",
+        rf"REVOKE (?:[\w,]+ )+ON (?:TABLE |VIEW |SCHEMA |DATABASE )?{_TABLE} FROM .*",
         rf"ALTER (?:SCHEMA|DATABASE|NAMESPACE) {_TABLE} SET (?:DBPROPERTIES|PROPERTIES)\s*.*",
     )
 )

@@ -15,7 +15,7 @@ HEAD = "== Physical Plan ==\n"
 SUBQUERIES = "\n===== Subqueries =====\n"
 DEEPEST = 300  # levels of a tree
 # Each level is drawn with three characters; a star says that code is generated for the operator.
-_LINE = re.compile(r"(?P<drawn>(?:(?::  |   )*(?::- |\+- ))?)(?:\* )?(?P<name>\S.*?) *\((?P<id>\d{1,9})\)")
+_LINE = re.compile(r"(?P<drawn>(?:(?::  |   )*(?::- |\+- ))?)(?:\* )?(?P<name>\S(?:.*?\S)??) *\((?P<id>\d{1,9})\)")
 _BLOCK = re.compile(r"^\((\d{1,9})\) ", re.M)
 _DETAIL = re.compile(r"^([A-Z][A-Za-z ]*?) ?(?:\[\d+\])?: ?", re.M)
 _REUSES = re.compile(r"\[Reuses operator id: (\d{1,9})\]")

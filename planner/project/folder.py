@@ -12,8 +12,10 @@ from planner.cache.file_hashes import FileHashes
 from planner.cache.store import Cache
 from planner.errors import Place, ProjectError, ProjectErrors
 from planner.fingerprint import digest
+from planner.limits import limited
 
 T = TypeVar("T")
+SIMPLER = "Make it simpler: something in it is nested very deeply, repeated very often, or very long."
 
 
 class Folder:
@@ -23,6 +25,7 @@ class Folder:
         self.root = root
         self.errors: list[ProjectError] = []
         self.hashes: dict[str, str] = {}
+        self.last = ""  # the file that was read last
         self._known = FileHashes(cache, root)
 
     def hash(self, name: str) -> str:
@@ -35,6 +38,7 @@ class Folder:
 
     def text(self, name: str) -> str:
         """The file's text; ProjectError when it is not UTF-8. Its hash is that of this very text."""
+        self.last = name
         try:
             data, self.hashes[name] = self._known.read(name)
         except OSError as error:
@@ -60,11 +64,16 @@ class Folder:
         """Read every thing; a wrong one does not hide the others' errors."""
         for thing in things:
             try:
-                read(thing)
+                with limited(self.too_much):
+                    read(thing)
             except ProjectErrors as errors:
                 self.errors += errors.errors
             except ProjectError as error:
                 self.errors.append(error)
+
+    def too_much(self, why: str) -> ProjectError:
+        """The error of the file that was read last, which exceeds a limit."""
+        return ProjectError(f"The file cannot be read: it {why}.", place=Place(self.last), hint=SIMPLER)
 
     def finish(self) -> None:
         """Keep the hashes; ProjectErrors when there were any, in the order of files and lines."""

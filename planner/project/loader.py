@@ -16,6 +16,7 @@ from pathlib import Path
 from planner.cache.store import Cache
 from planner.errors import Place, ProjectError, RequestError
 from planner.fingerprint import digest
+from planner.limits import limited
 from planner.model.model import Audit, Model
 from planner.parsing.definitions.audit_calls import check_call
 from planner.parsing.definitions.audits import parse_audits
@@ -103,7 +104,8 @@ def load_project(
     model is left. Refused when the folder brings Python code that is to be isolated, and this machine cannot.
     """
     reading = Folder(root.resolve(), options.cache)
-    config, document, ruled_by = _ruled_config(reading, options.gateways_from)
+    with limited(reading.too_much):
+        config, document, ruled_by = _ruled_config(reading, options.gateways_from)
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))

@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import PurePosixPath
 from typing import TypeVar
 
 from planner.errors import Place, ProjectError, ProjectErrors
+from planner.limits import limited
 from planner.model.model import Model
 from planner.naming import SESSION_CATALOG
 from planner.parsing.files.model_file import line_of
 from planner.parsing.sql.names import without_default
+from planner.project.folder import SIMPLER
 
 T = TypeVar("T")
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -135,7 +137,8 @@ class Refusing:
         """Read every thing of these files; one that is wrong refuses its file."""
         for thing in things:
             try:
-                read(thing)
+                with limited(partial(_too_much, path(thing))):
+                    read(thing)
             except ProjectError as error:
                 self.file(path(thing), error)
 
@@ -178,6 +181,10 @@ class Refusing:
         except ProjectError:  # it is not even text
             names, clear = (), False
         return Refusal(path, _once(errors), names, clear)
+
+
+def _too_much(path: str, why: str) -> ProjectError:
+    return ProjectError(f"The file cannot be read: it {why}.", place=Place(path), hint=SIMPLER)
 
 
 def without_refused(models: Mapping[str, Model], refused: RefusedModels) -> tuple[dict[str, Model], RefusedModels]:

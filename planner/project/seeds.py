@@ -20,7 +20,7 @@ from planner.parsing.sql.tokens import did_you_mean
 Cells = tuple[str | None, ...]
 
 _INT = re.compile(r"[+-]?\d{1,18}")
-_FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_FLOAT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _INFERRED = (("bigint", _INT), ("double", _FLOAT), ("boolean", re.compile("true|false", re.IGNORECASE)))
 
 

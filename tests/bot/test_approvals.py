@@ -42,7 +42,7 @@ def test_a_rule_is_about_models_categories_and_tags() -> None:
     """What an indirect model keeps asks nobody; a rule for another category asks nobody."""
 
     def asked(rule: ReviewRule) -> tuple[str, ...]:
-        return tuple(name for need in asked_of((rule,), PLAN, (), ".").needs for name in need.models)
+        return tuple(name for need in asked_of((rule,), PLAN, {}).needs for name in need.models)
 
     assert asked(ReviewRule(approvals=1)) == ("shop.orders",)
     assert asked(ReviewRule(("tag:pii",), ("breaking",), 1)) == ("shop.orders",)
@@ -51,7 +51,7 @@ def test_a_rule_is_about_models_categories_and_tags() -> None:
 
 def test_two_approvals_of_named_people_are_two_of_them() -> None:
     """Whoever else approves is not counted, nor is a team whose members cannot be read."""
-    asked = asked_of((ReviewRule(approvals=2, approvers=("ann", "acme/data")),), PLAN, (), ".")
+    asked = asked_of((ReviewRule(approvals=2, approvers=("ann", "acme/data")),), PLAN, {})
     reviewed = summarize_reviews((YES, replace(YES, author="bob")), SHOWN, ("d1",), "wim")
 
     assert [

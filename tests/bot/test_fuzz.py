@@ -8,12 +8,13 @@ import logging
 import os
 import random
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import httpx
 import pytest
 
-from bot.github.events import signature
+from bot.github.events import read_delivery, signature
 from bot.sandbox.server import Sandbox
 from bot.service.connections import Limits
 from tests.bot.conftest import SECRET, SHOP
@@ -113,3 +114,20 @@ def test_odd_payloads_are_answered_and_leave_no_trace(
     said = capsys.readouterr()
     assert "Traceback" not in said.out + said.err + caplog.text
     assert door.post().status_code == 202
+
+
+def test_each_odd_value_in_each_field_is_answered_in_a_text_that_can_be_sent(github: Sandbox) -> None:
+    """Half of a surrogate pair as the action was a 500: the answer repeated it."""
+    for event, payload in samples(github):
+        fields = {"X-GitHub-Event": event, "X-GitHub-Delivery": "odd", "X-Hub-Signature-256": ""}
+        for *way, last in (path for path in paths(payload) if len(path) <= 3):
+            changed = copy.deepcopy(payload)
+            place: Any = changed
+            for key in way:
+                place = place[key]
+            place[last] = "hole"
+            text = json.dumps(changed).encode()
+            for raw in RAW:
+                body = text.replace(b'"hole"', raw)
+                answer = read_delivery(fields | {"X-Hub-Signature-256": signature(SECRET, body)}, body, SECRET)
+                json.dumps(asdict(answer), ensure_ascii=False).encode()

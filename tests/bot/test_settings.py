@@ -6,7 +6,8 @@ import pytest
 from pydantic import SecretStr
 
 from bot.child.planner_process import child_environment, stdin_secrets
-from bot.rules import read_config
+from bot.cicd_section import read_section
+from bot.rules import BotConfig, config_of
 from bot.settings import Settings, checked_for_service, load_settings
 from planner.errors import ProjectError, RequestError
 
@@ -54,6 +55,10 @@ def test_the_projects_rules_are_read() -> None:
     assert (config.needs["rollback"], config.merge_method, config.deploys) == ("maintain", "squash", False)
 
 
+def read_config(text: str, path: str, branch: str) -> BotConfig:
+    return config_of(read_section(path, text), branch)
+
+
 CODE = """import os
 from sqlmesh.core.config import Config, GatewayConfig, SparkConnectionConfig
 from sqlmesh.integrations.github.cicd.config import GithubCICDBotConfig as Bot, MergeMethod
@@ -97,13 +102,13 @@ def test_a_wrong_rule_of_a_config_py_is_named_with_its_line(old: str, new: str, 
     ("text", "said", "line"),
     [
         ("cicd_bot:\n  pr_environment_name: a b\n", "cannot name an environment", 2),
-        ("cicd_bot:\n  permissions:\n    rollback: god\n", "`cicd_bot.permissions.rollback` is wrong", 2),
+        ("cicd_bot:\n  permissions:\n    rollback: god\n", "`cicd_bot.permissions.rollback` is wrong", 3),
         ("cicd_bot:\n  rules: [{approvers: [a b]}]\n", "a login, or a team", 2),
         ("cicd_bot:\n  rules: [{block: [braking]}]\n", "it is one of added, removed, breaking", 2),
         ("cicd_bot:\n  rules: [{freeze: [{cron: '0 16 * * 5'}]}]\n", "needs `hours`", 2),
         ("cicd_bot:\n  rules: [{freeze: [{start: 2026-12-20, end: 2026-12-20}]}]\n", "`start` stands before", 2),
         ("cicd_bot:\n  rules: [{freeze: [{start: 2026-12-20, end: 2027-01-01, zone: Mars}]}]\n", "no time zone", 2),
-        ("cicd_bot: [\n", "not valid YAML", 2),
+        ("cicd_bot: [\n", "is not closed", 1),
     ],
 )
 def test_a_wrong_rule_is_named_with_its_line(text: str, said: str, line: int) -> None:

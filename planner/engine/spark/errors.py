@@ -87,7 +87,9 @@ def sentences(text: str) -> tuple[str, str]:
     text = re.sub(r"^\s*(\([\w.$]+\)\s*)?(\[[A-Z][A-Z0-9_.]+\]\s*)?", "", text)
     text = re.sub(r"^((\w+\.)+[A-Z]\w+: )+|MetaException\(message:(?=.*\))", "", text)  # Java's names of its errors
     text = re.split(
-        r"\s*SQLSTATE: |\n\s*== |\nJVM stacktrace|\n\s+at |\n'?[A-Z]\w+ |;\n|\nDriver stacktrace", text, maxsplit=1
+        r"SQLSTATE: |\n[^\S\n]*== |\nJVM stacktrace|\n[^\S\n]+at |\n'?[A-Z]\w+ |;\n|\nDriver stacktrace",
+        text,
+        maxsplit=1,
     )[0]
     text = " ".join(text.split()).rstrip(";").replace(": missing ')'", "")  # the ')' of our wrapper
     end = re.search(r"(?<!\be\.g)(?<!\bi\.e)[.!?](?= [A-Z])", text)

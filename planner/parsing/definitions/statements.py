@@ -69,8 +69,8 @@ _NEEDLESS = re.compile(r"CREATE\s+(?:SCHEMA|DATABASE|NAMESPACE)\s+IF\s+NOT\s+EXI
 _AT_VIEWS = (
     _form(rf"ALTER VIEW {_TABLE} (?:SET|UNSET) TBLPROPERTIES~.*", harmless=True),
     _form(rf"COMMENT ON (?:TABLE|VIEW) {_TABLE} IS .*", harmless=True),
-    _form(rf"GRANT [\w,\s]+ ON (?:TABLE |VIEW )?{_TABLE} TO .*", harmless=True),
-    _form(rf"REVOKE [\w,\s]+ ON (?:TABLE |VIEW )?{_TABLE} FROM .*", harmless=True),
+    _form(rf"GRANT (?:[\w,]+ )+ON (?:TABLE |VIEW )?{_TABLE} TO .*", harmless=True),
+    _form(rf"REVOKE (?:[\w,]+ )+ON (?:TABLE |VIEW )?{_TABLE} FROM .*", harmless=True),
 )
 # settings that change performance, not results
 _FAST = re.compile(

@@ -128,8 +128,8 @@ def _descriptions(document: Document, index: int, given: object) -> tuple[tuple[
 
 def _grains(given: tuple[str, ...]) -> tuple[str, ...]:
     """`a`, `a AS b` and `(a, b)` as the columns in them."""
-    parts = (part for text in given for part in text.strip().strip("()").split(","))
-    return tuple(dict.fromkeys(re.split(r"\s+as\s+", part.strip(), flags=re.IGNORECASE)[0].lower() for part in parts))
+    parts = (" ".join(part.split()) for text in given for part in text.strip().strip("()").split(","))
+    return tuple(dict.fromkeys(re.split(" as ", part, flags=re.IGNORECASE)[0].lower() for part in parts))
 
 
 def _external_columns(document: Document, index: int, given: object, dialect: str) -> tuple[Column, ...]:

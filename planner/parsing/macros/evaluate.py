@@ -129,9 +129,22 @@ def _membership(tree: exp.Expr) -> Value:
     pattern = value_of(tree.expression)
     if pattern is None:
         return None
-    regular = "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in str(pattern))
-    flags = re.DOTALL | (re.IGNORECASE if isinstance(tree, exp.ILike) else 0)
-    return re.fullmatch(regular, str(value), flags) is not None
+    return _is_like(str(value), str(pattern), re.IGNORECASE if isinstance(tree, exp.ILike) else 0)
+
+
+def _is_like(text: str, pattern: str, flags: int) -> bool:
+    """True when the text fits a pattern of LIKE; what stands between two `%` is looked for once, from the left."""
+    pieces = ["".join("." if letter == "_" else re.escape(letter) for letter in part) for part in pattern.split("%")]
+    first, *rest = (re.compile(piece, flags | re.DOTALL) for piece in pieces)
+    if not rest:
+        return first.fullmatch(text) is not None
+    found, last = first.match(text), rest.pop()
+    for piece in rest:
+        found = found and piece.search(text, found.end())
+    length = len(pattern.rpartition("%")[2])
+    return (
+        found is not None and len(text) - length >= found.end() and last.fullmatch(text, len(text) - length) is not None
+    )
 
 
 def _compared(kind: type[exp.Binary], left: Value, right: Value) -> exp.Expr:

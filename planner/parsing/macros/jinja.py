@@ -6,7 +6,7 @@ A date is a mark in the rendered text, because it is known only when the model r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn
@@ -14,12 +14,16 @@ from typing import Any, NoReturn
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.errors import Place, ProjectError
+from planner.limits import limited
 from planner.parsing.sql.macro_scope import DATES, MacroScope
 from planner.parsing.sql.token_lists import made, tokens_of
 from planner.parsing.sql.tokens import SourceText, Tokens
 from planner.parsing.sql.user_macros import Variable
 
 LONGEST = 1_000_000  # characters that a template may grow to
+LONGEST_NUMBER = 10_000  # bits of a whole number that a template computes
+SECONDS = 10.0  # of the processor's time, for one template
+MEMORY = 256 << 20
 LOOPS = 100_000  # numbers of all its ranges together
 _MARK = re.compile(r"__mergeplan_(\w+?)__")
 _AS_TEXT = {"date": "ds", "dt": "tstz", "dtntz": "ts"}  # dates inside quotes, as strings
@@ -65,6 +69,15 @@ class Template:
 
 def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
     """The template's text; `macros` are the files of the project's macros, (path, text). ProjectError at its line."""
+
+    def too_much(why: str) -> ProjectError:
+        return template.error(f"rendering it {why}.")
+
+    with limited(too_much, SECONDS, MEMORY):
+        return _rendered(template, macros, scope)
+
+
+def _rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
     from jinja2 import TemplateError
 
     environment = _environment()
@@ -77,21 +90,25 @@ def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: Mac
             module = environment.from_string(text, globals=own | context).make_module()
             own |= {name: each for name, each in vars(module).items() if not name.startswith("_")}
         at = template
-        out: list[str] = []
-        for piece in environment.from_string(template.text, globals=own | context).generate():
-            out.append(piece)
-            if sum(map(len, out[-1:])) > LONGEST or len(out) > LONGEST:
-                raise _NotSql(f"the text is longer than {LONGEST} characters.")
-        text = "".join(out)
-        if len(text) > LONGEST:
-            raise _NotSql(f"the text is longer than {LONGEST} characters.")
-        return text
+        return _text_of(environment.from_string(template.text, globals=own | context).generate())
     except TemplateError as error:
         raise at.error(_sentence(error), getattr(error, "lineno", None) or _line(error)) from None
     except _NotSql as error:
         raise at.error(str(error), _line(error)) from None
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, SyntaxError) as error:
         raise at.error(_sentence(error), _line(error)) from None
+
+
+def _text_of(pieces: Iterable[str]) -> str:
+    out, length = [], 0
+    for piece in pieces:
+        out.append(piece)
+        length += len(piece)
+        if length > LONGEST or len(out) > LONGEST:
+            raise _NotSql(f"the text is longer than {LONGEST} characters.")
+    text = "".join(out)
+    text.encode()  # UnicodeEncodeError, a ValueError, for half of a surrogate pair
+    return text
 
 
 def dated(tokens: Tokens, source: SourceText) -> list[Token]:
@@ -181,8 +198,13 @@ def _environment() -> Any:
             sized = [len(each) for each in (left, right) if isinstance(each, str | list | tuple)]
             counts = [abs(each) for each in (left, right) if isinstance(each, int)]
             grown = sum(sized) * max([1, *counts]) if operator == "*" else sum(sized)
-            if grown > LONGEST or (operator == "**" and max([0, *counts]) > LOOPS):
+            if grown > LONGEST:
                 raise _NotSql(f"`{operator}` makes more than {LONGEST} characters.")
+            bits = [each.bit_length() for each in counts]
+            if operator == "**" and len(bits) == 2:
+                bits = [bits[0] * counts[1]]
+            if sum(bits) > LONGEST_NUMBER:
+                raise _NotSql(f"`{operator}` makes a number of more than {LONGEST_NUMBER} bits.")
             return super().call_binop(context, operator, left, right)
 
         def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:

@@ -250,6 +250,6 @@ def _hints(text: str, aliases: Aliases) -> Iterator[Splice]:
     known = {key: alias for each in aliases.values() for key, alias in each.items()}
     for hint in tokenize(SourceText("", text, "spark")) if known and "/*+" in text else ():
         if hint.token_type is TokenType.HINT:
-            for name in re.finditer(r"\w+(?:\.\w+){1,2}", text[hint.start : hint.end + 1]):
+            for name in re.finditer(r"(?<!\w)\w+(?:\.\w+){1,2}", text[hint.start : hint.end + 1]):
                 if alias := known.get(name[0].lower()):
                     yield Splice(hint.start + name.start(), hint.start + name.end(), alias)

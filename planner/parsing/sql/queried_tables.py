@@ -118,7 +118,7 @@ def _read(text: str) -> tuple[str, list[Token]]:
     if len(text) > LONGEST:
         raise NotAdmitted(f"A query of more than {LONGEST:,} characters is not supported.")
     clean, quotes = _cleaned(text)
-    clean = re.sub(r"[;\s]+$", lambda end: " " * len(end[0]), clean)
+    clean = re.sub(r"(?<![;\s])[;\s]+$", lambda end: " " * len(end[0]), clean)
     try:
         tokens = list(Dialect.get_or_raise("spark").tokenize(clean))
     except (SqlglotError, RecursionError):

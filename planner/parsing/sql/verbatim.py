@@ -18,7 +18,7 @@ from planner.parsing.sql.token_lists import fused, made
 from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
 
 _WORD = re.compile(r"@?[A-Za-z0-9_]+(?: [A-Za-z]+)*")  # `GROUP BY` is one token of the parser's
-_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"", re.DOTALL)
 _RAW = re.compile(r"[rR](?:'[^']*'|\"[^\"]*\")")
 _HEX = re.compile(r"[xX](?:'[0-9a-fA-F]*'|\"[0-9a-fA-F]*\")")

@@ -16,6 +16,10 @@ from planner.parsing.sql.yaml_variables import HINT, SUPPORTED, Replacement, Var
 
 Path = tuple[str | int, ...]
 MOST = 1_000_000  # values that a file may hold, each counted wherever an alias repeats it
+LONGEST = 16_000_000  # characters of a file
+DEEPEST = 100  # lists and mappings inside each other: C code that reads deeper ones ends the process
+LONGEST_NUMBER = 1_000  # characters of a number or a date: reading one takes the square of its length
+_NUMBERS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp"))
 _MARK = re.compile("\ue000(\\d+)\ue001")
 _TYPED = tuple(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool"))
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -45,18 +49,14 @@ def read_document(path: str, text: str, variable_value: Replacement | None = Non
 
     `variable_value` allows `{{ env_var('X') }}` and gives its value; None leaves braces alone.
     """
+    if len(text) > LONGEST:
+        raise ProjectError(f"The file has more than {LONGEST} characters.", place=Place(path))
     values: list[str] = []
     if variable_value is not None:
         text = _mark_variables(path, text, variable_value, values)
-    loader = _Loader(text)
+    lines: dict[Path, int] = {}
     try:
-        node = loader.get_single_node()
-        lines: dict[Path, int] = {}
-        if node is not None and _weight(path, node, {}) > MOST:
-            raise ProjectError(
-                f"The file has more than {MOST} values when its aliases are expanded.", place=Place(path)
-            )
-        value = None if node is None else _value(path, loader, node, (), lines, values)
+        value = _read(path, text, lines, values)
     except yaml.MarkedYAMLError as error:
         raise explain_yaml_error(path, text, error) from None
     except yaml.reader.ReaderError as error:
@@ -64,26 +64,63 @@ def read_document(path: str, text: str, variable_value: Replacement | None = Non
         raise ProjectError(
             f"This is not YAML: it contains a character that is not allowed ({error.reason}).", place=place
         ) from None
-    except (ValueError, RecursionError) as error:
-        raise ProjectError(f"This is not YAML: {error}.", place=Place(path)) from None
-    finally:
-        loader.dispose()
     return Document(path, value, lines)
 
 
-def _weight(path: str, node: yaml.Node, known: dict[int, int | None]) -> int:
-    """The number of values of a node, aliases expanded; ProjectError at the line of one that holds itself."""
+def _read(path: str, text: str, lines: dict[Path, int], values: list[str]) -> Any:
+    _check_depth(path, text)
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if _size(path, node, {}, 1)[0] > MOST:
+            message = f"The file has more than {MOST} values when its aliases are expanded."
+            raise ProjectError(message, place=Place(path))
+        return _value(path, loader, node, (), lines, values)
+    finally:
+        loader.dispose()
+
+
+def _check_depth(path: str, text: str) -> None:
+    """ProjectError at the line on which lists and mappings are nested too deeply, before any of them is built."""
+    openers = text.count("[") + text.count("{")
+    longest = max(map(len, text.split("\n")))
+    if openers + 2 * longest < DEEPEST:
+        return  # a bracket opens one level, and so do an indented key and a list that stands below it
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                raise _too_deep(path, event.start_mark.line + 1 if event.start_mark else 0)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _too_deep(path: str, line: int) -> ProjectError:
+    return ProjectError(f"Lists and mappings are nested more than {DEEPEST} deep.", place=Place(path, line))
+
+
+def _size(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], depth: int) -> tuple[int, int]:
+    """The number of values of a node and their depth, aliases expanded; ProjectError at the line of one that holds
+    itself, or lies too deep."""
+    place = Place(path, node.start_mark.line + 1)
     if isinstance(node, yaml.ScalarNode):
-        return 1
-    if id(node) not in known:
-        known[id(node)] = None  # under way
-        inner = (each for item in node.value for each in (item if isinstance(item, tuple) else (item,)))
-        known[id(node)] = 1 + sum(_weight(path, each, known) for each in inner)
-    found = known[id(node)]
-    if found is None:
-        place = Place(path, node.start_mark.line + 1)
+        return 1, 0
+    if id(node) not in sizes:
+        if depth > DEEPEST:
+            raise _too_deep(path, place.line)
+        sizes[id(node)] = None  # under way
+        inner = (part for item in node.value for part in (item if isinstance(item, tuple) else (item,)))
+        parts = [_size(path, part, sizes, depth + 1) for part in inner]
+        sizes[id(node)] = 1 + sum(count for count, _ in parts), 1 + max((height for _, height in parts), default=0)
+    size = sizes[id(node)]
+    if size is None:
         raise ProjectError("This YAML is not supported: an alias refers to a value that contains it.", place=place)
-    return found
+    if depth + size[1] > DEEPEST + 1:
+        raise _too_deep(path, place.line)
+    return size
 
 
 def _value(path: str, loader: Any, node: yaml.Node, at: Path, lines: dict[Path, int], values: list[str]) -> Any:
@@ -116,12 +153,16 @@ def _scalar(path: str, loader: Any, node: yaml.ScalarNode, at: Path, values: lis
     place = Place(path, node.start_mark.line + 1)
     if "{{" in node.value and path.endswith("config.yaml"):
         raise ProjectError(SUPPORTED, place=place, hint=HINT)
-    if _MARK.search(node.value):
-        return _filled_in(loader, node, at, values)
+    if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
+        message = f"`{node.value[:20]}...` is longer than {LONGEST_NUMBER} characters."
+        raise ProjectError(message, place=place, hint="Put a text in quotes.")
     try:
+        if _MARK.search(node.value):
+            return _filled_in(loader, node, at, values)
         return loader.construct_object(node)
-    except ValueError as error:  # 2026-02-30
-        raise ProjectError(f"`{node.value[:40]}` is not a valid value: {error}.", place=place) from None
+    except (ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:  # 2026-02-30, !!bool maybe
+        why = f": {error}" if isinstance(error, ValueError) else ""
+        raise ProjectError(f"`{node.value[:40]}` is not a valid value{why}.", place=place) from None
 
 
 def _filled_in(loader: Any, node: yaml.ScalarNode, at: Path, values: list[str]) -> Any:

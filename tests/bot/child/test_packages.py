@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from bot.child.packages import packages_folder
+from bot.child.requirements import requirements_of
 from bot.child.wheels import BadWheel, unpack
 from bot.settings import Settings
 from planner.errors import ProjectError
@@ -71,12 +72,10 @@ def wheel(folder: Path, name: str, version: str, files: Mapping[str, str], requi
 
 
 def installed(tmp_path: Path, requirements: str, **settings: Any) -> Path | None:
-    project = tmp_path / "project"
-    project.mkdir(exist_ok=True)
-    (project / "requirements.txt").write_text(requirements)
+    wanted = requirements_of({"requirements.txt": requirements}.get)
     given = Settings(home=tmp_path / "home", isolation="none" if cannot() else "required", **settings)
     environ = {"PIP_FIND_LINKS": str(tmp_path / "links"), "PIP_NO_INDEX": "1", "SECRET": SECRET}
-    return packages_folder(given, tmp_path / "home", project, environ, lambda: "")
+    return packages_folder(given, tmp_path / "home", wanted, environ, lambda: "")
 
 
 def test_packages_are_installed_once_with_what_they_require(tmp_path: Path) -> None:

@@ -86,3 +86,26 @@ def test_a_first_build_that_failed_is_tried_again_in_its_time_and_at_the_next_st
     bench.worker.sweep()
     bench.idle()
     assert bench.context.inbox.prods.get(SHOP).state is Prod.READY
+
+
+def test_a_pull_request_says_why_prods_first_build_failed_and_a_command_tries_it_again(bench: Bench) -> None:
+    """It said "Waiting for prod's first build.", and `/plan` had no answer."""
+    unbuilt(bench)
+    bench.knobs(busy=1000)
+    number = bench.open(COLUMN)
+    until(lambda: bench.context.inbox.prods.get(SHOP).attempts == 1, what="the first try")
+    until(lambda: "in use by process 7" in str(bench.checks(bench.head(number))["plan"].summary), what="the reason")
+    check = bench.checks(bench.head(number))["plan"]
+    assert check.title == "Prod could not be built yet."
+    assert "It is tried again by itself at " in str(check.summary)
+    until(lambda: bench.context.inbox.prods.get(SHOP).state is Prod.FAILED, what="the failure")
+    tries = bench.context.inbox.prods.get(SHOP).attempts
+
+    bench.say(number, "/plan")
+    assert "The next try begins now." in bench.replies(number)[-1]
+    assert "in use by process 7" in bench.replies(number)[-1]
+    until(lambda: bench.context.inbox.prods.get(SHOP).attempts > tries, what="the next try")
+    bench.knobs()
+    bench.worker.retry()
+    bench.idle()
+    assert bench.conclusions(bench.head(number)) == GREEN

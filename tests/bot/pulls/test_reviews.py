@@ -262,7 +262,7 @@ def test_where_prods_rules_cannot_be_read_nothing_is_promoted_by_itself(
     def refused(*_: object) -> None:
         raise ProjectError("`cicd_bot.rules` has an unknown key.")
 
-    monkeypatch.setattr("bot.context.read_config", refused)
+    monkeypatch.setattr("bot.context.config_of", refused)
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from bot.cicd_section import read_section
 from bot.records import Pull, PullRecord, PullState
-from bot.rules import read_config
+from bot.rules import config_of
 from bot.sandbox.limits import ApiError
 from bot.service.worker import is_behind
 from planner.errors import ProjectError
@@ -240,7 +241,7 @@ def test_without_the_key_what_it_kept_is_planned_and_a_pull_request_does_not_set
 def test_a_label_that_github_cannot_have_is_refused_at_its_line(name: object) -> None:
     """A key that does nothing would be one that is silently ignored."""
     with pytest.raises(ProjectError) as error:
-        read_config(config(skip_label=name), "config.yaml", "main")
+        config_of(read_section("config.yaml", config(skip_label=name)), "main")
 
     assert "`cicd_bot.skip_label" in error.value.message
     assert error.value.place

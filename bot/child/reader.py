@@ -1,0 +1,120 @@
+"""What a repository's files say to the bot, parsed in a child with limits: nothing of them is parsed in the service.
+
+However that child ends, the end is a ProjectError at the file. An answer is remembered by the text that was read, so
+that a child starts only for what is new.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any
+
+import structlog
+
+from bot.child.reading import CPU_SECONDS, MEMORY, OUT_OF_MEMORY
+from bot.child.requirements import Requirements
+from bot.cicd_section import CicdSection
+from planner.errors import Place, ProjectError
+
+log = structlog.get_logger(__name__)
+CHILD = (sys.executable, "-I", "-m", "bot.child.reading")
+ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
+WALL_SECONDS = 60.0  # for a machine that is busy: its own limit is of the processor's time
+LONGEST = 4_000_000  # characters of a file
+LONGEST_ANSWER = 4_000_000
+REMEMBERED = 200
+SIMPLER = "Make the file simpler: something in it is nested very deeply, repeated very often, or very long."
+
+
+class RepositoryReader:
+    """Reads files of repositories; safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[str, Any] = OrderedDict()  # by request: a value, or a ProjectError
+        self._lock = threading.Lock()
+
+    def section(self, path: str, text: str) -> CicdSection:
+        """`cicd_bot` of a configuration; ProjectError."""
+        return CicdSection(**self._read("section", path, {"path": path, "text": text}))
+
+    def requirements(self, texts: Mapping[str, str]) -> Requirements | None:
+        """What the files that can name packages ask for, by their names; ProjectError."""
+        if not texts:
+            return None
+        found = self._read("requirements", next(iter(texts)), texts)
+        return Requirements(found["path"], tuple(found["lines"])) if found else None
+
+    def owners(self, path: str, text: str, files: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Who owns these files by the text of CODEOWNERS, each by its path; ProjectError."""
+        found = self._read("owners", path, {"text": text, "paths": files})
+        return {file: tuple(owners) for file, owners in found.items()}
+
+    def _read(self, reads: str, path: str, given: Mapping[str, Any]) -> Any:
+        if sum(map(len, given.values())) > LONGEST:
+            raise ProjectError(f"The file has more than {LONGEST} characters.", place=Place(path))
+        request = json.dumps({"reads": reads, "given": given})
+        key = sha256(request.encode()).hexdigest()
+        with self._lock:
+            known = key in self._answers
+            answer = self._answers.get(key)
+        if not known:
+            answer = _ask(request, path)
+            with self._lock:
+                self._answers[key] = answer
+                while len(self._answers) > REMEMBERED:
+                    self._answers.popitem(last=False)
+        if isinstance(answer, ProjectError):
+            raise answer
+        return answer
+
+
+def _ask(request: str, path: str) -> Any:
+    """The child's answer, which may be a ProjectError; one that is no property of the file is raised."""
+    environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    child = subprocess.Popen(
+        CHILD, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        out, _ = child.communicate(request.encode(), timeout=WALL_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise _unread(path, f"Reading the file took longer than {WALL_SECONDS:.0f} seconds.") from None
+    finally:
+        with suppress(OSError):
+            child.kill()
+        child.wait()
+        for pipe in (child.stdin, child.stdout):
+            if pipe:
+                pipe.close()
+    if child.returncode or len(out) > LONGEST_ANSWER:
+        log.warning("file_not_read", path=path, exit_code=child.returncode)
+        return _unread(path, _end(child.returncode))
+    answer = json.loads(out)
+    if error := answer.get("error"):
+        place = Place(**error["place"]) if error["place"] else Place(path)
+        return ProjectError(error["message"], place=place, hint=error["hint"])
+    return answer["value"]
+
+
+def _end(exit_code: int) -> str:
+    """What an exit code says of the file."""
+    if exit_code == 0:
+        return f"What the file says has more than {LONGEST_ANSWER} characters."
+    if exit_code == OUT_OF_MEMORY:
+        return f"Reading the file took more than {MEMORY >> 20} MiB of memory."
+    if exit_code in (-signal.SIGXCPU, -signal.SIGKILL):
+        return f"Reading the file took more than {CPU_SECONDS} seconds of the processor's time."
+    name = signal.Signals(-exit_code).name if exit_code < 0 else f"exit code {exit_code}"
+    return f"Reading the file ended its process ({name})."
+
+
+def _unread(path: str, message: str) -> ProjectError:
+    return ProjectError(message, place=Place(path), hint=SIMPLER)

@@ -1,0 +1,69 @@
+"""The child that parses what a repository holds: one request on standard input, one answer, within limits.
+
+A file can make a parser take all memory, run for hours, or end its process. It ends this one.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bot.child.requirements import requirements_of
+from bot.cicd_section import read_section
+from bot.codeowners import owners_of, read_owners
+from planner.errors import ProjectError
+from planner.isolation.system import hide_process
+
+CPU_SECONDS = 5
+MEMORY = 1 << 30
+OUT_OF_MEMORY = 9  # the exit code
+
+
+def _section(path: str, text: str) -> object:
+    return asdict(read_section(path, text))
+
+
+def _requirements(**texts: str) -> object:
+    found = requirements_of(texts.get)
+    return asdict(found) if found else None
+
+
+def _owners(text: str, paths: Sequence[str]) -> object:
+    owned = read_owners(text)
+    return {path: owners_of(path, owned) for path in paths}
+
+
+READERS: Mapping[str, Callable[..., object]] = {
+    "section": _section,
+    "requirements": _requirements,
+    "owners": _owners,
+}
+
+
+def main() -> None:
+    """Answer one request; OUT_OF_MEMORY, or a signal, where a limit is reached."""
+    hide_process()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
+    request = json.load(sys.stdin)
+    try:
+        line = json.dumps(_answer(request), default=str, allow_nan=False)
+    except MemoryError:
+        raise SystemExit(OUT_OF_MEMORY) from None
+    sys.stdout.write(line)
+
+
+def _answer(request: Mapping[str, Any]) -> Mapping[str, object]:
+    try:
+        return {"value": READERS[request["reads"]](**request["given"])}
+    except ProjectError as error:
+        return {"error": {"message": error.message, "hint": error.hint, "place": error.place and asdict(error.place)}}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""`cicd_bot` as plain data: read from the text of a configuration, in the child that reads what repositories hold.
+
+It imports little, since a process starts for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from planner.errors import Place
+from planner.parsing.files.configuration import START, section_of_code
+from planner.parsing.sql.yaml_documents import Document, Path, read_document
+
+NAME = "cicd_bot"
+UNTIMELY = "`cicd_bot` cannot use environment variables."
+Leaf = tuple[Path, Any]
+
+
+@dataclass(frozen=True)
+class CicdSection:
+    """`cicd_bot` of a configuration: plain values, None where it has none, and the lines of its keys."""
+
+    path: str
+    value: Any = None
+    lines: Mapping[str, int] = field(default_factory=dict)  # `rules.0.models` -> line; '' is that of `cicd_bot`
+
+    def place(self, key: str) -> Place:
+        """The place of a key, `rules.0.models`; of the nearest one above it when it has no line of its own."""
+        while key and key not in self.lines:
+            key = key.rpartition(".")[0]
+        return Place(self.path, self.lines.get(key, 0))
+
+
+def read_section(path: str, text: str) -> CicdSection:
+    """The section of a config.yaml or config.py; ProjectError where the file is wrong, or the section is not plain."""
+    document = section_of_code(path, text, NAME) if path.endswith(".py") else _yaml(path, text)
+    if not isinstance(document.value, dict) or NAME not in document.value:
+        return CicdSection(path)
+    value = document.value[NAME]
+    for at, leaf in _leaves((NAME,), value):
+        if isinstance(leaf, str) and START in leaf:
+            raise document.error(at, UNTIMELY, "Write the value itself.")
+        if isinstance(leaf, float) and not isfinite(leaf):
+            raise document.error(at, f"`{'.'.join(map(str, at))}` must be a finite number.")
+    lines = {".".join(map(str, at[1:])): line for at, line in document.lines.items() if at[:1] == (NAME,)}
+    return CicdSection(path, value, lines)
+
+
+def _yaml(path: str, text: str) -> Document:
+    """The file, with a mark in the place of each environment variable."""
+    return read_document(path, text, lambda _variable, _place: START)
+
+
+def _leaves(at: Path, value: Any) -> Iterator[Leaf]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _leaves((*at, str(key)), part)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _leaves((*at, index), part)
+    else:
+        yield at, value

@@ -1,0 +1,91 @@
+"""Limits of the processor's time and of memory for what one text of a project may take, whatever it makes a parser do.
+
+Time is this process's own: waiting for others does not count. It is limited in a process's main thread only, where
+Python delivers signals.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from planner.errors import ProjectError
+
+SECONDS = 60.0  # for a file
+MEMORY = 2 << 30
+AGAIN = 1.0  # seconds after which the exception is raised again, where somebody has swallowed it
+_STATUS = Path("/proc/self/statm")
+_DATA = 5  # the field that RLIMIT_DATA is compared with
+
+
+class _TimeUp(BaseException):
+    """Not an Exception, so that nothing on the way takes it for an error of its own."""
+
+
+@contextmanager
+def limited(error: Callable[[str], ProjectError], seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
+    """Within, more than so many seconds or bytes, or nesting that is too deep, is a ProjectError, made by `error`."""
+    try:
+        with _limited_memory(memory), _limited_time(seconds):
+            yield
+    except _TimeUp:
+        raise error(f"takes more than {seconds:.0f} seconds of the processor's time") from None
+    except MemoryError:
+        raise error(f"takes more than {memory >> 20} MiB of memory") from None
+    except RecursionError:
+        raise error("is nested too deeply") from None
+
+
+@contextmanager
+def _limited_time(seconds: float) -> Iterator[None]:
+    armed = True
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        if armed:
+            _raise()
+
+    try:
+        before = signal.signal(signal.SIGVTALRM, stop)
+    except ValueError:  # another thread than the main one
+        yield
+        return
+    left, again = signal.setitimer(signal.ITIMER_VIRTUAL, seconds, AGAIN)
+    try:
+        yield
+    finally:
+        armed = False
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)
+        if left:
+            signal.setitimer(signal.ITIMER_VIRTUAL, left, again)
+
+
+def _raise() -> NoReturn:
+    raise _TimeUp
+
+
+@contextmanager
+def _limited_memory(growth: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = _data() + growth
+    limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    if most == growth or any(limit <= most for limit in limits):
+        yield  # the size of this process is not known here, or it is limited already
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _data() -> int:
+    """The bytes of this process that count; 0 where the system does not say."""
+    with suppress(OSError, IndexError, ValueError):
+        return int(_STATUS.read_text().split()[_DATA]) * resource.getpagesize()
+    return 0
