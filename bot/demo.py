@@ -247,6 +247,7 @@ def _environment(github: Sandbox, folder: Path, key: Path, port: int) -> dict[st
         "MERGEPLAN_WEBHOOK_SECRET": SECRET,
         "MERGEPLAN_HOME": str(folder / "home"),
         "MERGEPLAN_PORT": str(port),
+        "MERGEPLAN_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "MERGEPLAN_WRITE_SPACING_SECONDS": "0",
     }
     return {**{name: value for name, value in os.environ.items() if not name.startswith("MERGEPLAN_")}, **own}

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from planner.engine.protocol import Operation, Server
 from planner.engine.spark.catalog import Owner
-from planner.engine.spark.errors import condition, translated
+from planner.engine.spark.errors import LACKS, condition, translated
 from planner.engine.spark.format_requests import Visit
 from planner.engine.spark.reattach import Attaching
 from planner.engine.spark.scans import explained_bytes
@@ -57,7 +57,9 @@ class ConnectSession:
         except Exception as error:
             if spark is not None:
                 close_channel(spark)  # otherwise it is tried again when this process ends
-            raise SparkAway(f"{where} does not answer: {translated(error, '').message}") from None
+            reason = translated(error, "")
+            state = "cannot be used" if reason.message.startswith(LACKS) else "does not answer"
+            raise SparkAway(f"{where} {state}: {reason.message}", hint=reason.hint) from None
         self.spark = spark
         try:
             for key, value in {**dict(server.conf), "spark.sql.connect.serverStacktrace.enabled": "false"}.items():

@@ -10,6 +10,12 @@ from planner.errors import Cancelled, MergeplanError, QueryError, SparkAway
 
 CANCELLED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "SPARK_JOB_CANCELLED")
 WRAPPER = "SELECT * FROM (\n"  # what stands before a query that must not be a command: a line of its own
+# How Java reports a class that is nowhere on its path: by the name of the error, or by the class's path alone.
+_CLASS_LACKED = re.compile(
+    r"(?:NoClassDefFoundError:|ClassNotFoundException:|details = \"|^)\s*(?:Could not initialize class )?"
+    r"([a-z]\w*(?:[./]\w+)*[./][A-Z][\w$]*)(?=\s*(?:\"|$|\n|\)))"
+)
+LACKS = "Spark has no class"
 DEPTH = 30  # causes of causes
 # After these a JVM may fail anywhere: what follows is not about the query. Java's own words, with whoever wraps them.
 # `Unable to acquire ... bytes of memory` is not one of them: Spark refuses one task, and goes on.
@@ -82,6 +88,12 @@ def condition(error: BaseException) -> str | None:
 
 def sentences(text: str) -> tuple[str, str]:
     """Spark's message as its first sentence and the rest, without error class, state, plan and stack trace."""
+    if lacked := _CLASS_LACKED.search(text):
+        hint = (
+            "A jar is missing where Spark starts, or is of another version than Spark: add it with `spark.jars` or "
+            "`spark.jars.packages`, or leave out the setting that asks for it, and start Spark again."
+        )
+        return f"{LACKS} `{lacked[1].replace('/', '.')}` among its jars.", hint
     if unreachable := re.search(r'details = "([^"]+)"', text):  # how gRPC tells of a server that is not there
         text = f"Spark does not answer: {unreachable[1]}."
     text = re.sub(r"^\s*(\([\w.$]+\)\s*)?(\[[A-Z][A-Z0-9_.]+\]\s*)?", "", text)

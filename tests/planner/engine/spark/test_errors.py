@@ -57,3 +57,26 @@ def test_a_query_that_only_quotes_such_an_error_is_at_fault_itself(engine: Spark
         engine.fetch("SELECT raise_error('java.lang.OutOfMemoryError: no') FROM range(1)")
 
     assert not engine.is_lost
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "com/jolbox/bonecp/BoneCPConfig",
+        "java.lang.NoClassDefFoundError: com/jolbox/bonecp/BoneCPConfig",
+        "(java.lang.ClassNotFoundException) java.lang.ClassNotFoundException: com.jolbox.bonecp.BoneCPConfig",
+        'status = StatusCode.INTERNAL\n details = "com/jolbox/bonecp/BoneCPConfig"\n debug = 1',
+    ],
+)
+def test_a_class_that_spark_lacks_is_named_with_what_to_do(text: str) -> None:
+    message, hint = sentences(text)
+
+    assert message == "Spark has no class `com.jolbox.bonecp.BoneCPConfig` among its jars."
+    assert hint.startswith("A jar is missing where Spark starts")
+
+
+@pytest.mark.parametrize(
+    "text", ['details = "failed to connect to all addresses"', "Table or view `shop.orders` is not there", "a/b/c.sql"]
+)
+def test_what_names_no_class_is_no_missing_class(text: str) -> None:
+    assert "no class" not in sentences(text)[0]
