@@ -3,6 +3,7 @@ column."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import hashlib
 import re
@@ -19,8 +20,12 @@ from planner.parsing.sql.tokens import did_you_mean
 
 Cells = tuple[str | None, ...]
 
-_INT = re.compile(r"[+-]?\d{1,18}")
-_FLOAT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_INT = re.compile(r"[+-]?[0-9]{1,18}")
+_LONG_INT = re.compile(r"([+-]?)0*([0-9]{1,19})")  # which may be out of range
+_INTS = range(-(2**63), 2**63)
+_ANY_INT = re.compile(r"[+-]?[0-9]+")
+_LONGEST_CELL = 2**31 - 1  # characters, as Spark's strings
+_FLOAT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INFERRED = (("bigint", _INT), ("double", _FLOAT), ("boolean", re.compile("true|false", re.IGNORECASE)))
 
 
@@ -33,7 +38,7 @@ def with_seed(root: Path, model: Model) -> Model:
     records = _records(root, model.seed, partial(line_of, model, "path", header=True))
     header = tuple(str(cell) for cell in next(records))
     _check_header(model, header)
-    fits = [{name for name, _ in _INFERRED} for _ in header]
+    fits = [{name for name, _ in _INFERRED} | {"whole"} for _ in header]
     rows = []
     for row in records:
         _narrow(fits, row)
@@ -41,10 +46,7 @@ def with_seed(root: Path, model: Model) -> Model:
     cells = _cells(header, rows)
     whole = digest(str(len(rows)), *(part for pair in cells for part in pair))
     seed = replace(model.seed, header=header, digest=whole, rows=len(rows), cells=cells)
-    inferred = tuple(
-        Column(name, next((kind for kind, _ in _INFERRED if kind in fit), "string"))
-        for name, fit in zip(header, fits, strict=True)
-    )
+    inferred = tuple(Column(name, _type(fit)) for name, fit in zip(header, fits, strict=True))
     return replace(model, seed=seed, columns=model.columns or inferred)
 
 
@@ -86,9 +88,10 @@ def _records(root: Path, seed: Seed, named_at: Callable[[], Place]) -> Iterator[
     path = root / seed.path
     if not path.is_file():
         raise ProjectError(f"The seed file `{seed.path}` does not exist.", place=named_at())
-    encoding = "utf-8-sig" if seed.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else seed.encoding
     width = 0
     try:
+        encoding = "utf-8-sig" if codecs.lookup(seed.encoding).name == "utf-8" else seed.encoding
+        csv.field_size_limit(_LONGEST_CELL)
         with path.open(encoding=encoding, newline="") as file:
             reader = csv.reader(file, delimiter=seed.delimiter, quotechar=seed.quotechar, strict=True)
             try:
@@ -118,8 +121,11 @@ def _records(root: Path, seed: Seed, named_at: Callable[[], Place]) -> Iterator[
 
 
 def _header(row: list[str], place: Place) -> Cells:
-    header = tuple(cell.strip().lower() for cell in row)
+    header = tuple(cell.removeprefix("\ufeff").strip().lower() for cell in row)
     for name in header:
+        if "\0" in name:
+            hint = "If it is UTF-16, set `csv_settings (encoding = 'utf-16-le')`."
+            raise ProjectError("The header has a NUL character.", place=place, hint=hint)
         if not name:
             raise ProjectError("A column of the header has no name.", place=place)
         if header.count(name) > 1:
@@ -137,10 +143,26 @@ def _check_header(model: Model, header: tuple[str, ...]) -> None:
 
 
 def _narrow(fits: list[set[str]], row: Cells) -> None:
-    """Remove the types that do not fit the cells of the row."""
+    """Remove the types that do not fit the cells of the row; "whole" stays with a column of integers of any size."""
     for fit, cell in zip(fits, row, strict=True):
-        if cell is not None and fit:
-            fit -= {name for name, pattern in _INFERRED if name in fit and not pattern.fullmatch(cell)}
+        if cell is None or not fit:
+            continue
+        if fit == {"bigint", "double", "whole"} and _INT.fullmatch(cell):
+            continue  # the usual case
+        lost = {name for name, pattern in _INFERRED if name in fit and not pattern.fullmatch(cell)}
+        if "bigint" in lost and (match := _LONG_INT.fullmatch(cell)) and int(match[1] + match[2]) in _INTS:
+            lost.discard("bigint")
+        if "whole" in fit and not _ANY_INT.fullmatch(cell):
+            lost.add("whole")
+        fit -= lost
+
+
+def _type(fit: set[str]) -> str:
+    """The type of a column of which all cells fit these. An integer out of range is a text: as a double it would be
+    another number."""
+    if "whole" in fit and "bigint" not in fit:
+        return "string"
+    return next((kind for kind, _ in _INFERRED if kind in fit), "string")
 
 
 def _undecodable_line(path: Path, encoding: str) -> int:
