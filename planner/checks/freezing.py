@@ -9,11 +9,22 @@ from sqlglot.tokenizer_core import TokenType
 
 from planner.parsing.macros.expand import spark_tree
 from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, tokenize
+from planner.semantics.keywords import is_keyword
 
-NOW = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime)
+_NOW = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime)
 _DATES = ("CURRENT_DATE", "CURDATE")
 _TIMES = ("CURRENT_TIMESTAMP", "NOW")
 _BARE = ("CURRENT_DATE", "CURRENT_TIMESTAMP")  # Spark allows to call these without brackets
+
+
+def clock_calls(tree: exp.Expr) -> list[exp.Expr]:
+    """Every call of a function of the clock."""
+    return [node for node in tree.walk() if is_clock_call(node)]
+
+
+def is_clock_call(node: exp.Expr) -> bool:
+    """True for a call of a function of the clock, with brackets or without."""
+    return isinstance(node, _NOW) or (is_keyword(node) and node.name.upper() in _BARE)
 
 
 def frozen_text(text: str) -> str:
@@ -33,7 +44,7 @@ def frozen_text(text: str) -> str:
         now += word == "NOW"  # a plain call to the parser
         out += text[last : token.start] + ("@execution_date" if word in _DATES else "@execution_dt")
         last, found = end + 1, found + 1
-    known = sum(1 for _ in spark_tree(text).find_all(*NOW))
+    known = len(clock_calls(spark_tree(text)))
     return out + text[last:] if known in (found, found - now) else ""
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from planner.checks.freezing import NOW
+from planner.checks.freezing import is_clock_call
 from planner.checks.query_of_test import own_query
 from planner.engine.protocol import Connection
 from planner.errors import MergeplanError
@@ -150,7 +150,7 @@ def _queries(model: Model) -> Iterator[exp.Expr]:
 
 def _is_open(node: exp.Expr, *, frozen: bool) -> bool:
     """True for what may have another result the next time, and for what is not known."""
-    if isinstance(node, NOW):
+    if is_clock_call(node):
         return not frozen
     if isinstance(node, exp.StrToUnix) and node.this is None:
         return True  # of now

@@ -11,7 +11,9 @@ from sqlglot import exp
 
 from planner.errors import MergeplanError, RequestError
 from planner.parsing.macros.expand import spark_tree
+from planner.parsing.sql.spark_text import spark_text
 from planner.parsing.sql.tokens import did_you_mean
+from planner.semantics.keywords import is_keyword
 
 LONGEST = 2_000  # characters
 FORM = "Write one condition over the table's columns, for example `day >= '2026-01-01' AND amount > 0`."
@@ -43,9 +45,9 @@ def row_condition(text: str, columns: Collection[str]) -> str:
     for node in tree.walk():
         if not isinstance(node, (*LOGIC, *COMPARING, *VALUES)):
             raise RequestError(f"A condition may not hold `{node.sql('spark')[:80]}`.", hint=FORM)
-        if isinstance(node, exp.Column):
+        if isinstance(node, exp.Column) and not (is_keyword(node) and node.name.lower() == "current_date"):
             _check_column(node, columns)
-    return tree.sql("spark")
+    return spark_text(tree)
 
 
 def _check_column(column: exp.Column, columns: Collection[str]) -> None:

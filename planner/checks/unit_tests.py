@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from planner.checks.diff_query import quoted
 from planner.checks.fetching import THREADS, fetched
-from planner.checks.freezing import NOW, ctes_of, frozen_text
+from planner.checks.freezing import clock_calls, ctes_of, frozen_text
 from planner.checks.inlining import type_of, typed_rows
 from planner.checks.query_of_test import own_query
 from planner.checks.rows import compared
@@ -235,8 +235,9 @@ def _reads(project: Project, model: Model) -> set[str]:
 def _frozen(tree: exp.Expr, at: datetime) -> exp.Expr:
     """The query with a given current time."""
     values = dates(None, at)
-    for now in list(tree.find_all(*NOW)):
-        name = "execution_date" if isinstance(now, exp.CurrentDate) else "execution_dt"
+    for now in clock_calls(tree):
+        is_date = isinstance(now, exp.CurrentDate) or now.name.lower() == "current_date"
+        name = "execution_date" if is_date else "execution_dt"
         now.replace(values[name].copy())
     return tree
 

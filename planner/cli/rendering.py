@@ -24,8 +24,8 @@ from planner.parsing.macros.expand import spark_tree
 from planner.parsing.render import render as rendered
 from planner.parsing.sql.misreading import differ
 from planner.parsing.sql.names import without_default
-from planner.parsing.sql.spark_text import SPARK
 from planner.parsing.sql.tokens import SourceText, checked_dialect, did_you_mean, tokenize
+from planner.semantics.spark_sql import SPARK
 from planner.session.git_changes import changed_since
 from planner.session.moments import moment
 from planner.session.workspace import Workspace

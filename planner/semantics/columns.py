@@ -19,8 +19,8 @@ from planner.semantics.algebra import Opaque, Relation, Term
 from planner.semantics.clauses import clauses
 from planner.semantics.dependencies import depends_on, made_from
 from planner.semantics.digests import SORTED, Digests, Seen
-from planner.semantics.keywords import mistakes_keywords
-from planner.semantics.normalize import captures, misread, prepared
+from planner.semantics.keywords import is_keyword, mistakes_keywords
+from planner.semantics.normalize import captures, join_catalogs, misread, prepared
 from planner.semantics.queries import Query
 from planner.semantics.row_order import order_of
 from planner.semantics.sources import TableSource
@@ -130,14 +130,16 @@ def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) ->
 
 
 def _read(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> Shape:
-    tree = prepared(tree_of(sql))
+    tree = tree_of(sql)
+    join_catalogs(tree)
     names = tables_of(tree)
     parents = {name: Parent(None) for name in names} | {name: parent for name, parent in given if name in names}
     schemas = {name: parent.columns for name, parent in parents.items()}
-    if any(columns is None for columns in schemas.values()) or captures(tree, schemas):
-        return _unknown(sql, tree, names)
     # Before qualification, which would resolve these names without a warning.
     doubtful = mistakes_keywords(tree, schemas)
+    tree = prepared(tree)
+    if any(columns is None for columns in schemas.values()) or captures(tree, schemas):
+        return _unknown(sql, tree, names)
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nested(schemas), identify=True)
     except SqlglotError:
@@ -321,6 +323,8 @@ def _unresolved(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -
     have |= {e.alias.lower() for e in tree.find_all(exp.Alias, exp.TableAlias) if e.alias}
     have |= {c.name.lower() for alias in tree.find_all(exp.TableAlias) for c in alias.columns}
     for column in tree.find_all(exp.Column):
+        if is_keyword(column):
+            continue
         if isinstance(column.this, exp.Identifier) and column.name.lower() not in have and not _may_be_field(column):
             return str(column.name)
     return None

@@ -2,52 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
-_FUNCTIONS: Mapping[str, type[exp.Func]] = {  # measured on Spark 4.1; the parser knows some of them as columns
+# Measured on Spark 4.1. It calls no other function by a bare name: `localtimestamp` is always a column.
+_FUNCTIONS: Mapping[str, Callable[[], exp.Expr]] = {
     "current_date": exp.CurrentDate,
     "current_timestamp": exp.CurrentTimestamp,
     "current_time": exp.CurrentTime,
     "current_user": exp.CurrentUser,
     "session_user": exp.SessionUser,
     "user": exp.CurrentUser,
+    "grouping__id": exp.GroupingId,
 }
-_NAMES: Mapping[type[exp.Expr], str] = {kind: name for name, kind in _FUNCTIONS.items() if name != "user"}
+_TOKENS = (
+    TokenType.CURRENT_DATE, TokenType.CURRENT_DATETIME, TokenType.CURRENT_TIME, TokenType.CURRENT_TIMESTAMP,
+    TokenType.CURRENT_USER, TokenType.CURRENT_ROLE, TokenType.CURRENT_CATALOG, TokenType.SESSION_USER,
+    TokenType.LOCALTIME, TokenType.LOCALTIMESTAMP,
+)  # fmt: skip
+# clauses whose names are the outputs' first
+_BEHIND_OUTPUTS = (exp.Having, exp.Qualify, exp.Order, exp.Sort, exp.Cluster, exp.Distribute)
+
+
+def bare_as_columns(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens with `current_date` as a name where no parenthesis follows: the parser would call the function, even
+    beside a column of that name."""
+    return [
+        Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
+        if token.token_type in _TOKENS and (after is None or after.token_type is not TokenType.L_PAREN)
+        else token
+        for token, after in pairwise([*tokens, None])
+        if token is not None
+    ]
+
+
+def is_keyword(node: exp.Expr) -> bool:
+    """True for a bare name that calls a function unless a column has that name."""
+    is_bare = isinstance(node, exp.Column) and not node.table and isinstance(node.this, exp.Identifier)
+    return is_bare and node.name.lower() in _FUNCTIONS
 
 
 def mistakes_keywords(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
-    """True if a keyword may be a column and Spark and the parser may resolve it differently. Elsewhere keywords that
-    the parser takes for columns are replaced by the functions."""
+    """True if it is unknown whether a keyword is a column or a function. Elsewhere keywords that are no columns are
+    replaced by the functions."""
     names = _ColumnNames(tree, schemas)
     doubtful = False
-    for node in list(tree.find_all(exp.Column, *_NAMES)):
-        bare = isinstance(node, exp.Column) and not node.table
-        name = node.name.lower() if bare else _NAMES.get(type(node), "")
-        if name not in _FUNCTIONS:
-            continue
-        around = list(_around(node))
-        is_column = any(name in names.of_sources(select) for select in around)
-        is_output = any(name in _renamed(select) for select in around)
-        # Spark may mean the output's alias or the column here; sqlglot takes the function.
-        if (is_output and bare) or (is_column and not bare):
-            doubtful = True
-        elif bare and not is_column:
-            node.replace(_FUNCTIONS[name]())
+    for node in [column for column in tree.find_all(exp.Column) if is_keyword(column)]:
+        is_column = names.has(node)
+        doubtful = doubtful or is_column is None
+        if is_column is False:
+            node.replace(_FUNCTIONS[node.name.lower()]())
     return doubtful
-
-
-def _around(node: exp.Expr) -> Iterator[exp.Select]:
-    # Correlated subqueries may refer to columns of every enclosing query.
-    select = node.find_ancestor(exp.Select)
-    while select is not None:
-        yield select
-        select = select.find_ancestor(exp.Select)
-
-
-def _renamed(select: exp.Select) -> set[str]:
-    return {each.alias.lower() for each in select.expressions if isinstance(each, exp.Alias)}
 
 
 class _ColumnNames:
@@ -55,32 +64,98 @@ class _ColumnNames:
 
     def __init__(self, tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> None:
         self.schemas = schemas
-        self.ctes = {cte.alias.lower(): cte.this for cte in tree.find_all(exp.CTE)}
-        self.every = {name for columns in schemas.values() for name in columns or ()}
-        for query in tree.find_all(exp.Query):
-            self.every |= _listed(query)
+        ctes = [(cte.alias.lower(), cte) for cte in tree.find_all(exp.CTE)]
+        uses = Counter(name for name, _ in ctes)
+        self.ctes = {name: cte for name, cte in ctes if uses[name] == 1}
+        self.open: set[str] = set()  # CTEs whose columns are being looked for: a recursive one reads itself
 
-    def of_sources(self, select: exp.Select) -> set[str]:
-        """The columns that a name in a SELECT may refer to; all columns of the query if this is not known."""
-        items = [select.args["from_"].this] if select.args.get("from_") else []
-        items += [join.this for join in select.args.get("joins") or ()] + list(select.args.get("laterals") or ())
-        found: set[str] = set()
-        for item in items:
-            found |= self._of(item)
-        return found
+    def has(self, node: exp.Expr) -> bool | None:
+        """True if a name is a column of the query around it, False if it is not, None in doubt. Neither an output nor
+        a column of an outer query takes precedence over the function."""
+        name, select = node.name.lower(), node.find_ancestor(exp.Select, exp.SetOperation)
+        if not isinstance(select, exp.Select):
+            return None
+        clause = _clause_of(node, select)
+        known = self._in(_items(select, clause), name)
+        if isinstance(clause, _BEHIND_OUTPUTS):
+            outputs = [each for each in select.expressions if each.alias_or_name.lower() == name or each.is_star]
+            keeps = bool(outputs) and all(is_keyword(each.unalias()) for each in outputs)
+            return known if keeps or (known is False and not outputs) else None
+        if isinstance(clause, (exp.From, exp.Join)) and node.find_ancestor(exp.Pivot, exp.Select) is not select:
+            return None
+        return known
 
-    def _of(self, item: exp.Expr) -> set[str]:
+    def _in(self, items: Sequence[exp.Expr], name: str) -> bool | None:
+        columns = [self._of(item) for item in items]
+        if any(names is not None and name in names for names in columns):
+            return True
+        return None if None in columns else False
+
+    def _of(self, item: exp.Expr) -> set[str] | None:
+        """The columns of a table, CTE, subquery or lateral; None if they are unknown."""
         alias = item.args.get("alias")
+        if item.args.get("pivots"):
+            return None
         if isinstance(alias, exp.TableAlias) and alias.columns:
-            return {each.name.lower() for each in alias.columns}
-        if isinstance(item, exp.Table) and item.db and not item.args.get("pivots"):
-            return set(self.schemas.get(f"{item.db}.{item.name}".lower()) or ())
-        query = self.ctes.get(item.name.lower()) if isinstance(item, exp.Table) else item.this
-        is_known = isinstance(query, exp.Query) and not query.is_star and not item.args.get("pivots")
-        return _listed(query) if is_known and query else self.every
+            return {column.name.lower() for column in alias.columns}
+        if isinstance(item, exp.Values):
+            return set()  # Spark calls them col1, col2, ...
+        if isinstance(item, exp.Table) and item.db:
+            columns = self.schemas.get(f"{item.db}.{item.name}".lower())
+            return None if columns is None else {*columns}
+        if isinstance(item, exp.Table):
+            return self._of_cte(item.name.lower())
+        return self._of_query(item.this) if isinstance(item, exp.Subquery) else None
+
+    def _of_cte(self, name: str) -> set[str] | None:
+        if name not in self.ctes or name in self.open:
+            return None
+        cte = self.ctes[name]
+        if columns := cte.args["alias"].columns:
+            return {column.name.lower() for column in columns}
+        self.open.add(name)
+        try:
+            return self._of_query(cte.this)
+        finally:
+            self.open.remove(name)
+
+    def _of_query(self, query: exp.Expr) -> set[str] | None:
+        while isinstance(query, (exp.SetOperation, exp.Subquery)):
+            query = query.this
+        if not isinstance(query, exp.Select):
+            return None
+        names: set[str] = set()
+        for output in query.expressions:
+            columns = self._of_star(query) if output.is_star else {output.alias_or_name.lower()}
+            if columns is None or isinstance(output, exp.Aliases):
+                return None
+            names |= columns
+        return names
+
+    def _of_star(self, select: exp.Select) -> set[str] | None:
+        columns = [self._of(item) for item in _items(select, None)]
+        narrowed = any(star.args.get(key) for star in select.find_all(exp.Star) for key in ("except_", "rename"))
+        return None if narrowed or None in columns else {name for names in columns for name in names or ()}
 
 
-def _listed(query: exp.Expr) -> set[str]:
-    return (
-        {name.lower() for name in query.named_selects} if isinstance(query, (exp.Select, exp.SetOperation)) else set()
-    )
+def _clause_of(node: exp.Expr, select: exp.Select) -> exp.Expr:
+    """The clause of a SELECT in which a node stands."""
+    while node.parent is not None and node.parent is not select:
+        node = node.parent
+    return node
+
+
+def _items(select: exp.Select, clause: exp.Expr | None) -> list[exp.Expr]:
+    """What a SELECT reads, as far as the names of a clause may refer to it: ON to what stands before it."""
+    first = select.args.get("from_")
+    items = [first.this] if first and clause is not first else []
+    for join in select.args.get("joins") or ():
+        if join is clause or (join.kind or "").upper() not in ("SEMI", "ANTI"):
+            items.append(join.this)
+        if join is clause:
+            return items
+    for lateral in select.args.get("laterals") or ():
+        if lateral is clause:
+            return items
+        items.append(lateral)
+    return items

@@ -15,7 +15,6 @@ WRITTEN = "written"  # marks nodes of the original query, as against those that 
 
 def prepared(tree: exp.Expr) -> exp.Expr:
     """The query with dates as parameters, and SEMI and ANTI joins as the equivalent EXISTS and NOT EXISTS."""
-    _join_catalogs(tree)
     for column in list(tree.find_all(exp.Column)):  # sqlglot parses `@start_ds` as a column
         if column.name.startswith("@"):
             column.replace(exp.Parameter(this=exp.var(column.name[1:].lower())))
@@ -46,7 +45,7 @@ def prepared(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _join_catalogs(tree: exp.Expr) -> None:
+def join_catalogs(tree: exp.Expr) -> None:
     """Let catalog and schema be one name, `lake.shop`: tables with and without a catalog are then resolved alike."""
     known = {table.catalog.lower() for table in tree.find_all(exp.Table)}
     for node in tree.find_all(exp.Table, exp.Column) if known - {""} else ():

@@ -10,6 +10,8 @@ import re
 
 from sqlglot import exp
 
+from planner.semantics.keywords import is_keyword
+
 _CLOCK = re.compile(r"\s*(now|today|yesterday|tomorrow|\d{1,2}:\d)", re.IGNORECASE)
 SCALARS = frozenset(
     """log10 log2 array_size unix_date get_json_object to_date date_format
@@ -84,12 +86,12 @@ def is_volatile(node: exp.Expr) -> bool:
     ):  # ROWS cuts between rows of equal rank, in any order; RANGE includes all of them
         whole = node.args.get("start") == node.args.get("end") == "UNBOUNDED"
         return node.args.get("kind") == "ROWS" and not whole
-    return isinstance(node, _VOLATILE_TYPES) or is_unknown(node)
+    return isinstance(node, _VOLATILE_TYPES) or is_unknown(node) or is_keyword(node)
 
 
 def depends_on_session(node: exp.Expr) -> bool:
     """True for functions of the clock, the user or the session, which do not depend on the rows."""
-    return isinstance(node, _SESSION_TYPES)
+    return isinstance(node, _SESSION_TYPES) or is_keyword(node)
 
 
 def is_orderless(node: exp.Expr) -> bool:

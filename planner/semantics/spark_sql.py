@@ -7,7 +7,7 @@ without the format. Their results differ in Spark, so such a call is kept as a n
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from sqlglot import exp
@@ -17,6 +17,9 @@ from sqlglot.generator import Generator
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.semantics.keywords import bare_as_columns
+from planner.semantics.spark_reading import as_spark_reads, without_double_brackets
 
 DEEPEST = 1000  # brackets and CASEs in each other
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
@@ -28,11 +31,24 @@ _HEX = re.compile(r"[0-9a-fA-F]*")
 FAILURES = (SqlglotError, RecursionError, ValueError, LookupError, TypeError, AttributeError, AssertionError)
 # functions that sqlglot rewrites, at least for some arguments, to ones with other results
 REWRITTEN = ("LOG10", "LOG2", "ARRAY_SIZE", "UNIX_DATE", "GET_JSON_OBJECT", "TO_DATE", "DATE_FORMAT")
+SPARK = ("spark", "databricks")
+
+
+def _with_brackets(generator: Generator, call: exp.Expr) -> str:
+    assert isinstance(call, exp.Func)
+    return f"{generator.normalize_func(call.sql_name())}()"
+
+
+# sqlglot writes these without brackets, where Spark takes a column of that name
+CALLS: Mapping[type[exp.Expr], Callable[..., str]] = dict.fromkeys(
+    (exp.CurrentDate, exp.SessionUser, exp.Localtimestamp, exp.CurrentCatalog), _with_brackets
+)
 
 
 def spark_text_of(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
     """The tree as Spark SQL, with each WITH in its place; UnsupportedError as the level says."""
     generator = SparkGenerator(dialect="spark", comments=False, unsupported_level=unsupported)
+    generator._dispatch = {**generator._dispatch, **CALLS}
     return generate_in_place(generator, tree)
 
 
@@ -48,10 +64,13 @@ def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[ex
     than anybody writes: where sqlglot is compiled, that would end the process."""
     _check_depth(tokens)
     if dialect != "spark":
-        return Dialect.get_or_raise(dialect).parser().parse(list(tokens), text)
+        read = bare_as_columns(tokens) if dialect in SPARK else list(tokens)
+        found = Dialect.get_or_raise(dialect).parser().parse(read, text)
+        correct = as_spark_reads if dialect in SPARK else without_double_brackets
+        return [tree and correct(tree) for tree in found]
     parser = SparkParser(dialect=Dialect.get_or_raise("spark"))
-    readable, calls = _as_written(_readable(tokens))
-    found = parser.parse(readable, text)
+    readable, calls = _as_written(bare_as_columns(_readable(tokens)))
+    found = [tree and as_spark_reads(tree) for tree in parser.parse(readable, text)]
     return [tree and _with_known_calls(parser, tree) for tree in found] if calls else found
 
 

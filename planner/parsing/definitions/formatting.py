@@ -23,7 +23,7 @@ from planner.parsing.definitions.block_format import COMMENT, comment_texts, hea
 from planner.parsing.definitions.body import StatementTokens
 from planner.parsing.sql.misreading import differ
 from planner.parsing.sql.tokens import CLOSE, SourceText, Tokens, closing, opened, parsed, tokenize
-from planner.semantics.spark_sql import generate_in_place
+from planner.semantics.spark_sql import CALLS, SPARK, generate_in_place
 
 QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
 BLOCKS = ("MODEL", "AUDIT")
@@ -184,7 +184,7 @@ def _generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Ge
     # By the table of this one generator, and not in a class of our own: that could not inherit from a compiled one.
     own: dict[type[exp.Expr], Callable[..., str]]
     own = {exp.Anonymous: anonymous, exp.Cast: cast, exp.TryCast: try_cast, exp.Select: type(generator).select_sql}
-    generator._dispatch = {**generator._dispatch, **own}
+    generator._dispatch = {**generator._dispatch, **own, **(CALLS if dialect in SPARK else {})}
     return generator
 
 

@@ -20,11 +20,12 @@ from planner.parsing.sql.function_calls import refused_call
 from planner.parsing.sql.misreading import misread
 from planner.parsing.sql.names import name_tables, named_tokens, without_default
 from planner.parsing.sql.spark_registry import is_closed
-from planner.parsing.sql.spark_text import SPARK, spark_text
+from planner.parsing.sql.spark_text import spark_text
 from planner.parsing.sql.token_lists import text_of
 from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parsed
 from planner.parsing.sql.verbatim import verbatim, without_trailing_commas
 from planner.semantics.spark_settings import UNREADABLE
+from planner.semantics.spark_sql import SPARK
 
 THIS = "@this_model"
 _NAME = r"`?(?P<name>\w+)`?"

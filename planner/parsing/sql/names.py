@@ -15,6 +15,7 @@ from planner.errors import Place, ProjectError
 from planner.naming import SESSION_CATALOG, in_catalog, parts_of
 from planner.parsing.sql.token_lists import made
 from planner.parsing.sql.tokens import SourceText, Tokens
+from planner.semantics.keywords import is_keyword
 
 _PART = re.compile(r"[a-z0-9_]+")
 _CATALOG_PART = re.compile(r"[a-z0-9_-]+")
@@ -132,6 +133,7 @@ def name_outputs(tree: exp.Query) -> dict[int, str]:
         return given
     for number, output in enumerate(first.expressions):
         named = isinstance(output, (exp.Alias, exp.Aliases, exp.Column, exp.Dot)) or output.is_star
+        named = named and not is_keyword(output)  # if a function, Spark calls it `current_date()`
         if (
             named
             or isinstance(output, _SEVERAL)

@@ -11,9 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.semantics.spark_sql import spark_text_of
-
-SPARK = ("spark", "databricks")
+from planner.semantics.spark_sql import SPARK, spark_text_of
 
 
 def spark_text(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:

@@ -18,8 +18,8 @@ from planner.errors import Place, ProjectError
 from planner.naming import SESSION_CATALOG
 from planner.parsing.sql.forbidden_sql import reaching
 from planner.parsing.sql.function_calls import refused_call
-from planner.parsing.sql.spark_text import SPARK, joined_quotes, kept_calls, spark_text
-from planner.semantics.spark_sql import FAILURES, trees
+from planner.parsing.sql.spark_text import joined_quotes, kept_calls, spark_text
+from planner.semantics.spark_sql import FAILURES, SPARK, trees
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
 ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps
