@@ -25,7 +25,7 @@ from planner.parsing.files.model_file import Defaults
 from planner.parsing.sql.macro_scope import Lookup
 from planner.parsing.sql.names import without_default
 from planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
-from planner.python.datafiles import DataFiles
+from planner.python.files.datafiles import DataFiles
 from planner.python.host import Child, ChildFailed
 from planner.python.isolation import NO_ISOLATION, Isolation
 from planner.python.messages import LoadedCode, RegisteredModel, Wrong

@@ -18,9 +18,9 @@ from functools import lru_cache
 
 from planner.errors import Place
 from planner.fingerprint import digest
-from planner.python.code_names import Code, chain_of
-from planner.python.file_access import FileAccess
-from planner.python.filereads import FileReads
+from planner.python.files.code_names import Code, chain_of
+from planner.python.files.file_access import FileAccess
+from planner.python.files.filereads import FileReads
 from planner.python.modules import OURS, Import, Module, imported, module_name, says_only
 from planner.python.project_modules import ProjectModules, module_names
 

@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import PurePosixPath
 
-from planner.python.code_names import Code
-from planner.python.file_access import FileAccess, file_accesses
+from planner.python.files.code_names import Code
+from planner.python.files.file_access import FileAccess, file_accesses
 from planner.python.modules import Module
 from planner.python.project_modules import ProjectModules
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from planner.errors import Place
-from planner.python.code_names import BUILTINS, Code, Names, OtherName, OwnName, chain_of
-from planner.python.known_packages import OPENERS, PATHS, SAME_PATH, opens_no_file
+from planner.python.files.code_names import BUILTINS, Code, Names, OtherName, OwnName, chain_of
+from planner.python.files.known_packages import OPENERS, PATHS, SAME_PATH, opens_no_file
+from planner.python.files.path_names import LISTING, TO_PATH, Ends, PathNames
 from planner.python.modules import Module
-from planner.python.path_names import LISTING, TO_PATH, Ends, PathNames
 from planner.python.project_modules import ProjectModules
 
 # What a `Path` is asked for that is not in a file.

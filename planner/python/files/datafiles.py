@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from planner.fingerprint import digest
-from planner.python.filereads import FileNames, FileReads
+from planner.python.files.filereads import FileNames, FileReads
 
 # What lies inside a project's folder and does not belong to it: what tools keep there.
 _LEFT_OUT = frozenset(

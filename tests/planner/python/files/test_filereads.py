@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.project.loader import load_project
-from planner.python.datafiles import DataFiles
-from planner.python.filereads import FileNames, FileReads
+from planner.python.files.datafiles import DataFiles
+from planner.python.files.filereads import FileNames, FileReads
 from planner.python.reached import reached
 from tests.planner.project.test_loader import NOW, project_of
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.python.known_packages import OPENERS, WHOLE_OR_IN_PART, opens_no_file
+from planner.python.files.known_packages import OPENERS, WHOLE_OR_IN_PART, opens_no_file
 from planner.python.reached import reached
 
 HEAD = """

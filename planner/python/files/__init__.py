@@ -1,0 +1,1 @@
+"""Which files of a project its Python code may read."""
