@@ -156,6 +156,8 @@ def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
     """
     own = _itself(model, parents) if model.reads_itself else {}
     shape = shape_of(model.sql, {**parents, **own}, model.time_column)
+    if model.kind.is_embedded and (names := written_names(model.sql)):
+        shape = replace(shape, text=Digests().of("spelled", shape.text, *sorted(names.values())))
     by_rules = not model.shaping and all(key in RULED for key, _ in model.settings)
     if by_rules and not own and not model.misread:
         return shape
@@ -163,6 +165,17 @@ def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
     text = Digests().of("as written", model.misread, text) if model.misread else text
     every = {name: Reads(every=True) for name in parents}
     return Shape(shape.known, text, shape.columns, reads=every, unresolved=shape.unresolved if by_rules else None)
+
+
+@lru_cache(maxsize=1024)
+def written_names(sql: str) -> Mapping[str, str]:
+    """Each output with a capital in its name: the name in lower case, and as it is written."""
+    try:
+        tree = tree_of(sql)
+    except FAILURES:
+        return {}  # only its text counts then
+    names = tree.named_selects if isinstance(tree, exp.Query) else []
+    return {name.lower(): name for name in names if name != name.lower()}
 
 
 @lru_cache(maxsize=8192)

@@ -9,7 +9,7 @@ from planner.fingerprint import digest
 from planner.model.model import Model
 from planner.semantics.algebra import Value
 from planner.semantics.audited_keys import Keys
-from planner.semantics.columns import Shape
+from planner.semantics.columns import Shape, written_names
 from planner.semantics.digests import Seen
 from planner.semantics.types import PLAIN, spelled, stated_type
 from planner.snapshot.snapshot import Meaning
@@ -31,8 +31,19 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], b
     meaning = Meaning(seen.rows, tuple(seen.columns.items()), shape.volatile, shape.volatile_rows, shape.types)
     meaning = replace(meaning, keys=_keys(model, shape), relies=shape.relies)
     meaning = meaning if model.kind.is_stored else replace(meaning, order=seen.order)
+    meaning = _spelled(model, meaning) if model.kind.is_embedded else meaning
     said = shape.relation.columns if shape.relation else {}
     return _kept(model, _typed(model, _filled(model, meaning, began), said))
+
+
+def _spelled(model: Model, meaning: Meaning) -> Meaning:
+    """The columns of an embedded query with the case in which they are written: it stands in its readers' text, and
+    `TO_JSON(STRUCT(e.*))` shows the names. A table or a view has a schema of its own between the two."""
+    names = written_names(model.sql)
+    columns = (
+        (name, _mark("spelled", value, names[name]) if name in names else value) for name, value in meaning.columns
+    )
+    return replace(meaning, columns=tuple(columns))
 
 
 def _keys(model: Model, shape: Shape) -> Keys:
