@@ -19,7 +19,7 @@ from datetime import date, datetime
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from planner.parsing.sql.dates import text_of
 
@@ -30,6 +30,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), defer_build=True)
 
 
+FUNCTION = re.compile(r"\w{2,}(\.\w+){0,2}(\.?\*)?")  # a name, or a beginning with a `*`
 DATABRICKS = ("server_hostname", "access_token", "databricks_connect_cluster_id")
 
 
@@ -62,7 +63,7 @@ class ConnectionConfig(Section):
         default=None, description="A folder with the jars of the table formats; otherwise Spark fetches them."
     )
     config: dict[str, str | int | float | bool] = Field(default={}, description="Settings of Spark, by name.")
-    functions: tuple[Annotated[str, Field(pattern=r"^\w{2,}(\.\w+){0,2}(\.\*|\*)?$")], ...] = Field(
+    functions: tuple[str, ...] = Field(
         default=(),
         description="Functions beside Spark's own that SQL may call: of jars and of the catalog, by name (`st_area`, "
         "`shop.mask`) or by a beginning (`st_*`); of those that read files or addresses, by name only.",
@@ -84,6 +85,14 @@ class ConnectionConfig(Section):
     register_comments: bool = Field(default=True, description="Whether tables, views and columns get comments.")
     pre_ping: bool = Field(default=False, description="Accepted, no effect here.")
     pretty_sql: bool = Field(default=False, description="Accepted, no effect here.")
+
+    @field_validator("functions")
+    @classmethod
+    def _check_functions(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not FUNCTION.fullmatch(name):
+                raise ValueError(f"`{name}` is neither the name of a function nor the beginning of one (`st_*`)")
+        return names
 
     @property
     def allowed_functions(self) -> frozenset[str]:

@@ -10,7 +10,7 @@ import pytest
 from planner.checks.remembered_tests import TestDigests
 from planner.engine.protocol import Connection
 from planner.project.loader import Project, load_project
-from tests.planner.project.test_loader import project_of
+from tests.planner.project.test_loader import CONFIG, project_of
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 MODEL = "MODEL (name shop.{}, kind {}{});\n{}"
@@ -126,7 +126,8 @@ def test_a_model_in_python_has_none(tmp_path: Path) -> None:
 def test_the_clock_chance_and_foreign_functions_make_a_test_run_each_time(
     tmp_path: Path, value: str, repeatable: bool
 ) -> None:
-    files = {**FILES, "models/total.sql": CLOCK.format(value)}
+    config = f"{CONFIG}      functions: [my_function]\n"
+    files = {**FILES, "config.yaml": config, "models/total.sql": CLOCK.format(value)}
     project = load_project(project_of(tmp_path, files), NOW)
 
     assert TestDigests(project, Connection()).is_repeatable(project.tests[0]) == repeatable

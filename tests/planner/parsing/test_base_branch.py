@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import ProjectError
+from planner.cache.store import Cache
+from planner.errors import ProjectError, ProjectErrors
 from planner.project.loader import LoadOptions, Project, load_project
 from tests.planner.project.test_loader import CONFIG, NOW, project_of
 
@@ -124,3 +125,23 @@ def test_a_pull_requests_config_py_does_not_choose_its_spark(tmp_path: Path) -> 
     project = ruled(tmp_path, ("config.py", OPEN_CODE), ("config.py", own))
 
     assert project.config.gateways["spark"].connection.config == {"spark.hadoop.password": SECRET}
+
+
+def test_the_functions_that_sql_may_call_are_those_of_the_base_branch(tmp_path: Path) -> None:
+    """Also where the file was read before under other ones."""
+    with_mask, model = CONFIG + "      functions: [shop.mask]\n", "MODEL (name shop.a);\nSELECT shop.mask(1) AS x\n"
+    root = project_of(tmp_path / "p", {"config.yaml": with_mask, "models/a.sql": model})
+    ruling, cache = tmp_path / "run.gateways.yaml", Cache(tmp_path / "cache")
+    ruling.write_text(CONFIG)
+
+    assert "shop.a" in load_project(root, NOW, options=LoadOptions(cache=cache)).models
+    with pytest.raises(ProjectErrors, match=r"`shop\.mask` is not a function of Spark"):
+        load_project(root, NOW, options=LoadOptions(gateways_from=ruling, cache=cache))
+
+
+@pytest.mark.parametrize("name", ["'*'", "f*g", "a b", "reflect('x')"])
+def test_a_function_is_allowed_by_its_name_or_its_beginning(tmp_path: Path, name: str) -> None:
+    with pytest.raises(
+        ProjectError, match=r"`functions`: .* is neither the name of a function nor the beginning of one"
+    ):
+        load_project(project_of(tmp_path, {"config.yaml": f"{CONFIG}      functions: [{name}]\n"}), NOW)
