@@ -78,6 +78,7 @@ from planner.snapshot.environment import checked_name
 @click.option("--ignore-cron", is_flag=True, help="Compute up to now, regardless of the models' crons.")
 @click.option("--run", "then_run", is_flag=True, help="Afterwards run the models that are due.")
 @click.option("--skip-backfill", is_flag=True, help="Create tables and views, and leave new tables empty.")
+@click.option("--refresh", is_flag=True, help="Ask Spark whether the views and tables are still there.")
 @click.option("--skip-tests", is_flag=True, help="Do not run the unit tests first.")
 @click.option("--rerun-tests", is_flag=True, help="Also run the unit tests that have not changed since they passed.")
 @click.option("--skip-linter", is_flag=True, help="Do not run the linter first.")
@@ -123,7 +124,7 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
         if isinstance(out, Terminal):  # a program says itself what it wants
             handling = _as_configured(work, handling)
             out.diffs = not handling.no_diff
-        planned = prepared(work, asked)
+        planned = _with_drift(work, prepared(work, asked), asked)
         if handling.explain:
             return _explained(work, out, planned)
         checked = not planned.blockers and (handling.auto_apply or work.has_engine)
@@ -173,6 +174,15 @@ def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, handling: Han
     from planner.cli.apply import carry_on
 
     return carry_on(work, out, planned, handling)
+
+
+def _with_drift(work: Workspace, planned: Plan, asked: PlanOptions) -> Plan:
+    """The plan with what is not as the state says, where Spark is at hand or is to be asked."""
+    if not (asked.refresh or work.has_engine or work.is_warm):
+        return planned
+    from planner.session.drift import with_drift
+
+    return with_drift(work, planned)
 
 
 def _check_queries(work: Workspace, planned: Plan) -> None:

@@ -44,7 +44,8 @@ def due_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
 def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = True) -> RenderableType:
     """The whole plan: what changed, why, what would be computed at what cost, what stands against it."""
     if plan.is_empty:
-        return Group(Text(headline(plan), style="bold"), *_unopened(plan))
+        warnings = [_note(f"Warning: {each.place or ''} {each.message}".replace("  ", " ")) for each in plan.warnings]
+        return Group(Text(headline(plan), style="bold"), *_unopened(plan), *warnings)
     parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
     if not plan.old.exists and plan.environment != PROD:
         parts += [Text(), Text(differences_text(plan), style="bold"), Text()]

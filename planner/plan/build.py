@@ -31,7 +31,7 @@ from planner.plan.override import overrides_for
 from planner.plan.previews import PreviewStage, previewed
 from planner.plan.refused import ALL_OPENED, Unopened
 from planner.plan.restatement import Restatement
-from planner.plan.schedule import Loaded, Readiness, Window, caught_up, limited_by, scheduled
+from planner.plan.schedule import ONCE, Loaded, Readiness, Window, caught_up, limited_by, scheduled
 from planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
 from planner.snapshot.snapshot import Snapshot
 
@@ -260,7 +260,12 @@ def build_run(
             late[model.name] = waits
         return found
 
-    behind = caught_up(graph, environment.snapshots, loaded, window, left, asked)
+    behind = dict(caught_up(graph, environment.snapshots, loaded, window, left, asked))
+    # what no cron fills is made again too, where its table is gone: a seed, and the view of a model without a table
+    for name in graph.order:
+        if environment.snapshots[name].table in loaded.lost and name not in behind and name not in left:
+            once = ONCE if environment.snapshots[name].kind.is_seed else ()
+            behind[name] = (once, once)
     changes = tuple(_due(environment.snapshots[name], *behind[name], loaded) for name in graph.order if name in behind)
     return replace(in_place(environment, graph, changes, loaded, window), late=late)
 
@@ -301,13 +306,17 @@ def _left_to_others(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[s
 
 
 def _due(snapshot: Snapshot, needed: Timeline, missing: Timeline, loaded: Loaded) -> Change:
-    lacks = subtract(missing, loaded.of(snapshot))
+    reason = "Its table lacks time that is due."
+    if snapshot.table in loaded.lost:
+        reason = "Its table was gone from the catalog."
+    elif not subtract(missing, loaded.of(snapshot)):
+        reason = "Its latest time is computed again."
     return Change(
         name=snapshot.name,
         change=ChangeKind.DUE,
         category=None,
         rule="due",
-        reason="Its table lacks time that is due." if lacks else "Its latest time is computed again.",
+        reason=reason,
         columns=Columns(),
         old=snapshot,
         new=snapshot,

@@ -43,7 +43,7 @@ class Loaded:
 
     `drifted` are those that an override kept while what they read changed: their rows are no more what their versions
     say. `contents` is what Spark found in tables, as hashes; None when tables are not to be compared. `owners` says of
-    a table which environment shows it, prod before any other.
+    a table which environment shows it, prod before any other. `lost` are tables that are gone from the catalog.
     """
 
     timelines: Mapping[str, Timeline]
@@ -51,6 +51,7 @@ class Loaded:
     drifted: frozenset[str] = frozenset()
     contents: Mapping[str, Contents] | None = None
     owners: Mapping[str, str] = field(default_factory=dict)
+    lost: frozenset[str] = frozenset()
 
     def of(self, snapshot: Snapshot) -> Timeline:
         return self.timelines.get(snapshot.table, ())

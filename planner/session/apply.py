@@ -10,6 +10,7 @@ from planner.apply.syntax_check import check_syntax
 from planner.parsing.files.catalogs import check_reads
 from planner.plan.build import Plan
 from planner.session.applying import Record, carried_out
+from planner.session.drift import check_sources
 from planner.session.estimates import estimates
 from planner.session.events import Revised
 from planner.session.options import PlanOptions, taken_back
@@ -44,6 +45,7 @@ def applied(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") 
         work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
     with work.lease(planned.environment, f"plan {planned.id}") as lease:
         planned = current(work, planned, asked, lease)
+        check_sources(work, planned)
         outcome = carried_out(
             work, planned, lease, Record(asked.who, note), complete=not asked.skip_backfill,
             replan=None if asked.restate else lambda: planned_for(work, asked, work.models),

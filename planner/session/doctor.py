@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from planner.apply.drift import find_drift
 from planner.engine.protocol import Connection
 from planner.engine.spark.confinement import open_reason
 from planner.engine.spark.format_settings import starting_conf
@@ -19,6 +20,7 @@ from planner.isolation.probe import cannot
 from planner.parsing.files.gateway_settings import conf_of
 from planner.parsing.files.schema import ConnectionConfig
 from planner.session.workspace import Workspace
+from planner.snapshot.environment import PROD
 
 HIDDEN = "***"
 
@@ -52,6 +54,7 @@ def examined(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
         state = _tried("state", lambda: _state(work), work)
         yield state
         yield from _promotions(work) if state.ok else ()
+        yield from _drift(work) if state.ok else ()
     yield from _isolation()
     yield from _confinement(connection, work.settings.folder)
 
@@ -108,6 +111,20 @@ def _promotions(work: Workspace) -> Iterator[Finding]:
         holder = work.store.leases.holder(name)
         by = f"is being promoted by {holder.holder}" if holder else "was interrupted: `mergeplan plan` finishes it"
         yield Finding("promotion", None if holder else False, f"`{name}` to revision {promotion.new.revision} {by}")
+
+
+def _drift(work: Workspace) -> Iterator[Finding]:
+    """Each view and table of an environment that is not as the state says."""
+    try:
+        prod, environments = work.store.environments.get(PROD), work.store.environments.all()
+        found = [drift for each in environments for drift in find_drift(each, prod, work.store, work.engine)]
+    except MergeplanError as error:
+        yield Finding("drift", False, _without_secrets(_line(error), work))
+        return
+    for drift in found:
+        yield Finding("drift", False, drift.sentence)
+    if not found:
+        yield Finding("drift", True, "all views and tables of the environments exist")
 
 
 def _tried(what: str, ask: Callable[[], str], work: Workspace) -> Finding:

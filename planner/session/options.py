@@ -56,6 +56,7 @@ class PlanOptions:
     rerun_tests: bool = False  # also those of which nothing has changed since they passed
     skip_linter: bool = False  # do not hold the models to the linter's rules first
     strict: bool = False  # a model that cannot be opened closes the project
+    refresh: bool = False  # ask Spark's catalog whether the views and tables are there
     must_open: tuple[str, ...] = ()  # files whose models must open, whether prod shows them or not; `*` for all
 
 

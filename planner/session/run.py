@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.apply.auto_restatement import restate_due
+from planner.apply.drift import find_drift, forget_lost_tables, mend_views
 from planner.apply.events import ModelLate
 from planner.apply.layout import Layout
 from planner.apply.outcome import Outcome
@@ -20,7 +21,7 @@ from planner.plan.schedule import Readiness, Window
 from planner.python.running import running
 from planner.session.applying import Record, carried_out
 from planner.session.estimates import estimates
-from planner.session.events import Due
+from planner.session.events import Due, Warned
 from planner.session.git_changes import changed_since
 from planner.session.moments import moment
 from planner.session.options import RunOptions
@@ -74,7 +75,11 @@ def _caught_up(work: Workspace, asked: RunOptions, window: Window, lease: Lease)
     work.settle(lease)
     environment, prod = work.environment(asked.environment), work.store.environments.get(PROD)
     restate_due(environment, work.store, work.now, lease, work.on_event)
-    loaded, chosen = loaded_in(work), _chosen(work, environment, asked)
+    drift = find_drift(environment, prod, work.store, work.engine)
+    for each in drift:
+        work.on_event(Warned(f"{each.fact} This run mends it." if each.is_mendable else each.sentence))
+    lost = forget_lost_tables(drift, work.store)
+    loaded, chosen = replace(loaded_in(work), lost=lost), _chosen(work, environment, asked)
     with running(work.project.code, work.engine) as python:
         ready = _readiness(Layout(environment.snapshots, {}, work.now, python))
         due = build_run(environment, loaded, window, prod, chosen, ready)
@@ -82,7 +87,9 @@ def _caught_up(work: Workspace, asked: RunOptions, window: Window, lease: Lease)
     for model, late in due.late.items():
         signals = tuple(call.name for call in environment.snapshots[model].model.signals)
         work.on_event(ModelLate(model, signals, late))
-    return RunResult(due, None if due.is_empty else carried_out(work, due, lease, Record(note=asked.note)))
+    outcome = carried_out(work, due, lease, Record(note=asked.note)) if lost or not due.is_empty else None
+    mend_views(environment, drift, work.store, work.engine, lease)
+    return RunResult(due, outcome)
 
 
 def _readiness(layout: Layout) -> Readiness:

@@ -27,6 +27,7 @@ from planner.session.audits import audited
 from planner.session.cancelling import interruptible
 from planner.session.data_diff import data_diffs, pairs_of_environment
 from planner.session.diff import difference
+from planner.session.drift import with_drift
 from planner.session.environments import (
     Invalidated,
     RolledBack,
@@ -166,6 +167,8 @@ class Session(Opened):
         with self._doing(on_event, at=asked.execution_time) as work:
             asked = requested(work, asked)
             planned = prepared(work, asked)
+            if asked.refresh or work.has_engine or work.is_warm:
+                planned = with_drift(work, planned)
             if not planned.blockers and work.has_engine:
                 check_queries(work, planned)
             if not (planned.is_empty or planned.blockers):

@@ -158,6 +158,15 @@ class Workspace:
         return self._engine is not None
 
     @property
+    def is_warm(self) -> bool:
+        """True when a Spark runs already that only has to be connected to."""
+        if self.settings.open_engine is not None:
+            return False
+        from planner.engine.spark.open_session import is_running
+
+        return is_running(self.connection, self.settings.folder)
+
+    @property
     def connection(self) -> Connection:
         """The gateway's connection as the engine takes it."""
         return self._connection(self.project.gateway)

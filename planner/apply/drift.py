@@ -1,0 +1,140 @@
+"""Drift: what of an environment's views and tables somebody took away, or pointed elsewhere, behind our back.
+
+The catalog is listed schema by schema, and only views are described, so that looking costs a few statements. A table
+that is gone holds no time: it is forgotten, and the next run creates and computes it. What somebody put in the place
+of a view is theirs: it is named, and never replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from planner.apply.view_switch import quoted
+from planner.engine.protocol import Engine, ViewText
+from planner.model.model import Column
+from planner.parsing.macros.expand import dates
+from planner.parsing.render import stage_statements
+from planner.parsing.sql.macro_scope import EVALUATING
+from planner.snapshot.environment import Environment, View, views_of
+from planner.state.leases import Lease
+from planner.state.store import StateStore
+
+
+class DriftKind(StrEnum):
+    """What became of a view or a table."""
+
+    VIEW_GONE = "view_gone"
+    VIEW_MOVED = "view_moved"  # it reads something else
+    NO_VIEW = "no_view"  # a table stands in its place
+    TABLE_GONE = "table_gone"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A view or a physical table of an environment that is not what the state says."""
+
+    environment: str
+    model: str
+    name: str
+    kind: DriftKind
+    keeps_history: bool = False
+
+    @property
+    def is_mendable(self) -> bool:
+        """False for what only a person can take out of the way."""
+        return self.kind is not DriftKind.NO_VIEW
+
+    @property
+    def fact(self) -> str:
+        """What is not as it should be."""
+        view = f"The view `{self.name}` of `{self.environment}`"
+        if self.kind is DriftKind.VIEW_GONE:
+            return f"{view} is gone from the catalog."
+        if self.kind is DriftKind.VIEW_MOVED:
+            return f"{view} does not show the model's table any more: somebody changed it by hand."
+        if self.kind is DriftKind.NO_VIEW:
+            return f"{view} is gone, and a table stands in its place."
+        table = f"The table `{self.name}` of `{self.model}` in `{self.environment}` is gone from the catalog."
+        return f"{table} The history that it held is lost." if self.keeps_history else table
+
+    @property
+    def sentence(self) -> str:
+        """The fact, and what to do."""
+        run = f"`mergeplan run {self.environment}`"
+        if self.kind is DriftKind.NO_VIEW:
+            return f"{self.fact} Rename or drop that table, then {run} creates the view."
+        does = "creates and computes it" if self.kind is DriftKind.TABLE_GONE else "restores it"
+        return f"{self.fact} {run} {does}."
+
+
+def find_drift(environment: Environment, prod: Environment, store: StateStore, engine: Engine) -> tuple[Drift, ...]:
+    """What of an environment is not as the state says, tables first; tables that prod shows too are prod's."""
+    known = {name for name, table in store.tables.all().items() if not table.garbage and table.columns}
+    shown = {each.table for each in prod.snapshots.values()} if environment.name != prod.name else frozenset[str]()
+    views = views_of(environment)
+    own = [each for each in environment.snapshots.values() if each.kind.has_view and each.table in known - shown]
+    there = _objects((*views, *(each.table for each in own)), engine)
+    tables = [
+        Drift(environment.name, each.name, each.table, DriftKind.TABLE_GONE, each.kind.keeps_history)
+        for each in sorted(own, key=lambda each: each.name)
+        if each.table.lower() not in there
+    ]
+    looked = ((view, _drift_of(view, view.name.lower() in there, engine)) for _, view in sorted(views.items()))
+    return (*tables, *(Drift(environment.name, view.model, view.name, kind) for view, kind in looked if kind))
+
+
+def forget_lost_tables(drift: Iterable[Drift], store: StateStore) -> frozenset[str]:
+    """Let the state say that tables which are gone hold nothing; their names."""
+    gone = frozenset(each.name for each in drift if each.kind is DriftKind.TABLE_GONE)
+    if gone:
+        store.tables.forget(gone)
+    return gone
+
+
+def mend_views(
+    environment: Environment, drift: Iterable[Drift], store: StateStore, engine: Engine, lease: Lease
+) -> tuple[str, ...]:
+    """Let the views that are gone or changed show their tables again; their names. QueryError when Spark refuses one.
+
+    Of a model whose table is not there the view stays as it is.
+    """
+    views, columns = views_of(environment), {name: table.columns for name, table in store.tables.all().items()}
+    mended = []
+    for each in drift:
+        view = views.get(each.name)
+        if view is None or not each.is_mendable or not columns.get(view.table):
+            continue
+        store.leases.check(lease)
+        engine.catalog.swap_view(_text(view, columns[view.table]))
+        statements = stage_statements(view.statements, EVALUATING, view.name, dates(None, datetime.now(UTC)), {}, {})
+        if statements:
+            with engine.beside(statements, ()):
+                pass
+        mended.append(each.name)
+    return tuple(mended)
+
+
+def _objects(names: Iterable[str], engine: Engine) -> frozenset[str]:
+    schemas = sorted({name.rpartition(".")[0] for name in names})
+    return frozenset(f"{schema}.{name}".lower() for schema in schemas for name in engine.catalog.objects(schema))
+
+
+def _drift_of(view: View, is_there: bool, engine: Engine) -> DriftKind | None:
+    if not is_there:
+        return DriftKind.VIEW_GONE
+    standing = engine.catalog.standing(view.name)
+    if standing is None:
+        return DriftKind.VIEW_GONE
+    if not standing.is_view:
+        return DriftKind.NO_VIEW
+    return None if quoted(view.table) in standing.sql else DriftKind.VIEW_MOVED
+
+
+def _text(view: View, columns: tuple[Column, ...]) -> ViewText:
+    comments = dict(view.column_comments)
+    listed = ", ".join(f"`{column.name}`" for column in columns)
+    commented = [replace(column, comment=comments.get(column.name, "")) for column in columns]
+    return ViewText(view.name, f"SELECT {listed} FROM {quoted(view.table)}", view.comment, commented, view.properties)

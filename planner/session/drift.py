@@ -1,0 +1,38 @@
+"""Drift of environments as a plan meets it: warnings, and a refusal to compute from tables that are gone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.apply.drift import DriftKind, find_drift
+from planner.errors import Refused
+from planner.model.graph import graph_of
+from planner.plan.build import Plan
+from planner.plan.change import Blocker
+from planner.session.workspace import Workspace
+from planner.snapshot.environment import PROD
+
+
+def with_drift(work: Workspace, planned: Plan) -> Plan:
+    """The plan, with what is not as the state says in prod and in its environment as warnings."""
+    store = work.store
+    prod = store.environments.get(PROD)
+    shown = [prod, *([planned.old] if planned.environment != PROD else [])]
+    drift = [each for one in shown if one.exists for each in find_drift(one, prod, store, work.engine)]
+    return replace(planned, warnings=(*planned.warnings, *(Blocker(each.sentence) for each in drift)))
+
+
+def check_sources(work: Workspace, planned: Plan) -> None:
+    """Refused when a table is gone that the plan's computations read and that it does not compute itself."""
+    prod, snapshots = work.store.environments.get(PROD), planned.new.snapshots
+    graph = graph_of({name: each.model for name, each in snapshots.items()})
+    computed = {change.name for change in planned.changes if change.missing}
+    read = {snapshots[name].table for name in graph.upstream(computed) - computed}
+    if not read:
+        return
+    for environment in (prod, *([planned.old] if planned.environment != PROD else [])):
+        for drift in find_drift(environment, prod, work.store, work.engine) if environment.exists else ():
+            if drift.kind is DriftKind.TABLE_GONE and drift.name in read:
+                readers = ", ".join(f"`{name}`" for name in sorted(graph.downstream([drift.model]) & computed))
+                hint = f"Run `mergeplan run {drift.environment}` first: it creates and computes the table."
+                raise Refused(f"{drift.fact} It is read by {readers}.", hint=hint)

@@ -1,0 +1,126 @@
+"""What somebody dropped or changed by hand is noticed, named, and mended by `run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from planner.engine.spark.engine import SparkEngine
+from tests.planner.cli.conftest import TODAY, CommandLine
+from tests.planner.shop import ALONE, rows
+
+Shop = Callable[..., CommandLine]
+TOTAL = "MODEL (name shop.total, kind FULL);\nSELECT id, 1 AS a FROM shop.names"
+MODELS = {
+    **ALONE,
+    "names": "MODEL (name shop.names, kind VIEW);\nSELECT id FROM shop.items",
+    "items": "MODEL (name shop.items, kind FULL);\nSELECT EXPLODE(SEQUENCE(1, 3)) AS id",
+    "total": TOTAL,
+}
+
+
+def promoted(mergeplan: CommandLine) -> dict[str, str]:
+    """Everything in prod; the physical table of each model."""
+    assert mergeplan("plan", "--auto-apply", "--execution-time", TODAY).code == 0
+    return {name: each.table for name, each in mergeplan.state.environments.get("prod").snapshots.items()}
+
+
+def mended(mergeplan: CommandLine, engine: SparkEngine) -> str:
+    """What `run` says; afterwards there is no drift, and every view can be read."""
+    ran = mergeplan("run", "--execution-time", TODAY)
+    assert ran.code == 0, ran.err
+    assert "drift      ok" in mergeplan("doctor").out
+    assert rows(engine, "SELECT COUNT(*), SUM(a) FROM shop.total") == [(3, 3)]
+    assert rows(engine, "SELECT COUNT(*) FROM shop.names") == [(3,)]
+    assert rows(engine, "SELECT COUNT(*) FROM shop.items") == [(3,)]
+    return ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("damage", "fact"),
+    [
+        ("DROP VIEW shop.total", "The view `shop.total` of `prod` is gone from the catalog."),
+        ("DROP VIEW shop.names", "The view `shop.names` of `prod` is gone from the catalog."),
+        (
+            "ALTER VIEW shop.total AS SELECT 7 AS id, 7 AS a",
+            "The view `shop.total` of `prod` does not show the model's",
+        ),
+        ("DROP TABLE {shop.total}", "The table `{shop.total}` of `shop.total` in `prod` is gone from the catalog."),
+        ("DROP TABLE {shop.items}", "The table `{shop.items}` of `shop.items` in `prod` is gone from the catalog."),
+        ("DROP VIEW {shop.names}", "The table `{shop.names}` of `shop.names` in `prod` is gone from the catalog."),
+        ("DROP SCHEMA shop CASCADE", "The view `shop.total` of `prod` is gone from the catalog."),
+    ],
+)
+def test_what_is_dropped_or_changed_by_hand_is_named_and_mended(
+    shop: Shop, engine: SparkEngine, damage: str, fact: str
+) -> None:
+    mergeplan = shop(**MODELS)
+    tables = promoted(mergeplan)
+    for model, table in tables.items():
+        damage, fact = damage.replace(f"{{{model}}}", table), fact.replace(f"{{{model}}}", table)
+    engine.fetch(damage)
+
+    planned, examined = mergeplan("plan", "--refresh"), mergeplan("doctor")
+
+    assert fact in " ".join(planned.out.split())
+    assert "`mergeplan run prod`" in planned.out
+    assert (examined.code, fact in examined.out) == (1, True)
+    assert fact in " ".join(mended(mergeplan, engine).split())
+
+
+def test_a_seed_and_an_environment_of_ones_own_are_mended_too(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**MODELS)
+    mergeplan.write("seeds/codes.csv", "code\na\nb\n")
+    mergeplan.write("models/codes.sql", "MODEL (name shop.codes, kind SEED (path '../seeds/codes.csv'));")
+    codes = promoted(mergeplan)["shop.codes"]
+    mergeplan.write("models/total.sql", TOTAL.replace("1 AS a", "1 AS a, 2 AS b"))
+    assert mergeplan("plan", "dev", "--auto-apply", "--execution-time", TODAY).code == 0
+    engine.fetch(f"DROP TABLE {codes}")
+    engine.fetch("DROP VIEW shop__dev.total")
+
+    dev, prod = (mergeplan("run", name, "--execution-time", TODAY) for name in ("dev", "prod"))
+
+    assert "The view `shop__dev.total` of `dev` is gone from the catalog. This run mends it." in " ".join(
+        dev.out.split()
+    )
+    assert f"The table `{codes}`" not in dev.out
+    assert f"The table `{codes}`" in " ".join(prod.out.split())
+    assert rows(engine, "SELECT SUM(b) FROM shop__dev.total") == [(6,)]
+    assert rows(engine, "SELECT COUNT(*) FROM shop.codes") == [(2,)]
+
+
+def test_a_table_in_the_place_of_a_view_is_named_and_left_alone(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**MODELS)
+    promoted(mergeplan)
+    engine.fetch("DROP VIEW shop.total")
+    engine.fetch("CREATE TABLE shop.total AS SELECT 'theirs' AS a")
+
+    ran = mergeplan("run", "--execution-time", TODAY)
+
+    assert "a table stands in its place. Rename or drop that table" in " ".join((ran.out + ran.err).split())
+    assert rows(engine, "SELECT a FROM shop.total") == [("theirs",)]
+    engine.fetch("DROP TABLE shop.total")
+    mended(mergeplan, engine)
+
+
+def test_a_plan_over_a_table_that_is_gone_says_so_before_it_computes(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**MODELS)
+    items = promoted(mergeplan)["shop.items"]
+    engine.fetch(f"DROP TABLE {items}")
+    mergeplan.write("models/total.sql", TOTAL.replace("1 AS a", "1 AS a, 2 AS b"))
+
+    ran = mergeplan("plan", "dev", "--auto-apply", "--execution-time", TODAY)
+
+    assert ran.code == 4
+    assert f"The table `{items}` of `shop.items` in `prod` is gone" in " ".join(ran.err.split())
+    assert "Run `mergeplan run prod` first" in " ".join(ran.err.split())
+
+
+def test_a_plan_without_changes_starts_no_spark_to_look_for_drift(shop: Shop) -> None:
+    mergeplan = shop(**MODELS)
+    promoted(mergeplan)
+    mergeplan.opened.clear()
+
+    assert mergeplan("plan", "--execution-time", TODAY).code == 0
+    assert mergeplan.opened == []
