@@ -70,12 +70,14 @@ class Drift:
         return f"{self.fact} {run} {does}."
 
 
-def find_drift(environment: Environment, prod: Environment, store: StateStore, engine: Engine) -> tuple[Drift, ...]:
-    """What of an environment is not as the state says, tables first; tables that prod shows too are prod's."""
-    known = {name for name, table in store.tables.all().items() if not table.garbage and table.columns}
+def find_drift(environment: Environment, prod: Environment, engine: Engine) -> tuple[Drift, ...]:
+    """What of an environment is not as the state says, tables first; tables that prod shows too are prod's.
+
+    A table that an earlier run forgot and did not live to make again is gone, too.
+    """
     shown = {each.table for each in prod.snapshots.values()} if environment.name != prod.name else frozenset[str]()
     views = views_of(environment)
-    own = [each for each in environment.snapshots.values() if each.kind.has_view and each.table in known - shown]
+    own = [each for each in environment.snapshots.values() if each.kind.has_view and each.table not in shown]
     there = _objects((*views, *(each.table for each in own)), engine)
     tables = [
         Drift(environment.name, each.name, each.table, DriftKind.TABLE_GONE, each.kind.keeps_history)

@@ -18,7 +18,7 @@ def with_drift(work: Workspace, planned: Plan) -> Plan:
     store = work.store
     prod = store.environments.get(PROD)
     shown = [prod, *([planned.old] if planned.environment != PROD else [])]
-    drift = [each for one in shown if one.exists for each in find_drift(one, prod, store, work.engine)]
+    drift = [each for one in shown if one.exists for each in find_drift(one, prod, work.engine)]
     return replace(planned, warnings=(*planned.warnings, *(Blocker(each.sentence) for each in drift)))
 
 
@@ -31,7 +31,7 @@ def check_sources(work: Workspace, planned: Plan) -> None:
     if not read:
         return
     for environment in (prod, *([planned.old] if planned.environment != PROD else [])):
-        for drift in find_drift(environment, prod, work.store, work.engine) if environment.exists else ():
+        for drift in find_drift(environment, prod, work.engine) if environment.exists else ():
             if drift.kind is DriftKind.TABLE_GONE and drift.name in read:
                 readers = ", ".join(f"`{name}`" for name in sorted(graph.downstream([drift.model]) & computed))
                 hint = f"Run `mergeplan run {drift.environment}` first: it creates and computes the table."

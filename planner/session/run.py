@@ -75,7 +75,7 @@ def _caught_up(work: Workspace, asked: RunOptions, window: Window, lease: Lease)
     work.settle(lease)
     environment, prod = work.environment(asked.environment), work.store.environments.get(PROD)
     restate_due(environment, work.store, work.now, lease, work.on_event)
-    drift = find_drift(environment, prod, work.store, work.engine)
+    drift = find_drift(environment, prod, work.engine)
     for each in drift:
         work.on_event(Warned(f"{each.fact} This run mends it." if each.is_mendable else each.sentence))
     lost = forget_lost_tables(drift, work.store)
@@ -88,7 +88,9 @@ def _caught_up(work: Workspace, asked: RunOptions, window: Window, lease: Lease)
         signals = tuple(call.name for call in environment.snapshots[model].model.signals)
         work.on_event(ModelLate(model, signals, late))
     outcome = carried_out(work, due, lease, Record(note=asked.note)) if lost or not due.is_empty else None
-    mend_views(environment, drift, work.store, work.engine, lease)
+    failed = {each.model for each in outcome.failures} if outcome else set[str]()
+    # a view is not restored over a table that could not be computed
+    mend_views(environment, [each for each in drift if each.model not in failed], work.store, work.engine, lease)
     return RunResult(due, outcome)
 
 
