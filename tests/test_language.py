@@ -6,30 +6,30 @@ import pytest
 
 from tests.language import folders, function_names, is_participle, pages, variable_names
 
-PARTICIPLES = 168.0  # functions of 1,000 that are named by a participle or a particle; the aim is 50
-VAGUE_VARIABLES = 83.4  # assignments of 1,000 to `each`, `found` or `given`; the aim is 0
+PARTICIPLES = 166.8  # functions of 1,000 that are named by a participle or a particle; the aim is 50
+VAGUE_VARIABLES = 80.3  # assignments of 1,000 to `each`, `found` or `given`; the aim is 0
 PRIVATE_WORDS = {  # of 1,000 words, in the pages that have more than the aim, which is 2
-    "CHANGELOG.md": 4.2,
+    "CHANGELOG.md": 3.8,
     "docs/architecture.md": 3.9,
     "docs/bot.md": 5.5,
-    "docs/deploy.md": 2.2,
+    "docs/environments.md": 2.8,
     "docs/json.md": 3.5,
     "docs/promises.md": 6.0,
     "docs/python-api.md": 4.8,
     "docs/restatement.md": 4.0,
-    "docs/service.md": 3.9,
+    "docs/service.md": 3.7,
 }
 AIM = 2.0
 FULL_FOLDERS = {  # files of the folders with more than 20, which is the aim
     "bot/sandbox": 35,
-    "planner/apply": 36,
+    "planner/apply": 37,
     "planner/checks": 24,
-    "planner/cli": 46,
-    "planner/engine/spark": 36,
+    "planner/cli": 47,
+    "planner/engine/spark": 38,
     "planner/parsing/definitions": 22,
-    "planner/plan": 24,
-    "planner/semantics": 26,
-    "planner/session": 36,
+    "planner/plan": 25,
+    "planner/semantics": 29,
+    "planner/session": 37,
     "planner/state": 22,
 }
 

@@ -54,6 +54,10 @@ EDITS: Mapping[str, Edit] = {
         two() | project(model("s.child", "SELECT id FROM s.parent")),
         two(f"{PARENT} WHERE id > 1") | project(model("s.child", "SELECT id FROM s.parent", Kind.VIEW)),
     ),
+    "the order of columns under a star": (
+        two(child="SELECT * FROM s.parent"),
+        two("SELECT id, price, item_id, d FROM s.raw", "SELECT * FROM s.parent"),
+    ),
     "the cells of a seed": (seeded("one"), seeded("two")),
     "the format of a seed": (seeded("one"), seeded("one", storage_format="orc")),
     "a format": (two(), two(storage_format="orc")),
