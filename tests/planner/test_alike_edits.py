@@ -89,6 +89,9 @@ OTHERS = [
     # in brackets of its own a subquery is one value
     ("id NOT IN (SELECT a FROM src.k WHERE id = 5)", "id NOT IN ((SELECT a FROM src.k WHERE id = 5))"),
     ("id IN (SELECT a FROM src.k WHERE id = 5)", "id IN ( -- one value\n(SELECT a FROM src.k WHERE id = 5))"),
+    # a field of a struct is named as its column is written
+    ("TO_JSON(STRUCT(id, a))", "TO_JSON(STRUCT(id, A))"),
+    ("TO_JSON(STRUCT(id, a))", "TO_JSON(STRUCT(id, a AS A))"),
 ]
 SAME = [
     ("TRANSFORM(arr, x -> x + id)", "TRANSFORM(arr, X -> x + ID)"),
@@ -103,6 +106,7 @@ SAME = [
     ("id IN ((SELECT 1) UNION (SELECT 2))", "id IN (SELECT 1 UNION SELECT 2)"),
     ("EXISTS ((SELECT 1 FROM src.k WHERE id = 5))", "EXISTS (SELECT 1 FROM src.k WHERE id = 5)"),
     ("id IN ((1), (2))", "id IN (1, 2)"),
+    ("MAX(STRUCT(id, k.a)) OVER ()", "MAX(STRUCT(id AS id, a AS a)) OVER ()"),
 ]
 # All of them are judged each time; a few are run, and the rest by `make prove`.
 RUN = [*OTHERS, *SAME] if "MERGEPLAN_CASES" in os.environ else [*OTHERS, *SAME][::6]
@@ -137,6 +141,11 @@ def test_a_name_without_brackets_is_the_function_where_no_column_has_it() -> Non
 
     assert verdict(before.format("VALUES (1)"), after.format("VALUES (1)")) in KEPT
     assert verdict(before.format("src.k"), after.format("src.k")) not in KEPT
+
+
+def test_a_struct_of_columns_reads_these_columns_only() -> None:
+    assert read("SELECT MAX_BY(a, STRUCT(id, k.current_date)) AS z FROM src.k").misread == ""
+    assert read("SELECT TO_JSON(STRUCT(s.a, id + 1)) AS z FROM src.k").misread == ""
 
 
 def test_a_call_keeps_its_brackets_in_what_spark_is_given() -> None:

@@ -21,6 +21,7 @@ from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, t
 from planner.semantics.expressions import has_other_precedence
 
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 _SILENT = (
     TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.ALIAS,
     TokenType.HINT, TokenType.INNER, TokenType.OUTER, TokenType.ASC,
@@ -73,7 +74,7 @@ def _names_field(word: str) -> bool:
 
 
 def _words(tokens: Tokens) -> Iterator[str]:
-    left_out, fields = _default_arguments(tokens), _field_names(tokens)
+    left_out, fields = _default_arguments(tokens) | _repeated_names(tokens), _field_names(tokens)
     for index, (before, token) in enumerate(pairwise([None, *tokens])):
         assert token is not None
         if token.token_type is TokenType.DCOLON and before and before.end == token.end and _tells(tokens, index + 1):
@@ -124,7 +125,7 @@ def _goes_without(tokens: Tokens, index: int) -> bool:
 
 def _calls(tokens: Tokens) -> Iterator[tuple[str, list[list[Token]]]]:
     for index, (name, opening) in enumerate(pairwise(tokens)):
-        if opening.token_type is TokenType.L_PAREN and name.text.upper() in (*_DEFAULTS, "NAMED_STRUCT"):
+        if opening.token_type is TokenType.L_PAREN and name.text.upper() in (*_DEFAULTS, "NAMED_STRUCT", "STRUCT"):
             end = _closing(tokens, index + 1)
             yield name.text.upper(), split(tokens[index + 2 : end])
 
@@ -145,6 +146,19 @@ def _default_arguments(tokens: Tokens) -> set[int]:
         for name, given in _calls(tokens)
         if name in _DEFAULTS and len(given) == _DEFAULTS[name][0]
         and len(given[-1]) == 1 and given[-1][0].text.upper() == _DEFAULTS[name][1].upper()
+    }  # fmt: skip
+
+
+def _repeated_names(tokens: Tokens) -> set[int]:
+    """Where a field's name is that of its column anyway: `struct(a.id AS id)` is `struct(a.id)`."""
+    known = {id(token): index for index, token in enumerate(tokens)}
+    return {
+        known[id(each[-1])]
+        for name, given in _calls(tokens)
+        if name == "STRUCT"
+        for each in given
+        if len(each) > 2 and each[-2].token_type is TokenType.ALIAS and each[-1].text == each[-3].text
+        and each[-1].token_type in _NAMES and each[-3].token_type in _NAMES
     }  # fmt: skip
 
 
