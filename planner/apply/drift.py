@@ -1,8 +1,9 @@
 """Drift: what of an environment's views and tables somebody took away, or pointed elsewhere, behind our back.
 
-The catalog is listed schema by schema, and only views are described, so that looking costs a few statements. A table
-that is gone holds no time: it is forgotten, and the next run creates and computes it. What somebody put in the place
-of a view is theirs: it is named, and never replaced.
+The catalog is listed schema by schema: that costs a few statements, however many models there are. To describe each
+view costs a statement for each, and is left to who asks for it. A table that is gone holds no time: it is forgotten,
+and the next run creates and computes it. What somebody put in the place of a view is theirs: it is named, and never
+replaced.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Drift:
     @property
     def is_mendable(self) -> bool:
         """False for what only a person can take out of the way."""
-        return self.kind is not DriftKind.NO_VIEW
+        return self.kind in (DriftKind.VIEW_GONE, DriftKind.TABLE_GONE)
 
     @property
     def fact(self) -> str:
@@ -66,13 +67,18 @@ class Drift:
         run = f"`mergeplan run {self.environment}`"
         if self.kind is DriftKind.NO_VIEW:
             return f"{self.fact} Rename or drop that table, then {run} creates the view."
+        if self.kind is DriftKind.VIEW_MOVED:
+            return f"{self.fact} Drop it, then {run} restores it."
         does = "creates and computes it" if self.kind is DriftKind.TABLE_GONE else "restores it"
         return f"{self.fact} {run} {does}."
 
 
-def find_drift(environment: Environment, prod: Environment, engine: Engine) -> tuple[Drift, ...]:
+def find_drift(
+    environment: Environment, prod: Environment, engine: Engine, *, describe: bool = False
+) -> tuple[Drift, ...]:
     """What of an environment is not as the state says, tables first; tables that prod shows too are prod's.
 
+    With `describe` each view is looked at too: whether it is a view, and of which table.
     A table that an earlier run forgot and did not live to make again is gone, too.
     """
     shown = {each.table for each in prod.snapshots.values()} if environment.name != prod.name else frozenset[str]()
@@ -84,8 +90,12 @@ def find_drift(environment: Environment, prod: Environment, engine: Engine) -> t
         for each in sorted(own, key=lambda each: each.name)
         if each.table.lower() not in there
     ]
-    looked = ((view, _drift_of(view, view.name.lower() in there, engine)) for _, view in sorted(views.items()))
-    return (*tables, *(Drift(environment.name, view.model, view.name, kind) for view, kind in looked if kind))
+    missing = [view for _, view in sorted(views.items()) if view.name.lower() not in there]
+    kinds = [(view, DriftKind.VIEW_GONE) for view in missing]
+    if describe:
+        present = (view for _, view in sorted(views.items()) if view not in missing)
+        kinds += [(view, kind) for view in present if (kind := _drift_of(view, engine))]
+    return (*tables, *(Drift(environment.name, view.model, view.name, kind) for view, kind in kinds))
 
 
 def forget_lost_tables(drift: Iterable[Drift], store: StateStore) -> frozenset[str]:
@@ -124,9 +134,7 @@ def _objects(names: Iterable[str], engine: Engine) -> frozenset[str]:
     return frozenset(f"{schema}.{name}".lower() for schema in schemas for name in engine.catalog.objects(schema))
 
 
-def _drift_of(view: View, is_there: bool, engine: Engine) -> DriftKind | None:
-    if not is_there:
-        return DriftKind.VIEW_GONE
+def _drift_of(view: View, engine: Engine) -> DriftKind | None:
     standing = engine.catalog.standing(view.name)
     if standing is None:
         return DriftKind.VIEW_GONE

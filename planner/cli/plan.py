@@ -182,7 +182,7 @@ def _with_drift(work: Workspace, planned: Plan, asked: PlanOptions) -> Plan:
         return planned
     from planner.session.drift import with_drift
 
-    return with_drift(work, planned)
+    return with_drift(work, planned, describe=asked.refresh)
 
 
 def _check_queries(work: Workspace, planned: Plan) -> None:

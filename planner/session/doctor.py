@@ -117,7 +117,7 @@ def _drift(work: Workspace) -> Iterator[Finding]:
     """Each view and table of an environment that is not as the state says."""
     try:
         prod, environments = work.store.environments.get(PROD), work.store.environments.all()
-        found = [drift for each in environments for drift in find_drift(each, prod, work.engine)]
+        found = [drift for each in environments for drift in find_drift(each, prod, work.engine, describe=True)]
     except MergeplanError as error:
         yield Finding("drift", False, _without_secrets(_line(error), work))
         return

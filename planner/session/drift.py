@@ -13,12 +13,15 @@ from planner.session.workspace import Workspace
 from planner.snapshot.environment import PROD
 
 
-def with_drift(work: Workspace, planned: Plan) -> Plan:
-    """The plan, with what is not as the state says in prod and in its environment as warnings."""
+def with_drift(work: Workspace, planned: Plan, *, describe: bool) -> Plan:
+    """The plan, with what is not as the state says in prod and in its environment as warnings.
+
+    `describe` asks Spark about each view.
+    """
     store = work.store
     prod = store.environments.get(PROD)
     shown = [prod, *([planned.old] if planned.environment != PROD else [])]
-    drift = [each for one in shown if one.exists for each in find_drift(one, prod, work.engine)]
+    drift = [each for one in shown if one.exists for each in find_drift(one, prod, work.engine, describe=describe)]
     return replace(planned, warnings=(*planned.warnings, *(Blocker(each.sentence) for each in drift)))
 
 

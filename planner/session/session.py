@@ -168,7 +168,7 @@ class Session(Opened):
             asked = requested(work, asked)
             planned = prepared(work, asked)
             if asked.refresh or work.has_engine or work.is_warm:
-                planned = with_drift(work, planned)
+                planned = with_drift(work, planned, describe=asked.refresh)
             if not planned.blockers and work.has_engine:
                 check_queries(work, planned)
             if not (planned.is_empty or planned.blockers):
