@@ -1,0 +1,110 @@
+"""Spark's analysed plans of queries, compared as Spark itself compares them, names of aliases aside."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from planner.engine.spark.engine import SparkEngine
+from planner.errors import QueryError
+
+_DRAWN = re.compile(r'"exprId":\{[^}]*\}|"id":\d+|"jvmId":"[^"]*"')
+
+
+class Sameness(StrEnum):
+    """How Spark comes to see two queries as one, or does not."""
+
+    PARSED = "Spark's parser makes one tree of them"
+    ANALYSED = "the analysed plans are equal"
+    OPTIMISED = "Spark's optimizer makes equal plans of them"
+    ROWS = "they return the same rows"
+    OTHER = "they return other rows"
+    REFUSED = "Spark refuses one of them"
+
+
+@dataclass
+class Plans:
+    """The plans of queries over the tables of one session."""
+
+    engine: SparkEngine
+    _known: dict[str, Any] = field(default_factory=dict)
+
+    def plan(self, sql: str) -> Any | None:
+        """The `QueryExecution` of a query; None for one that Spark refuses."""
+        if sql not in self._known:
+            if len(self._known) > 500:
+                self._known.clear()
+            self._known[sql] = self._analysed(sql)
+        return self._known[sql]
+
+    def parsed(self, sql: str) -> str:
+        """The tree that Spark's parser makes of a text, without numbers that it draws; '' for one that it refuses."""
+        from pyspark.errors import PySparkException
+
+        session: Any = self.engine._sessions.shared.spark  # type: ignore[union-attr]
+        try:
+            tree = session._jsparkSession.sessionState().sqlParser().parsePlan(sql).toJSON()
+        except PySparkException:
+            return ""
+        return _DRAWN.sub('"drawn":0', str(tree))
+
+    def forget(self) -> None:
+        """Forget all plans: the tables are other ones now."""
+        self._known.clear()
+
+    def compare(self, one: str, other: str) -> Sameness:
+        """How two queries are one, by the first way that shows it."""
+        first, second = self.plan(one), self.plan(other)
+        if first is None or second is None:
+            return Sameness.REFUSED
+        if _columns(first) == _columns(second):
+            if first.analyzed().sameResult(second.analyzed()):
+                return Sameness.ANALYSED
+            if self._optimised_alike(first, second):
+                return Sameness.OPTIMISED
+        return Sameness.ROWS if self.rows(one) == self.rows(other) else Sameness.OTHER
+
+    def is_settled(self, sql: str) -> bool:
+        """True unless a query's plan, or its result, is another one each time (`rand()`, `current_timestamp()`)."""
+        first, second = self.plan(sql), self._analysed(sql)
+        return first is not None and second is not None and bool(first.analyzed().sameResult(second.analyzed()))
+
+    def rows(self, sql: str) -> tuple[str, ...] | str:
+        """The columns and sorted rows of a query as text; Spark's error where it fails."""
+        plan = self.plan(sql)
+        row = "to_json(struct(*), map('ignoreNullFields', 'false'))"
+        try:
+            rows = self.engine.fetch(f"SELECT {row} AS row FROM ({sql})").rows
+        except QueryError as error:
+            return str(error).partition("\n")[0]
+        lowered = (json.dumps({k.lower(): v for k, v in json.loads(str(text)).items()}) for (text,) in rows)
+        return (str(_columns(plan)), *sorted(lowered))
+
+    def _analysed(self, sql: str) -> Any | None:
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        session: Any = self.engine._sessions.shared.spark  # type: ignore[union-attr]
+        try:
+            return session.sql(sql)._jdf.queryExecution()
+        except (PySparkException, Py4JJavaError):  # its analyzer has errors of its own
+            return None
+
+    @staticmethod
+    def _optimised_alike(first: Any, second: Any) -> bool:
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        try:
+            return bool(first.optimizedPlan().sameResult(second.optimizedPlan()))
+        except (PySparkException, Py4JJavaError):  # the optimizer computes constants, and may meet one that fails
+            return False
+
+
+def _columns(plan: Any) -> list[tuple[str, str]]:
+    """The names of a plan's columns in lower case, and their types, in which the case of a field counts."""
+    fields = plan.analyzed().schema().fields()
+    return [(str(field.name()).lower(), str(field.dataType().catalogString())) for field in fields]
