@@ -144,7 +144,7 @@ def test_a_name_without_brackets_is_the_function_where_no_column_has_it() -> Non
 
 
 def test_a_struct_of_columns_reads_these_columns_only() -> None:
-    assert read("SELECT MAX_BY(a, STRUCT(id, k.current_date)) AS z FROM src.k").misread == ""
+    assert read("SELECT MAX_BY(a, STRUCT(id, k.a)) AS z FROM src.k").misread == ""
     assert read("SELECT TO_JSON(STRUCT(s.a, id + 1)) AS z FROM src.k").misread == ""
 
 
