@@ -186,7 +186,7 @@ def _classic(jvm: Jvm) -> tuple[SparkSession, Any]:
 
 
 def _ignore(*_: object) -> None:
-    """Print nothing: pyspark prints a stack trace when a JVM ends without a word; who asks it next is told."""
+    """Print nothing: pyspark prints a stack trace when the JVM is killed, and the next call raises SparkAway."""
 
 
 def _refuse_a_second() -> None:
