@@ -17,6 +17,7 @@ from bot.child.planner_process import SHUTDOWN, Finished, Task, project_home, ru
 from bot.child.reader import RepositoryReader
 from bot.child.requirements import FILES
 from bot.child.standby import Standby
+from bot.git.call import BadCommit, CheckoutFailed
 from bot.git.checkout import Checkout
 from bot.github.gateway import GitHub, RepositoryGateway
 from bot.inbox.inbox import Inbox
@@ -32,12 +33,14 @@ from bot.tracing import RunTrace, Tracing
 from planner.contract.lines import ErrorLine
 from planner.contract.result import ResultLine
 from planner.contract.wire import Line
-from planner.errors import Cancelled, MergeplanError
+from planner.errors import Cancelled, MergeplanError, Place, ProjectError
 from planner.parsing.files.configuration import CONFIGS, Source, the_one
 
 log = structlog.get_logger(__name__)
 EMBEDDED = "gateways:\n  spark:\n    connection:\n      type: spark\n"
 DEFECT_TRIES = 3
+MEND = "Push a commit that mends it; its history may have to be written anew."
+TRY_AGAIN = "The log of the service says more. Type `/plan` to try again."
 RUNS_CODE = ("plan", "apply", "run", "test", "lint", "audit", "data_diff", "table_diff")  # a project's own
 WAITED_FOR = ("plan", "rollback")  # somebody looks on: these get the child that is ready, and leave it to no other verb
 
@@ -171,8 +174,7 @@ class BotContext:
         except Cancelled as cancelled:
             return self._stopped(call, Finished((), 1, str(cancelled)))
         except MergeplanError as error:
-            path, line = (error.place.path, error.place.line) if error.place else ("", 0)
-            return failed(error.message, type(error).__name__, path=path, line=line, hint=error.hint)
+            return failed_by(error)
         asked = (*arguments, "--output", "json")
         task = Task(asked, call.folder, repository, child_run, call.gateways, call.own_code, packages)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
@@ -237,6 +239,19 @@ def failed(message: str, kind: str, *, path: str = "", line: int = 0, hint: str 
     """The end of a run that needed no planner to fail."""
     error = ErrorLine(message=message, kind=kind, path=path, line=line, hint=hint)
     return Finished((error, ResultLine(ok=False)), 1)
+
+
+def failed_by(error: MergeplanError) -> Finished:
+    """The same, by an error of ours."""
+    path, line = (error.place.path, error.place.line) if error.place else ("", 0)
+    return failed(error.message, type(error).__name__, path=path, line=line, hint=error.hint)
+
+
+def unreadable(error: CheckoutFailed) -> ProjectError:
+    """What is wrong with a commit whose files git cannot bring."""
+    bad = isinstance(error, BadCommit)
+    place = Place(error.path) if isinstance(error, BadCommit) and error.path else None
+    return ProjectError(f"The files cannot be read: {error}", place=place, hint=MEND if bad else TRY_AGAIN)
 
 
 def now_text() -> str:

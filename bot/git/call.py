@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 GIT_SECONDS = 600
@@ -69,7 +70,25 @@ KEPT = ("PATH", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class CheckoutFailed(Exception):
-    """Git could not do it; the text holds no token."""
+    """Git could not do it; the text is a sentence, and holds no token. After so many `tries` it is no use to go on."""
+
+    tries: ClassVar[int] = 3
+
+
+class ServerUnreachable(CheckoutFailed):
+    """The server did not answer, or not with what it should: that may pass."""
+
+    tries: ClassVar[int] = 30
+
+
+class BadCommit(CheckoutFailed):
+    """A commit that nothing but another commit mends: its own content cannot be fetched, or written to a disk."""
+
+    tries: ClassVar[int] = 1
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path  # of the file, '' for none
 
 
 @dataclass(frozen=True)
@@ -116,22 +135,35 @@ def removed(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def run(call: GitCall, *arguments: str, given: Iterable[str] = ()) -> tuple[int, str]:
-    """One command to its end, with `given` as lines of its input: its exit code and its standard output."""
+class GitEnd(NamedTuple):
+    """How a command ended: its exit code, its standard output, and what it said of errors."""
+
+    code: int
+    out: str
+    errors: str
+
+    @property
+    def is_refused(self) -> bool:
+        """True when git refused an object for what it contains, as `fetch.fsckObjects` wants it."""
+        return "fsck error" in self.errors
+
+
+def run(call: GitCall, *arguments: str, given: Iterable[str] = ()) -> GitEnd:
+    """One command to its end, with `given` as lines of its input."""
     try:
         done = subprocess.run(
             [*call.argv, *arguments],
             env=dict(call.environment),
             cwd=call.folder,
             input="".join(f"{line}\n" for line in given).encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
             timeout=GIT_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise CheckoutFailed(f"git {arguments[0]} took longer than {GIT_SECONDS} s.") from None
-    return done.returncode, done.stdout.decode("utf-8", "replace")
+        raise CheckoutFailed(f"`git {arguments[0]}` took longer than {GIT_SECONDS} seconds.") from None
+    texts = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
+    return GitEnd(done.returncode, *texts)
 
 
 def _environment(folder: Path, objects: Path, url: str, token: str) -> dict[str, str]:
@@ -148,6 +180,7 @@ def _environment(folder: Path, objects: Path, url: str, token: str) -> dict[str,
         **pairs,
         **IDENTITY,
         "HOME": str(folder),
+        "LC_ALL": "C.UTF-8",  # GitEnd reads what git says
         "XDG_CONFIG_HOME": str(folder),
         "GIT_ALLOW_PROTOCOL": "http:https",
         "GIT_ATTR_NOSYSTEM": "1",

@@ -9,6 +9,7 @@ submodule an empty folder.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -21,7 +22,17 @@ from pathlib import Path
 import structlog
 from filelock import FileLock, Timeout
 
-from bot.git.call import EMPTY_TREE, GIT_SECONDS, CheckoutFailed, prepared, removed, run
+from bot.git.call import (
+    EMPTY_TREE,
+    GIT_SECONDS,
+    BadCommit,
+    CheckoutFailed,
+    GitEnd,
+    ServerUnreachable,
+    prepared,
+    removed,
+    run,
+)
 from bot.git.objects import FOLDER, Entry, GitCommit, Objects, Tampered, reading
 from bot.git.work_tree import Slot, claimed
 from bot.github.events import REPOSITORY, SHA
@@ -29,6 +40,17 @@ from bot.projects import ROOT, inside
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 500
+LONGEST_PATH = 200  # characters that are shown
+# What a path of a commit can be the reason of: too long, or two of its files are one here.
+UNWRITABLE = (
+    errno.EEXIST,
+    errno.EILSEQ,
+    errno.EINVAL,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ENOTDIR,
+    errno.ELOOP,
+)
 # A partial clone: of files, which may be large and are many over a history, only those that are read are fetched.
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin")
 # A change to these alone changes no model: no planner has to be asked.
@@ -137,11 +159,11 @@ class Checkout:
             if not mine & theirs:
                 return Merge()
             self._look_through(objects, base, head)
-        code, out = self._merged(base, head)
-        if code not in (0, 1):
+        merged = self._merged(base, head)
+        if merged.code not in (0, 1):
             raise CheckoutFailed("Git cannot merge the head into the base.")
-        tree, *paths = out.splitlines()
-        if code == 1:
+        tree, *paths = merged.out.splitlines()
+        if merged.code == 1:
             return Merge(conflicts=tuple(dict.fromkeys(paths)))
         message = f"{head} merged into {base}"
         commit = self._git("commit-tree", tree, "-p", base, "-p", head, "-m", message).strip()
@@ -165,8 +187,14 @@ class Checkout:
             with self._reading() as objects:
                 entry = self._entry(objects, commit, path)
                 slot.tree.bring(objects, entry.oid if entry and entry.is_folder else EMPTY_TREE)
-        except (OSError, ValueError) as error:
-            raise CheckoutFailed(f"A file of the commit cannot be written ({type(error).__name__}).") from None
+        except OSError as error:
+            path = _path_below(error.filename, slot.tree.place)
+            why = (error.strerror or type(error).__name__).lower()
+            if error.errno in UNWRITABLE:
+                raise BadCommit(f"A file of the commit cannot be written: {why}.", path) from None
+            raise CheckoutFailed(f"The files of the commit cannot be written: {why}.") from None
+        except ValueError:
+            raise BadCommit("The commit has a folder that git cannot have written.") from None
 
     def _slot(self) -> Slot:
         """A folder of this process that is not in use: the one that was used last, or a new one."""
@@ -232,15 +260,15 @@ class Checkout:
         for oid in found:
             objects.get(oid, "blob")
 
-    def _merged(self, base: str, head: str) -> tuple[int, str]:
+    def _merged(self, base: str, head: str) -> GitEnd:
         """What git says of a merge; asked again with every file of both histories where it lacks one."""
         merge = ("merge-tree", "--write-tree", "--name-only", "--no-messages", base, head)
-        code, out = self._run(*merge)
-        if code not in (0, 1):
+        end = self._run(*merge)
+        if end.code not in (0, 1):
             with self._alone():
                 self._git(*FETCH, "--no-filter", self._url, network=True, given=(base, head))
             return self._run(*merge)
-        return code, out
+        return end
 
     # --- the mirror ---
 
@@ -280,7 +308,7 @@ class Checkout:
 
     def _checked(self, refs: Iterable[str]) -> None:
         for ref in refs:
-            if ref not in self._heads and self._run("check-ref-format", ref)[0] != 0:
+            if ref not in self._heads and self._run("check-ref-format", ref).code != 0:
                 raise CheckoutFailed("That is not the name of a branch.")
 
     def _listed(self, refs: Sequence[str]) -> dict[str, str]:
@@ -311,7 +339,7 @@ class Checkout:
         if not oids:
             return
         known = self._noted() if tips is None else tips
-        if self._run(*FETCH, self._url, network=True, tips=known, given=oids)[0] == 0:
+        if self._run(*FETCH, self._url, network=True, tips=known, given=oids).code == 0:
             return
         fresh = self.folder / "mirror.new"
         removed(fresh)
@@ -345,10 +373,13 @@ class Checkout:
     def _git(
         self, *arguments: str, network: bool = False, objects: Path | None = None, given: Sequence[str] = ()
     ) -> str:
-        code, out = self._run(*arguments, network=network, objects=objects, given=given)
-        if code:
-            raise CheckoutFailed(f"git {arguments[0]} failed ({code}).")
-        return out
+        end = self._run(*arguments, network=network, objects=objects, given=given)
+        if end.is_refused:
+            raise BadCommit("Git refuses the commit: something in it is not what git writes, or is there to attack it.")
+        if end.code:
+            failure = ServerUnreachable if network else CheckoutFailed
+            raise failure(f"`git {arguments[0]}` failed ({end.code}).")
+        return end.out
 
     def _run(
         self,
@@ -357,7 +388,7 @@ class Checkout:
         tips: Iterable[str] = (),
         objects: Path | None = None,
         given: Sequence[str] = (),
-    ) -> tuple[int, str]:
+    ) -> GitEnd:
         token = self._token() if network else ""
         with prepared(objects or self._objects, tips, self._url, token) as call:
             return run(call, *arguments, given=given)
@@ -374,6 +405,14 @@ def changes_no_model(paths: Sequence[str], root: str) -> bool:
     (False, True)
     """
     return all(PLAIN_FILES.fullmatch(path) is not None for path in inside(paths, root))
+
+
+def _path_below(file: object, folder: Path) -> str:
+    """A file's path from a folder, shortened: it may be its length that is wrong. '' for none."""
+    with suppress(ValueError, TypeError):
+        path = Path(os.fsdecode(file)).relative_to(folder).as_posix()  # type: ignore[arg-type]
+        return path if len(path) <= LONGEST_PATH else f"{path[:LONGEST_PATH]}..."
+    return ""
 
 
 def _sha(commit: str) -> str:

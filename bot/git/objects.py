@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.git.call import GIT_SECONDS, CheckoutFailed, prepared
+from bot.git.call import GIT_SECONDS, BadCommit, CheckoutFailed, prepared
 
 FOLDER, LINK, SUBMODULE, PROGRAM = "40000", "120000", "160000", "100755"
 PATHS_MOST = 500_000
@@ -131,7 +131,7 @@ class Objects:
             yield from ((path, each) for each in sides if each)
 
     def changes(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry | None, Entry | None]]:
-        """The paths below two trees whose file differs, with both of them; CheckoutFailed when there are too many."""
+        """The paths below two trees whose file differs, with both of them; BadCommit when there are too many."""
         left, count = [("", old, new)] if old != new else [], 0
         while left:
             under, one, other = left.pop()
@@ -148,7 +148,7 @@ class Objects:
                     yield f"{under}{name}", files[0], files[1]
                 count += 1
                 if count > PATHS_MOST:
-                    raise CheckoutFailed(f"The commit holds more than {PATHS_MOST:,} paths.")
+                    raise BadCommit(f"The commit holds more than {PATHS_MOST:,} paths.")
 
 
 @contextmanager

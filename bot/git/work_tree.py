@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 from filelock import FileLock, Timeout
 
-from bot.git.call import CheckoutFailed, removed
+from bot.git.call import BadCommit, removed
 from bot.git.objects import ASKED_MOST, PROGRAM, SUBMODULE, Entry, Objects
 
 log = structlog.get_logger(__name__)
@@ -148,7 +148,7 @@ def claimed(place: Path) -> Slot | None:
 
 def _checked(path: str) -> None:
     if any(part in ("", ".", "..") or part.lower() == ".git" for part in path.split("/")):
-        raise CheckoutFailed("The commit holds a path that no file may have.")
+        raise BadCommit("The commit holds a path that no file may have.", path)
 
 
 def _written(file: Path, entry: Entry, content: bytes) -> tuple[int, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.child.planner_process import Finished, new_run_id
-from bot.context import BotContext, PlannerCall, failed
+from bot.context import BotContext, PlannerCall, failed, failed_by, unreadable
+from bot.git.call import BadCommit
 from bot.git.checkout import Checkout
 from bot.inbox.queue import Job
 from bot.inflight import MOVES_MOST, Move, move
@@ -40,8 +41,11 @@ class ProdPlanner:
     def look(self, commit: str) -> EnvironmentRow | None:
         """Prod as the planner has it, None when it was never promoted, or only half: a plan then finishes that."""
         run_id = new_run_id()
-        with self.context.project(self.checkout, commit) as folder:
-            listed = self.context.plan(PlannerCall(self.job, folder, ("environments",), run_id))
+        try:
+            with self.context.project(self.checkout, commit) as folder:
+                listed = self.context.plan(PlannerCall(self.job, folder, ("environments",), run_id))
+        except BadCommit:
+            return None  # a build of it says what is wrong
         outcome = listed.outcome
         whole = (each for each in outcome.environments or () if each.name not in outcome.pending)
         return next((each for each in whole if each.name == PROD and each.revision > 0), None)
@@ -80,6 +84,13 @@ class ProdPlanner:
         number: int = 0,
     ) -> Ended:
         """One call of the planner on a commit's tree, and then, where it is looked for, what prod is."""
+        try:
+            return self._call_on_tree(commit, arguments, on_line, look, number)
+        except BadCommit as error:
+            refused = failed_by(unreadable(error))
+            return Ended(refused, refused.outcome, None)
+
+    def _call_on_tree(self, commit: str, arguments: tuple[str, ...], on_line: OnLine, look: bool, number: int) -> Ended:
         if not self.context.has_project(self.checkout, commit):
             refused = self.context.no_project(self.checkout, "This commit")
             return Ended(refused, refused.outcome, None)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from bot.context import BotContext, failed, now_text
+from typing import Any
+
+from bot.context import TRY_AGAIN, BotContext, failed_by, now_text, unreadable
+from bot.git.call import CheckoutFailed
 from bot.github.gateway import RepositoryGateway
+from bot.pulls.decide import MakePlan, decide
 from bot.pulls.publish import publish
 from bot.records import AFTER_MERGE, Pull, PullState
 from bot.results import packed
@@ -15,8 +19,7 @@ def show_failure(context: BotContext, gateway: RepositoryGateway, pull: Pull, er
     pulls = context.inbox.pulls
     if not pull.is_open or pulls.get(gateway.name, pull.number).state in AFTER_MERGE:
         raise error
-    path, line = (error.place.path, error.place.line) if error.place else ("", 0)
-    ended = failed(error.message, type(error).__name__, path=path, line=line, hint=error.hint)
+    ended = failed_by(error)
     record = pulls.change(
         gateway.name,
         pull.number,
@@ -35,7 +38,30 @@ def show_failure(context: BotContext, gateway: RepositoryGateway, pull: Pull, er
     publish(context.inbox, gateway, record)
 
 
+def show_unreadable(
+    context: BotContext, gateway: RepositoryGateway, pull: Pull, error: CheckoutFailed, tries: int
+) -> bool:
+    """Show that git cannot bring the files of a pull request that is to be planned: as the end of its checks, and True,
+    where trying again is no use; else as what they wait for."""
+    record, prod = context.inbox.pulls.get(gateway.name, pull.number), context.inbox.prods.get(gateway.name)
+    branch = prod.branch or gateway.default_branch
+    if not pull.is_open or not isinstance(decide(pull, record, prod, branch, gateway.name), MakePlan):
+        return False
+    if tries >= error.tries:
+        show_failure(context, gateway, pull, unreadable(error))
+        return True
+    if tries > 1:  # the first is soon tried again
+        waits: dict[str, Any] = {
+            "state": PullState.PLANNING,
+            "head": pull.head,
+            "base_ref": pull.base_ref,
+            "author": pull.author,
+        }
+        waits |= {"progress": f"Waiting: {error} It is tried again."}
+        publish(context.inbox, gateway, context.inbox.pulls.change(gateway.name, pull.number, **waits))
+    return False
+
+
 def defect(error: Exception) -> MergeplanError:
     """What is shown of an error that nobody expected."""
-    hint = "The log of the service says more. Type `/plan` to try again."
-    return RequestError(f"mergeplan failed ({type(error).__name__}).", hint=hint)
+    return RequestError(f"mergeplan failed ({type(error).__name__}).", hint=TRY_AGAIN)

@@ -51,7 +51,7 @@ from bot.pulls.decide import (
 )
 from bot.pulls.environments import EnvironmentEnd
 from bot.pulls.events import PlanEvents
-from bot.pulls.failure import defect, show_failure
+from bot.pulls.failure import defect, show_failure, show_unreadable
 from bot.pulls.groups import GroupPlanner
 from bot.pulls.publish import Shower, end_checks, publish
 from bot.pulls.questions import Questions
@@ -69,7 +69,7 @@ from planner.errors import MergeplanError, ProjectError
 log = structlog.get_logger(__name__)
 STEPS_MOST = 12
 COMMANDING = frozenset({"issue_comment.created", "issue_comment.edited", "check_run.requested_action"})
-PASSING = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError, Superseded, Later, ShuttingDown)
+PASSING = (GitHubFailed, GitHubPaused, MergeplanError, Superseded, Later, ShuttingDown)
 NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 
 
@@ -87,6 +87,9 @@ def reconcile_pull(context: BotContext, job: Job) -> None:
         _Reconciliation(context, job, gateway, pull).run()
     except ProjectError as error:
         show_failure(context, gateway, pull, error)
+    except CheckoutFailed as error:
+        if not show_unreadable(context, gateway, pull, error, job.attempts + 1):
+            raise
     except PASSING:
         raise
     except Exception as error:

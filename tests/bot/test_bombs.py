@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
+from typing import NoReturn
 
 import httpx
 import pytest
 
+from bot.git.call import EMPTY_TREE, ServerUnreachable
 from bot.records import PullState
 from planner.errors import Place, ProjectError
-from tests.bot.conftest import COLUMN, SHOP, Bench
+from tests.bot.conftest import COLUMN, SHOP, Bench, until
+from tests.bot.git.test_work_tree import git
 from tests.bot.test_pull_requests import GREEN
 
 Make = Callable[..., Bench]
 MERGES = "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n}\n  <<: [*a{n - 1}, *a{n - 1}]\n  k{n}: 1\n" for n in range(1, 40))
+WAITING = "Waiting: `git ls-remote` failed (128). It is tried again."
 BOMBS = {
     "date": "model_defaults:\n  start: 2026-02-30\n",
     "brackets": "x: " + "[" * 50_000,
@@ -65,6 +70,83 @@ def test_an_error_that_stays_ends_the_checks_instead_of_being_tried_for_ever(
     monkeypatch.undo()
     bench.say(number, "/plan")
     assert bench.conclusions(bench.head(number)) == GREEN
+
+
+def test_a_file_that_no_disk_can_hold_ends_the_checks_at_once_and_a_push_mends_it(bench: Bench) -> None:
+    """It was tried again for ever, and nothing was said."""
+    name = f"models/{'x' * 300}.sql"
+    number = bench.open({name: "SELECT 1 AS id\n"})
+    bench.idle()
+
+    assert bench.record(number).state is PullState.FAILED
+    assert {run.status for run in bench.checks(bench.head(number)).values()} == {"completed"}
+    assert "A file of the commit cannot be written: file name too long." in bench.plan(number)
+    assert f"`{name[:200]}..." in bench.plan(number)
+    bench.github.commit(SHOP, "change", {name: None}, "Mend", author="wim")
+    bench.idle()
+    assert bench.conclusions(bench.head(number)) == GREEN
+
+
+def test_a_commit_that_git_refuses_to_take_ends_the_checks_at_once(bench: Bench) -> None:
+    """A folder that holds `.git`, as GitHub itself would not let it in."""
+    number = bench.open({"models/more.sql": "SELECT 1 AS id\n"})
+    bench.idle()
+    push_raw(bench, "change", b"40000 .git\0" + bytes.fromhex(EMPTY_TREE))
+    bench.idle()
+
+    assert bench.record(number).state is PullState.FAILED
+    assert bench.conclusions(bench.head(number))["plan"] == "failure"
+    assert "The files cannot be read: Git refuses the commit" in bench.plan(number)
+
+
+@pytest.mark.prove  # it waits for the second try, and for the one after that
+def test_what_the_server_does_not_give_is_waited_for_in_the_open(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise ServerUnreachable("`git ls-remote` failed (128).")
+
+    monkeypatch.setattr("bot.git.checkout.Checkout._listed", fail)
+    number = bench.open(COLUMN)
+    head = bench.head(number)
+    until(lambda: WAITING in {run.title for run in bench.checks(head).values()})
+    assert {run.status for run in bench.checks(head).values()} == {"in_progress"}
+    monkeypatch.undo()
+    bench.idle()
+    assert bench.conclusions(bench.head(number)) == GREEN
+
+
+def test_a_branch_of_prod_that_no_disk_can_hold_is_told_by_its_check(make_bench: Make) -> None:
+    bench = make_bench({"config.yaml": "gateways: {}\n", f"models/{'x' * 300}.sql": "SELECT 1 AS id\n"})
+
+    (check,) = bench.github.checks(SHOP, bench.github.head(SHOP)).values()
+    assert (check.conclusion, check.title) == ("failure", "Prod could not be built")
+    assert "A file of the commit cannot be written: file name too long." in str(check.summary)
+
+
+def test_what_the_server_never_gives_ends_the_checks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise ServerUnreachable("`git ls-remote` failed (128).")
+
+    monkeypatch.setattr("bot.git.checkout.Checkout._listed", fail)
+    monkeypatch.setattr(ServerUnreachable, "tries", 2)
+    number = bench.open(COLUMN)
+    bench.idle()
+
+    assert bench.record(number).state is PullState.FAILED
+    assert "The files cannot be read: `git ls-remote` failed (128)." in bench.plan(number)
+
+
+def push_raw(bench: Bench, branch: str, tree: bytes) -> None:
+    """Push a commit of a tree that git itself would not write."""
+    folder = bench.folder / "raw"
+    git(bench.folder, "init", "--quiet", "--bare", str(folder))
+    url = bench.github.clone_url(SHOP).replace("://", f"://x-access-token:{bench.github.add_user('ann')}@")
+    git(folder, "fetch", "--quiet", url, f"refs/heads/{branch}")
+    written = subprocess.run(
+        ["git", "hash-object", "-w", "-t", "tree", "--stdin", "--literally"],
+        cwd=folder, input=tree, capture_output=True, check=True,
+    ).stdout.decode().strip()  # fmt: skip
+    commit = git(folder, "commit-tree", written, "-p", "FETCH_HEAD", "-m", "Raw").strip()
+    git(folder, "push", "--quiet", url, f"{commit}:refs/heads/{branch}")
 
 
 def test_the_numbers_are_served_while_github_cannot_be_reached(bench: Bench) -> None:
