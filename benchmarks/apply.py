@@ -21,22 +21,22 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from planner.apply.events import silent
-from planner.apply.executor import ApplyOptions, apply
-from planner.apply.promotion import Wanted, promote
-from planner.engine.protocol import Connection
-from planner.engine.spark.classic_session import ClassicSession
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.java import profile_of
-from planner.engine.spark.open_session import open_session
-from planner.engine.table import Table
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.plan.build import Request, build_plan
-from planner.plan.schedule import Loaded, Window
-from planner.project.loader import load_project
-from planner.snapshot.environment import Environment
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.executor import ApplyOptions, apply
+from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.classic_session import ClassicSession
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.java import profile_of
+from mergeplan.planner.engine.spark.open_session import open_session
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.plan.build import Request, build_plan
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.project.loader import load_project
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state.store import StateStore
 
 WARMUP, ROUNDS = 1, 3
 START = datetime(2025, 1, 1, tzinfo=UTC)

@@ -25,7 +25,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.server import Sandbox
 
 SHOP, SECRET, PATIENCE, ROUNDS = "ann/shop", "a-webhook-secret", 600.0, 11
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -103,7 +103,7 @@ def scene(folder: Path, size: int) -> Iterator[Scene]:
             "MERGEPLAN_HOME": str(folder / "home"),
             "MERGEPLAN_PORT": str(port),
         }
-        argv = [sys.executable, "-m", "bot.main", "serve"]
+        argv = [sys.executable, "-m", "mergeplan.bot.main", "serve"]
         with log.open("ab") as errors:
             service = subprocess.Popen(argv, env=environ, stderr=errors, stdout=errors)
         try:
@@ -173,7 +173,7 @@ def timed(name):
     setattr(Client, name, asked)
 for name in ("execute_command", "to_table", "to_pandas", "_analyze", "config"):
     timed(name)
-from planner.cli.main import run, VERBS
+from mergeplan.planner.cli.main import run, VERBS
 code = run(VERBS)
 for at, took, name, what in sorted(told):
     sys.stderr.write(f"  {at:6.2f} s  took {took:5.2f}  {name:16} {what}\\n")

@@ -19,10 +19,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bot.git.checkout import Checkout
-from bot.git.objects import Objects, reading
-from bot.git.work_tree import WorkTree
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.git.objects import Objects, reading
+from mergeplan.bot.git.work_tree import WorkTree
+from mergeplan.bot.sandbox.server import Sandbox
 
 SHOP, ROUNDS, HISTORY, LARGE = "ann/shop", 5, 20, 2_000_000
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import SparkEngine, open_engine
-from planner.errors import ProjectErrors
-from planner.model.model import Model
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.model.model import Model
 from tests.planner.building import change_of
 from tests.planner.casebook import Case, cases, downstream, recomputed_by
 from tests.planner.caserun import QUICK, broken_promises, run

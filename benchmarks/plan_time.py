@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.parsing.macros.expand import spark_tree
-from planner.plan.build import Request, build_plan
-from planner.plan.schedule import Loaded, Window
-from planner.semantics.columns import tables_of
-from planner.snapshot.environment import Environment
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.plan.build import Request, build_plan
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.semantics.columns import tables_of
+from mergeplan.planner.snapshot.environment import Environment
 
 NOW = datetime(2026, 1, 10, tzinfo=UTC)
 ROUNDS = 3
@@ -98,7 +98,7 @@ def main(sizes: list[int]) -> None:
     )
     ratio = large["nothing changed"] / small["nothing changed"]
     print(f"nothing changed, {sizes[-1]:,} / {sizes[0]:,} models: {ratio:.1f}")
-    help_time, floor = started(["-m", "bot.main", "--help"]), started(["-c", "pass"])
+    help_time, floor = started(["-m", "mergeplan.bot.main", "--help"]), started(["-c", "pass"])
     print(f"mergeplan --help: {help_time:.3f} s, {help_time / floor:.1f} times an empty Python")
 
 

@@ -6,11 +6,11 @@ import os
 import sys
 from pathlib import Path
 
-from planner.session.options import PlanOptions
-from planner.session.planning import checked_request, planned_for
-from planner.session.settings import settings_of
-from planner.session.workspace import Workspace
-from planner.state.environments import Cause
+from mergeplan.planner.session.options import PlanOptions
+from mergeplan.planner.session.planning import checked_request, planned_for
+from mergeplan.planner.session.settings import settings_of
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.state.environments import Cause
 
 
 def promote(root: Path) -> None:

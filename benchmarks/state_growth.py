@@ -15,8 +15,8 @@ from pathlib import Path
 
 from benchmarks.projects import write_project
 from benchmarks.promoted import promote
-from planner.state.environments import Cause
-from planner.state.store import StateStore
+from mergeplan.planner.state.environments import Cause
+from mergeplan.planner.state.store import StateStore
 
 MODELS = 1000
 PROMOTIONS = 100

@@ -16,11 +16,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from planner.checks.diff_query import DiffOptions
-from planner.checks.table_diff import compare_tables
-from planner.engine.protocol import Connection, Engine
-from planner.engine.spark.classic_session import ClassicSession
-from planner.engine.spark.engine import SparkEngine, open_engine
+from mergeplan.planner.checks.diff_query import DiffOptions
+from mergeplan.planner.checks.table_diff import compare_tables
+from mergeplan.planner.engine.protocol import Connection, Engine
+from mergeplan.planner.engine.spark.classic_session import ClassicSession
+from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 
 ROUNDS = 3
 NAMES = ("k", "j", *(f"v{n}" for n in range(8)))

@@ -28,17 +28,17 @@ from uuid import uuid4
 import sqlalchemy as sa
 import uvicorn
 
-from bot.context import BotContext
-from bot.github.events import signature
-from bot.github.gateway import GitHub
-from bot.inbox.inbox import Inbox
-from bot.inbox.tables import DELIVERIES
-from bot.sandbox.server import Sandbox
-from bot.service.app import create_app
-from bot.service.connections import Limits, server_config
-from bot.service.logs import start_logging
-from bot.settings import load_settings
-from planner.cli.main import collect_seldom
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.github.events import signature
+from mergeplan.bot.github.gateway import GitHub
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.inbox.tables import DELIVERIES
+from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan.bot.service.app import create_app
+from mergeplan.bot.service.connections import Limits, server_config
+from mergeplan.bot.service.logs import start_logging
+from mergeplan.bot.settings import load_settings
+from mergeplan.planner.cli.main import collect_seldom
 
 SECRET = "a-webhook-secret"  # noqa: S105 - of this benchmark
 RATE, SECONDS, CONNECTIONS, REPOSITORIES, PULLS = 500, 10, 64, 20, 15

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from bot.freezes import Freeze, freeze_sentence, frozen_until, next_change
-from planner.contract.plan import ModelChange, PlanView
-from planner.model.selection import fits
+from mergeplan.bot.freezes import Freeze, freeze_sentence, frozen_until, next_change
+from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.model.selection import fits
 
 DECISIVE = ("APPROVED", "CHANGES_REQUESTED", "DISMISSED")  # a mere comment takes nothing back
 SHOWN_MOST = 50  # plans of one pull request that reviews are looked up in

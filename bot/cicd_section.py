@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-from planner.errors import Place
-from planner.parsing.files.configuration import START, section_of_code
-from planner.parsing.sql.yaml_documents import Document, Path, read_document
+from mergeplan.planner.errors import Place
+from mergeplan.planner.parsing.files.configuration import START, section_of_code
+from mergeplan.planner.parsing.sql.yaml_documents import Document, Path, read_document
 
 NAME = "cicd_bot"
 UNTIMELY = "`cicd_bot` cannot use environment variables."

@@ -10,15 +10,15 @@ from typing import Any
 
 import click
 
-from bot.demo import run_demo
-from bot.github.manifest import manifest
-from bot.sandbox.server import KEY_FILE, Sandbox, run_sandbox
-from bot.service.action import run_action
-from bot.service.register_app import Registration, register
-from bot.service.replay import read_stored, rehearsed, sent
-from bot.service.serve import run_service
-from bot.settings import load_settings
-from planner.model.model import TABLE_FORMATS
+from mergeplan.bot.demo import run_demo
+from mergeplan.bot.github.manifest import manifest
+from mergeplan.bot.sandbox.server import KEY_FILE, Sandbox, run_sandbox
+from mergeplan.bot.service.action import run_action
+from mergeplan.bot.service.register_app import Registration, register
+from mergeplan.bot.service.replay import read_stored, rehearsed, sent
+from mergeplan.bot.service.serve import run_service
+from mergeplan.bot.settings import load_settings
+from mergeplan.planner.model.model import TABLE_FORMATS
 
 
 @click.command()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
 
-from bot.verbs import FORMS, Role, Takes, Verb
+from mergeplan.bot.verbs import FORMS, Role, Takes, Verb
 
 MARKER = "<!-- mergeplan"  # every comment of the bot carries one; its own words are never commands
 MODEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,3}")

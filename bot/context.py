@@ -12,29 +12,29 @@ from pathlib import Path
 
 import structlog
 
-from bot.child.packages import packages_folder, read_file
-from bot.child.planner_process import SHUTDOWN, Finished, Task, project_home, run_planner
-from bot.child.reader import RepositoryReader
-from bot.child.requirements import FILES
-from bot.child.standby import Standby
-from bot.git.call import BadCommit, CheckoutFailed
-from bot.git.checkout import Checkout
-from bot.github.gateway import GitHub, RepositoryGateway
-from bot.inbox.inbox import Inbox
-from bot.inbox.progress import Recorder
-from bot.inbox.queue import Job
-from bot.inbox.runs import Run
-from bot.metrics import RUNS
-from bot.notifications import Notifications
-from bot.progress import RunProgress
-from bot.rules import BotConfig, config_of
-from bot.settings import Settings
-from bot.tracing import RunTrace, Tracing
-from planner.contract.lines import ErrorLine
-from planner.contract.result import ResultLine
-from planner.contract.wire import Line
-from planner.errors import Cancelled, MergeplanError, Place, ProjectError
-from planner.parsing.files.configuration import CONFIGS, Source, the_one
+from mergeplan.bot.child.packages import packages_folder, read_file
+from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, project_home, run_planner
+from mergeplan.bot.child.reader import RepositoryReader
+from mergeplan.bot.child.requirements import FILES
+from mergeplan.bot.child.standby import Standby
+from mergeplan.bot.git.call import BadCommit, CheckoutFailed
+from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.github.gateway import GitHub, RepositoryGateway
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.inbox.progress import Recorder
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.inbox.runs import Run
+from mergeplan.bot.metrics import RUNS
+from mergeplan.bot.notifications import Notifications
+from mergeplan.bot.progress import RunProgress
+from mergeplan.bot.rules import BotConfig, config_of
+from mergeplan.bot.settings import Settings
+from mergeplan.bot.tracing import RunTrace, Tracing
+from mergeplan.planner.contract.lines import ErrorLine
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.contract.wire import Line
+from mergeplan.planner.errors import Cancelled, MergeplanError, Place, ProjectError
+from mergeplan.planner.parsing.files.configuration import CONFIGS, Source, the_one
 
 log = structlog.get_logger(__name__)
 EMBEDDED = "gateways:\n  spark:\n    connection:\n      type: spark\n"

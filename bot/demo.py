@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.panel import Panel
 
-from bot.sandbox.server import KEY_FILE, Sandbox
-from bot.sandbox.state import Comment
-from planner.errors import MergeplanError, RequestError
-from planner.project.scaffold import Wishes, write_project
+from mergeplan.bot.sandbox.server import KEY_FILE, Sandbox
+from mergeplan.bot.sandbox.state import Comment
+from mergeplan.planner.errors import MergeplanError, RequestError
+from mergeplan.planner.project.scaffold import Wishes, write_project
 
 REPOSITORY = "acme/shop"
 ANN, BEN = "ann", "ben"
@@ -105,7 +105,7 @@ class Demo:
 
 def _planned(folder: Path, home: Path, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """What a verb of the planner comes to in the demo's project."""
-    command = [sys.executable, "-m", "planner.cli.main", verb, "--project", str(folder / "shop"), *arguments]
+    command = [sys.executable, "-m", "mergeplan.planner.cli.main", verb, "--project", str(folder / "shop"), *arguments]
     environ = {**os.environ, "MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": REPOSITORY}
     return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
@@ -221,7 +221,7 @@ def _running(console: Console, folder: Path) -> Iterator[Demo]:
         github.set_permission(REPOSITORY, BEN, "write")
         with (folder / "service.log").open("wb") as log:
             service = subprocess.Popen(
-                [sys.executable, "-m", "bot.main", "serve"],
+                [sys.executable, "-m", "mergeplan.bot.main", "serve"],
                 env=_environment(github, folder, key, port),
                 stdout=log,
                 stderr=log,

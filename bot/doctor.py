@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.github.gateway import GitHub
-from bot.github.patience import GitHubFailed
-from bot.settings import checked_for_github, load_settings
-from planner.cli.doctor import doctor_command
-from planner.errors import MergeplanError
-from planner.session.doctor import Finding
+from mergeplan.bot.github.gateway import GitHub
+from mergeplan.bot.github.patience import GitHubFailed
+from mergeplan.bot.settings import checked_for_github, load_settings
+from mergeplan.planner.cli.doctor import doctor_command
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.session.doctor import Finding
 
 
 def github() -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from planner.intervals import Cron
+from mergeplan.planner.intervals import Cron
 
 FAR = timedelta(days=400)  # a boundary that is further away changes nothing for now
 

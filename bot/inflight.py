@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.contract.plan import ModelChange, PlanView
 
 EDITS = frozenset({"direct", "added", "removed"})
 MOVES_MOST = 50  # of prod, that plans are compared with

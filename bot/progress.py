@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from planner.contract.lines import (
+from mergeplan.planner.contract.lines import (
     BatchLine,
     ComparedLine,
     FailedLine,
@@ -20,9 +20,9 @@ from planner.contract.lines import (
     ViewLine,
     WaitingLine,
 )
-from planner.contract.plan import ModelChange
-from planner.contract.result import ResultLine
-from planner.contract.wire import Line
+from mergeplan.planner.contract.plan import ModelChange
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.contract.wire import Line
 
 WEB_ADDRESS = re.compile(r"https?://[^\s()<>\"'`\[\]]+")  # and nothing that a link could do but lead there
 COUNTED = {"tests": TestLine, "create": TableLine, "promote": ViewLine}  # a line of each for each thing of the stage

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from planner.errors import RequestError
+from mergeplan.planner.errors import RequestError
 
 SEPARATOR = "~"
 FOLDER = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")

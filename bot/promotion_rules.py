@@ -8,9 +8,9 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from bot.approvals import ReviewRule
-from bot.freezes import Freeze
-from planner.intervals import cron_error, is_zone
+from mergeplan.bot.approvals import ReviewRule
+from mergeplan.bot.freezes import Freeze
+from mergeplan.planner.intervals import cron_error, is_zone
 
 CATEGORY_WORDS = ("added", "removed", "breaking", "non-breaking", "forward-only", "metadata", "equivalent", "undecided")
 

@@ -8,11 +8,11 @@ from typing import Annotated
 
 from pydantic import AliasChoices, Field
 
-from bot.approvals import Decision, PlanShown, promises
-from bot.inflight import Meeting, Move, Undoing
-from bot.projects import repository_of
-from bot.results import PlannerOutcome, unpacked
-from bot.verbs import Role
+from mergeplan.bot.approvals import Decision, PlanShown, promises
+from mergeplan.bot.inflight import Meeting, Move, Undoing
+from mergeplan.bot.projects import repository_of
+from mergeplan.bot.results import PlannerOutcome, unpacked
+from mergeplan.bot.verbs import Role
 
 LINT, TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
     "mergeplan / lint",

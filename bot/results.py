@@ -9,14 +9,14 @@ from typing import Annotated, get_args
 
 from pydantic import Field, ValidationError
 
-from planner.contract.base import Data
-from planner.contract.history import RollbackView
-from planner.contract.lines import AuditLine, AuditRow, ErrorLine, LintLine, PlanLine, TestLine
-from planner.contract.physical import PhysicalPlanRow
-from planner.contract.plan import ModelChange, PlanView, Remark
-from planner.contract.result import BackfillCounts, EnvironmentRow, KeptRow, PromotionRow, ResultLine
-from planner.contract.tables import DataDifference
-from planner.contract.wire import Line
+from mergeplan.planner.contract.base import Data
+from mergeplan.planner.contract.history import RollbackView
+from mergeplan.planner.contract.lines import AuditLine, AuditRow, ErrorLine, LintLine, PlanLine, TestLine
+from mergeplan.planner.contract.physical import PhysicalPlanRow
+from mergeplan.planner.contract.plan import ModelChange, PlanView, Remark
+from mergeplan.planner.contract.result import BackfillCounts, EnvironmentRow, KeptRow, PromotionRow, ResultLine
+from mergeplan.planner.contract.tables import DataDifference
+from mergeplan.planner.contract.wire import Line
 
 Kept = PlanLine | ErrorLine | LintLine | TestLine | AuditLine | ResultLine
 KEPT = get_args(Kept)  # the lines that a report is made of

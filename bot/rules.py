@@ -17,13 +17,13 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from bot.approvals import ReviewRule
-from bot.cicd_section import CicdSection
-from bot.promotion_rules import PromotionRule
-from bot.verbs import DEFAULT_NEEDS, UNRULED, Role, Verb
-from planner.contract.base import Detail
-from planner.errors import ProjectError, RequestError
-from planner.snapshot.environment import checked_name
+from mergeplan.bot.approvals import ReviewRule
+from mergeplan.bot.cicd_section import CicdSection
+from mergeplan.bot.promotion_rules import PromotionRule
+from mergeplan.bot.verbs import DEFAULT_NEEDS, UNRULED, Role, Verb
+from mergeplan.planner.contract.base import Detail
+from mergeplan.planner.errors import ProjectError, RequestError
+from mergeplan.planner.snapshot.environment import checked_name
 
 MergeMethod = Literal["merge", "squash", "rebase"]
 

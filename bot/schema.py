@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.rules import WITHOUT_EFFECT, CicdBot
-from planner.cli.schema import schema_command
-from planner.contract.config_schema import config_schema
+from mergeplan.bot.rules import WITHOUT_EFFECT, CicdBot
+from mergeplan.planner.cli.schema import schema_command
+from mergeplan.planner.contract.config_schema import config_schema
 
 schema = schema_command(lambda: config_schema(CicdBot, WITHOUT_EFFECT))

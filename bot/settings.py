@@ -11,9 +11,9 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
-from bot.projects import read_folders
-from planner.errors import RequestError
-from planner.isolation.mode import ADDRESSES, FOLDERS, SPARK, spark_access_of
+from mergeplan.bot.projects import read_folders
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.isolation.mode import ADDRESSES, FOLDERS, SPARK, spark_access_of
 
 ACTIONS_LOGIN = "github-actions[bot]"  # whom a workflow's own token stands for
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import structlog
 
-from planner.contract.lines import BatchLine, StageLine
-from planner.contract.result import ResultLine
-from planner.contract.wire import Line
-from planner.errors import RequestError
+from mergeplan.planner.contract.lines import BatchLine, StageLine
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.contract.wire import Line
+from mergeplan.planner.errors import RequestError
 
 log = structlog.get_logger(__name__)
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")

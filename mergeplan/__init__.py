@@ -11,43 +11,43 @@ from typing import TYPE_CHECKING
 
 # Each name is imported when it is first asked for: `python -m mergeplan --help` comes this way and needs none.
 HOMES = {
-    "planner.errors": (
+    "mergeplan.planner.errors": (
         "AuditFailed", "Cancelled", "CatalogBusy", "LeaseHeld", "MergeplanError", "PlanMoved", "ProjectError",
         "ProjectErrors", "QueryError", "Refused", "RequestError", "SparkAway", "TooCostly",
     ),
-    "planner.session.options": (
+    "mergeplan.planner.session.options": (
         "AuditOptions", "DataDiffOptions", "PlanOptions", "RunOptions", "TableDiffOptions", "TestOptions",
     ),
-    "planner.session.results": ("Difference", "LineageView", "SessionPlan"),
-    "planner.session.session": ("Session",),
-    "planner.session.opening": ("open",),
+    "mergeplan.planner.session.results": ("Difference", "LineageView", "SessionPlan"),
+    "mergeplan.planner.session.session": ("Session",),
+    "mergeplan.planner.session.opening": ("open",),
 }  # fmt: skip
 
 if TYPE_CHECKING:
-    from planner.errors import AuditFailed as AuditFailed
-    from planner.errors import Cancelled as Cancelled
-    from planner.errors import CatalogBusy as CatalogBusy
-    from planner.errors import LeaseHeld as LeaseHeld
-    from planner.errors import MergeplanError as MergeplanError
-    from planner.errors import PlanMoved as PlanMoved
-    from planner.errors import ProjectError as ProjectError
-    from planner.errors import ProjectErrors as ProjectErrors
-    from planner.errors import QueryError as QueryError
-    from planner.errors import Refused as Refused
-    from planner.errors import RequestError as RequestError
-    from planner.errors import SparkAway as SparkAway
-    from planner.errors import TooCostly as TooCostly
-    from planner.session.opening import open as open
-    from planner.session.options import AuditOptions as AuditOptions
-    from planner.session.options import DataDiffOptions as DataDiffOptions
-    from planner.session.options import PlanOptions as PlanOptions
-    from planner.session.options import RunOptions as RunOptions
-    from planner.session.options import TableDiffOptions as TableDiffOptions
-    from planner.session.options import TestOptions as TestOptions
-    from planner.session.results import Difference as Difference
-    from planner.session.results import LineageView as LineageView
-    from planner.session.results import SessionPlan as SessionPlan
-    from planner.session.session import Session as Session
+    from mergeplan.planner.errors import AuditFailed as AuditFailed
+    from mergeplan.planner.errors import Cancelled as Cancelled
+    from mergeplan.planner.errors import CatalogBusy as CatalogBusy
+    from mergeplan.planner.errors import LeaseHeld as LeaseHeld
+    from mergeplan.planner.errors import MergeplanError as MergeplanError
+    from mergeplan.planner.errors import PlanMoved as PlanMoved
+    from mergeplan.planner.errors import ProjectError as ProjectError
+    from mergeplan.planner.errors import ProjectErrors as ProjectErrors
+    from mergeplan.planner.errors import QueryError as QueryError
+    from mergeplan.planner.errors import Refused as Refused
+    from mergeplan.planner.errors import RequestError as RequestError
+    from mergeplan.planner.errors import SparkAway as SparkAway
+    from mergeplan.planner.errors import TooCostly as TooCostly
+    from mergeplan.planner.session.opening import open as open
+    from mergeplan.planner.session.options import AuditOptions as AuditOptions
+    from mergeplan.planner.session.options import DataDiffOptions as DataDiffOptions
+    from mergeplan.planner.session.options import PlanOptions as PlanOptions
+    from mergeplan.planner.session.options import RunOptions as RunOptions
+    from mergeplan.planner.session.options import TableDiffOptions as TableDiffOptions
+    from mergeplan.planner.session.options import TestOptions as TestOptions
+    from mergeplan.planner.session.results import Difference as Difference
+    from mergeplan.planner.session.results import LineageView as LineageView
+    from mergeplan.planner.session.results import SessionPlan as SessionPlan
+    from mergeplan.planner.session.session import Session as Session
 else:
     __all__ = sorted(name for names in HOMES.values() for name in names)
 

@@ -1,6 +1,6 @@
 """`python -m mergeplan`: the command line."""
 
-from bot.main import main
+from mergeplan.bot.main import main
 
 if __name__ == "__main__":
     main()

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from planner.errors import ProjectError
+from mergeplan.planner.errors import ProjectError
 
 SECONDS = 60.0  # for a file
 MEMORY = 2 << 30

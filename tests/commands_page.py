@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bot.verbs import FORMS, Form, Verb
+from mergeplan.bot.verbs import FORMS, Form, Verb
 
 PAGE = Path(__file__).parent.parent / "docs" / "bot.md"
 MARKED = re.compile(r"(<!-- commands -->\n).*?(<!-- end -->)", re.DOTALL)

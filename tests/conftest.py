@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import SparkEngine, open_engine
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 
 FORMAT = os.environ.get("MERGEPLAN_TABLE_FORMAT", "")  # what `make prove-lakehouse` lays tables out in
 SMALL = Connection(

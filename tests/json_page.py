@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from planner.contract import adoption, base, history, lines, physical, plan, result, tables
-from planner.contract.base import Data
-from planner.contract.wire import LINES
+from mergeplan.planner.contract import adoption, base, history, lines, physical, plan, result, tables
+from mergeplan.planner.contract.base import Data
+from mergeplan.planner.contract.wire import LINES
 
 PAGE = Path(__file__).parent.parent / "docs" / "json.md"
 MARKED = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

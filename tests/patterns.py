@@ -14,8 +14,8 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from planner.errors import ProjectError
-from planner.limits import limited
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.limits import limited
 
 ROOT = Path(__file__).parent.parent
 METHODS = ("match", "fullmatch", "search", "sub", "subn", "findall", "finditer", "split")

@@ -8,11 +8,11 @@ import click
 import pytest
 import yaml
 
-from bot.github.permissions import EVENTS, OPTIONAL, PERMISSIONS, event_title
-from bot.main import BOT_VERBS
-from bot.settings import Settings
-from bot.verbs import FORMS
-from planner.cli.main import VERBS
+from mergeplan.bot.github.permissions import EVENTS, OPTIONAL, PERMISSIONS, event_title
+from mergeplan.bot.main import BOT_VERBS
+from mergeplan.bot.settings import Settings
+from mergeplan.bot.verbs import FORMS
+from mergeplan.planner.cli.main import VERBS
 from tests import architecture_page, commands_page, promises_page
 from tests.promises_page import PROMISES
 

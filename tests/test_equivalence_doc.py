@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.model.model import Model
-from planner.plan.change import Columns
-from planner.semantics.columns import Parent, Shape, shape_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import Columns
+from mergeplan.planner.semantics.columns import Parent, Shape, shape_of
 from tests.planner.building import change_of, external, model, project
 
 PAGE = (Path(__file__).parent.parent / "docs" / "equivalence.md").read_text(encoding="utf-8")

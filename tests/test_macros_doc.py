@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.parsing.sql.macro_scope import ColumnTypes
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes
 
 PAGE = (Path(__file__).parent.parent / "docs" / "macros.md").read_text()
 COLUMNS: dict[str, ColumnTypes] = {

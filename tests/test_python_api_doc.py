@@ -16,7 +16,7 @@ import pytest
 
 import mergeplan
 import mergeplan.events
-from planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import write_example
 from tests.planner.cli.conftest import VARIABLES
 
 ROOT = Path(__file__).parent.parent
@@ -25,7 +25,7 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTA
 ENVIRON = {name: value for name, value in os.environ.items() if name not in VARIABLES}
 ENDING = """
 import json, sys
-kept = {"click", "rich", "planner.cli", "bot"} & sys.modules.keys()
+kept = {"click", "rich", "mergeplan.planner.cli", "mergeplan.bot"} & sys.modules.keys()
 print(json.dumps({"loaded": sorted(kept), "virtual": merge.decision.is_virtual, "spark": "pyspark" in sys.modules}))
 """
 

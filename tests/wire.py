@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from planner.contract.wire import line_type
+from mergeplan.planner.contract.wire import line_type
 
 SCHEMA = Path(__file__).parent.parent / "docs" / "schema" / "plan.json"
 

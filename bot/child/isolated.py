@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from bot.child.requirements import FILES
-from bot.settings import Settings
-from planner.isolation.mode import NONE, SPARK, VARIABLE
-from planner.isolation.probe import cannot, cannot_confine
+from mergeplan.bot.child.requirements import FILES
+from mergeplan.bot.settings import Settings
+from mergeplan.planner.isolation.mode import NONE, SPARK, VARIABLE
+from mergeplan.planner.isolation.probe import cannot, cannot_confine
 
 CONFINED = "confined"
 NO_CODE = frozenset({".sql", ".yaml", ".yml", ".csv", ".md", ".rst", ".txt"})

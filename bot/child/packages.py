@@ -26,18 +26,18 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from bot.child.requirements import MOST_CHARACTERS, Requirements
-from bot.child.wheels import BadWheel, unpack
-from bot.settings import Settings
-from planner.errors import Cancelled, Place, ProjectError, Refused
-from planner.isolation.interpreter import libraries
-from planner.isolation.mode import NONE
-from planner.isolation.probe import cannot
-from planner.isolation.profile import IsolationProfile
-from planner.isolation.scratch import tidied
-from planner.isolation.seccomp import Network
-from planner.isolation.user import OWN_USER
-from planner.python.packages import INDEX, normal
+from mergeplan.bot.child.requirements import MOST_CHARACTERS, Requirements
+from mergeplan.bot.child.wheels import BadWheel, unpack
+from mergeplan.bot.settings import Settings
+from mergeplan.planner.errors import Cancelled, Place, ProjectError, Refused
+from mergeplan.planner.isolation.interpreter import libraries
+from mergeplan.planner.isolation.mode import NONE
+from mergeplan.planner.isolation.probe import cannot
+from mergeplan.planner.isolation.profile import IsolationProfile
+from mergeplan.planner.isolation.scratch import tidied
+from mergeplan.planner.isolation.seccomp import Network
+from mergeplan.planner.isolation.user import OWN_USER
+from mergeplan.planner.python.packages import INDEX, normal
 
 log = structlog.get_logger(__name__)
 # Where packages come from is the operator's to say; a password in one of these is pip's, and no built source sees it.

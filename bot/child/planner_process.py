@@ -20,15 +20,15 @@ from uuid import uuid4
 
 import structlog
 
-from bot.child.processes import CANCEL, LEAVE, birth, signal_group
-from bot.child.standby import Standby
-from bot.results import KEPT, Kept, PlannerOutcome, kept_lines, read_outcome
-from bot.settings import Settings
-from planner.contract.lines import ErrorLine
-from planner.contract.result import ResultLine
-from planner.contract.wire import Line, read_line
-from planner.errors import RequestError
-from planner.isolation.mode import AVAILABLE, FUNCTIONS, HIDDEN, MEMORY, PACKAGES, REQUIRED, VARIABLE
+from mergeplan.bot.child.processes import CANCEL, LEAVE, birth, signal_group
+from mergeplan.bot.child.standby import Standby
+from mergeplan.bot.results import KEPT, Kept, PlannerOutcome, kept_lines, read_outcome
+from mergeplan.bot.settings import Settings
+from mergeplan.planner.contract.lines import ErrorLine
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.contract.wire import Line, read_line
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.isolation.mode import AVAILABLE, FUNCTIONS, HIDDEN, MEMORY, PACKAGES, REQUIRED, VARIABLE
 
 log = structlog.get_logger(__name__)
 # What any program may need to start, and nothing that opens a door.
@@ -97,7 +97,7 @@ def planner_argv(settings: Settings) -> tuple[str, ...]:
     -I: nothing is imported from the project's folder, from below HOME, or from where a variable says; -u: lines come
     as they are printed.
     """
-    return settings.planner_command or (sys.executable, "-I", "-u", "-m", "planner.cli.main")
+    return settings.planner_command or (sys.executable, "-I", "-u", "-m", "mergeplan.planner.cli.main")
 
 
 def project_home(settings: Settings, repository: str) -> Path:

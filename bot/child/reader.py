@@ -20,13 +20,13 @@ from typing import Any
 
 import structlog
 
-from bot.child.reading import CPU_SECONDS, MEMORY, OUT_OF_MEMORY
-from bot.child.requirements import Requirements
-from bot.cicd_section import CicdSection
-from planner.errors import Place, ProjectError
+from mergeplan.bot.child.reading import CPU_SECONDS, MEMORY, OUT_OF_MEMORY
+from mergeplan.bot.child.requirements import Requirements
+from mergeplan.bot.cicd_section import CicdSection
+from mergeplan.planner.errors import Place, ProjectError
 
 log = structlog.get_logger(__name__)
-CHILD = (sys.executable, "-I", "-m", "bot.child.reading")
+CHILD = (sys.executable, "-I", "-m", "mergeplan.bot.child.reading")
 ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
 WALL_SECONDS = 60.0  # for a machine that is busy: its own limit is of the processor's time
 LONGEST = 4_000_000  # characters of a file

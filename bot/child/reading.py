@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bot.child.requirements import requirements_of
-from bot.cicd_section import read_section
-from bot.codeowners import owners_of, read_owners
-from planner.errors import ProjectError
-from planner.isolation.system import hide_process
+from mergeplan.bot.child.requirements import requirements_of
+from mergeplan.bot.cicd_section import read_section
+from mergeplan.bot.codeowners import owners_of, read_owners
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.isolation.system import hide_process
 
 CPU_SECONDS = 5
 MEMORY = 1 << 30

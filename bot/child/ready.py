@@ -14,15 +14,15 @@ import os
 import sys
 import time
 
-from planner.isolation.system import hide_process
+from mergeplan.planner.isolation.system import hide_process
 
 MODULES = (
-    "planner.cli.main",
-    "planner.cli.apply",
-    "planner.cli.json_lines",
-    "planner.cli.plan",
-    "planner.cli.environments",
-    "planner.engine.spark.engine",
+    "mergeplan.planner.cli.main",
+    "mergeplan.planner.cli.apply",
+    "mergeplan.planner.cli.json_lines",
+    "mergeplan.planner.cli.plan",
+    "mergeplan.planner.cli.environments",
+    "mergeplan.planner.engine.spark.engine",
     "sqlglot.dialects.spark",
     "pandas",
     "pyspark.sql.connect.session",
@@ -46,7 +46,7 @@ def main() -> None:
     os.environ.update(call["environment"])
     time.tzset()
     sys.argv = ["mergeplan", *call["arguments"]]
-    importlib.import_module("planner.cli.main").main()
+    importlib.import_module("mergeplan.planner.cli.main").main()
 
 
 if __name__ == "__main__":

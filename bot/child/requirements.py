@@ -11,8 +11,8 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from planner.errors import Place, ProjectError
-from planner.python.packages import normal
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.python.packages import normal
 
 FILES = ("requirements.lock", "requirements.txt", "pyproject.toml")  # the first that there is counts
 OURS = ("mergeplan", "sqlmesh")  # what project code imports by these names is mergeplan's own

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-READY = (sys.executable, "-I", "-u", "-m", "bot.child.ready")
+READY = (sys.executable, "-I", "-u", "-m", "mergeplan.bot.child.ready")
 END_SECONDS = 5.0
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.child.planner_process import Task, new_run_id, project_home, start_child
-from bot.child.processes import birth, end_group
-from bot.inbox.inbox import Inbox
-from bot.inbox.runs import Run
-from bot.settings import Settings
+from mergeplan.bot.child.planner_process import Task, new_run_id, project_home, start_child
+from mergeplan.bot.child.processes import birth, end_group
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.inbox.runs import Run
+from mergeplan.bot.settings import Settings
 
 log = structlog.get_logger(__name__)
 WATCH_SECONDS = 2.0

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from planner.python.packages import INDEX, normal
+from mergeplan.planner.python.packages import INDEX, normal
 
 MOST_BYTES = 4 << 30  # of all wheels of a project, unpacked
 LIBRARIES = ("purelib", "platlib")

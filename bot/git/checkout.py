@@ -22,7 +22,7 @@ from pathlib import Path
 import structlog
 from filelock import FileLock, Timeout
 
-from bot.git.call import (
+from mergeplan.bot.git.call import (
     EMPTY_TREE,
     GIT_SECONDS,
     BadCommit,
@@ -33,10 +33,10 @@ from bot.git.call import (
     removed,
     run,
 )
-from bot.git.objects import FOLDER, Entry, GitCommit, Objects, Tampered, reading
-from bot.git.work_tree import Slot, claimed
-from bot.github.events import REPOSITORY, SHA
-from bot.projects import ROOT, inside
+from mergeplan.bot.git.objects import FOLDER, Entry, GitCommit, Objects, Tampered, reading
+from mergeplan.bot.git.work_tree import Slot, claimed
+from mergeplan.bot.github.events import REPOSITORY, SHA
+from mergeplan.bot.projects import ROOT, inside
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 500

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.git.call import GIT_SECONDS, BadCommit, CheckoutFailed, prepared
+from mergeplan.bot.git.call import GIT_SECONDS, BadCommit, CheckoutFailed, prepared
 
 FOLDER, LINK, SUBMODULE, PROGRAM = "40000", "120000", "160000", "100755"
 PATHS_MOST = 500_000

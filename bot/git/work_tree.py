@@ -16,8 +16,8 @@ from pathlib import Path
 import structlog
 from filelock import FileLock, Timeout
 
-from bot.git.call import BadCommit, removed
-from bot.git.objects import ASKED_MOST, PROGRAM, SUBMODULE, Entry, Objects
+from mergeplan.bot.git.call import BadCommit, removed
+from mergeplan.bot.git.objects import ASKED_MOST, PROGRAM, SUBMODULE, Entry, Objects
 
 log = structlog.get_logger(__name__)
 

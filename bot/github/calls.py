@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from github.Repository import Repository
 
-from bot.github.owners import OwnerConnection, Owners, OwnerUnavailable
-from bot.github.patience import READ_TRIES, GitHubFailed, GitHubPaused, is_passing, patiently
-from bot.github.polling import MOST_PAGES, Polls
+from mergeplan.bot.github.owners import OwnerConnection, Owners, OwnerUnavailable
+from mergeplan.bot.github.patience import READ_TRIES, GitHubFailed, GitHubPaused, is_passing, patiently
+from mergeplan.bot.github.polling import MOST_PAGES, Polls
 
 T = TypeVar("T")
 WRITE_TRIES = 3

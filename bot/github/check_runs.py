@@ -12,10 +12,10 @@ from typing import Any
 import structlog
 from github.CheckRun import CheckRun
 
-from bot.github.calls import Calls
-from bot.github.patience import GitHubFailed, is_passing
-from bot.github.together import CheckId, CheckRequest, CommentEdit, Written, mutation, written
-from bot.report.checks import CheckView
+from mergeplan.bot.github.calls import Calls
+from mergeplan.bot.github.patience import GitHubFailed, is_passing
+from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, Written, mutation, written
+from mergeplan.bot.report.checks import CheckView
 
 log = structlog.get_logger(__name__)
 ANNOTATIONS_A_CALL = 50

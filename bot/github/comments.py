@@ -7,11 +7,11 @@ from datetime import UTC, timedelta
 
 from github.IssueComment import IssueComment
 
-from bot.github.calls import Calls
-from bot.github.events import WrittenComment
-from bot.github.owners import OwnerUnavailable
-from bot.github.patience import GitHubFailed
-from bot.records import Posted
+from mergeplan.bot.github.calls import Calls
+from mergeplan.bot.github.events import WrittenComment
+from mergeplan.bot.github.owners import OwnerUnavailable
+from mergeplan.bot.github.patience import GitHubFailed
+from mergeplan.bot.records import Posted
 
 
 @dataclass(frozen=True)

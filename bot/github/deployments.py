@@ -5,10 +5,10 @@ from __future__ import annotations
 import structlog
 from github.Deployment import Deployment
 
-from bot.github.calls import Calls
-from bot.github.patience import GitHubFailed
-from bot.projects import labelled
-from bot.report.deployments import DeploymentView
+from mergeplan.bot.github.calls import Calls
+from mergeplan.bot.github.patience import GitHubFailed
+from mergeplan.bot.projects import labelled
+from mergeplan.bot.report.deployments import DeploymentView
 
 log = structlog.get_logger(__name__)
 TASK = "mergeplan"  # tells ours from others'

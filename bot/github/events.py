@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bot.projects import label_of
-from bot.records import Press
-from bot.report.checks import pull_of_key
-from bot.report.comment import PLAN_MARKER, comment_digest
-from bot.report.offers import IDENTIFIER_MOST, emptied, ticked
+from mergeplan.bot.projects import label_of
+from mergeplan.bot.records import Press
+from mergeplan.bot.report.checks import pull_of_key
+from mergeplan.bot.report.comment import PLAN_MARKER, comment_digest
+from mergeplan.bot.report.offers import IDENTIFIER_MOST, emptied, ticked
 
 MAX_BYTES = 25 * 1024 * 1024  # GitHub's own limit
 REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")

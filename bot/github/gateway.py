@@ -13,21 +13,21 @@ from urllib.parse import quote
 import structlog
 from github import Consts
 
-from bot.approvals import Review
-from bot.github.calls import Calls
-from bot.github.check_runs import CheckRuns
-from bot.github.comments import Comments
-from bot.github.deployments import Deployments
-from bot.github.events import QUEUE_BRANCH
-from bot.github.owners import Owners, OwnerUnavailable
-from bot.github.patience import GitHubFailed, GitHubPaused, patiently
-from bot.github.polling import Polls
-from bot.github.reverts import Reverts
-from bot.pages.links import PageLinks, links_of
-from bot.projects import folder_of, label_of, repository_of
-from bot.records import Pull
-from bot.settings import Settings
-from bot.verbs import ROLES, Role
+from mergeplan.bot.approvals import Review
+from mergeplan.bot.github.calls import Calls
+from mergeplan.bot.github.check_runs import CheckRuns
+from mergeplan.bot.github.comments import Comments
+from mergeplan.bot.github.deployments import Deployments
+from mergeplan.bot.github.events import QUEUE_BRANCH
+from mergeplan.bot.github.owners import Owners, OwnerUnavailable
+from mergeplan.bot.github.patience import GitHubFailed, GitHubPaused, patiently
+from mergeplan.bot.github.polling import Polls
+from mergeplan.bot.github.reverts import Reverts
+from mergeplan.bot.pages.links import PageLinks, links_of
+from mergeplan.bot.projects import folder_of, label_of, repository_of
+from mergeplan.bot.records import Pull
+from mergeplan.bot.settings import Settings
+from mergeplan.bot.verbs import ROLES, Role
 
 log = structlog.get_logger(__name__)
 FILES_LISTED = 3000  # of a pull request; GitHub lists no more

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from bot.github.permissions import EVENTS, token_permissions
-from planner.errors import RequestError
+from mergeplan.bot.github.permissions import EVENTS, token_permissions
+from mergeplan.planner.errors import RequestError
 
 CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 ORGANIZATION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?")

@@ -18,11 +18,11 @@ import structlog
 from github import Auth, Github, GithubIntegration
 from github.Requester import Requester
 
-from bot.github.patience import GitHubFailed, Pause, patiently
-from bot.github.polling import Polls
-from bot.github.tokens import BotAuth, GitTokens, app_signer
-from bot.github.turns import Turns
-from bot.settings import Settings
+from mergeplan.bot.github.patience import GitHubFailed, Pause, patiently
+from mergeplan.bot.github.polling import Polls
+from mergeplan.bot.github.tokens import BotAuth, GitTokens, app_signer
+from mergeplan.bot.github.turns import Turns
+from mergeplan.bot.settings import Settings
 
 log = structlog.get_logger(__name__)
 LOOK_AGAIN_SECONDS = 60.0  # an owner that is not there is asked for no more often

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from bot.github.calls import Calls
-from bot.github.patience import GitHubFailed
-from bot.records import Pull
+from mergeplan.bot.github.calls import Calls
+from mergeplan.bot.github.patience import GitHubFailed
+from mergeplan.bot.records import Pull
 
 # The types are those of GitHub's published schema. REST has no revert.
 DOCUMENT = (

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth, GithubException, GithubIntegration
 from github.InstallationAuthorization import InstallationAuthorization
 
-from bot.github.permissions import GIT_PERMISSIONS, token_permissions
+from mergeplan.bot.github.permissions import GIT_PERMISSIONS, token_permissions
 
 log = structlog.get_logger(__name__)
 NOT_GRANTED = 422  # GitHub's answer where a token asks for what the installation does not have

@@ -11,15 +11,15 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 
-from bot.commands import read_commands
-from bot.github.events import Pressed, WrittenComment
-from bot.inbox.database import InboxDatabase, now
-from bot.inbox.prods import read_prod
-from bot.inbox.queue import Queue
-from bot.inbox.tables import COMMANDS
-from bot.projects import label_of
-from bot.records import CommandRow, PullRecord
-from planner.state.database import put
+from mergeplan.bot.commands import read_commands
+from mergeplan.bot.github.events import Pressed, WrittenComment
+from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.prods import read_prod
+from mergeplan.bot.inbox.queue import Queue
+from mergeplan.bot.inbox.tables import COMMANDS
+from mergeplan.bot.projects import label_of
+from mergeplan.bot.records import CommandRow, PullRecord
+from mergeplan.planner.state.database import put
 
 _COMMAND = TypeAdapter(CommandRow)
 

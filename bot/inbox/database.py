@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 
 import sqlalchemy as sa
 
-from planner.state.database import clock, open_upgraded, transaction
+from mergeplan.planner.state.database import clock, open_upgraded, transaction
 
 
 class _Undone(Exception):
@@ -19,7 +19,7 @@ class InboxDatabase:
     """The database that the stores of an inbox share."""
 
     def __init__(self, url: str) -> None:
-        self._engine = open_upgraded(url, "bot.inbox")
+        self._engine = open_upgraded(url, "mergeplan.bot.inbox")
 
     def close(self) -> None:
         """Lets go of the connections."""

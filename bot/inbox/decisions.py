@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from bot.inbox.database import InboxDatabase, now
-from bot.inbox.tables import DECISIONS
+from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.tables import DECISIONS
 
 
 class DecisionLog:

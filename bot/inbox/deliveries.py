@@ -11,17 +11,17 @@ from uuid import uuid4
 import sqlalchemy as sa
 import structlog
 
-from bot.github.events import COMES, Event
-from bot.inbox.commands import is_of_ours, take_command, take_press
-from bot.inbox.database import InboxDatabase, now
-from bot.inbox.prods import put_prod, read_prod
-from bot.inbox.pulls import put_pull, read_pull
-from bot.inbox.queue import Due, Queue, queue_key
-from bot.inbox.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
-from bot.metrics import DELIVERIES as DELIVERIES_SEEN
-from bot.projects import label_of, project_keys
-from bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState, is_label
-from planner.errors import RequestError
+from mergeplan.bot.github.events import COMES, Event
+from mergeplan.bot.inbox.commands import is_of_ours, take_command, take_press
+from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.prods import put_prod, read_prod
+from mergeplan.bot.inbox.pulls import put_pull, read_pull
+from mergeplan.bot.inbox.queue import Due, Queue, queue_key
+from mergeplan.bot.inbox.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
+from mergeplan.bot.metrics import DELIVERIES as DELIVERIES_SEEN
+from mergeplan.bot.projects import label_of, project_keys
+from mergeplan.bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState, is_label
+from mergeplan.planner.errors import RequestError
 
 log = structlog.get_logger(__name__)
 DEADLOCKS = ("40P01", "40001")

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.inbox.commands import Commands
-from bot.inbox.database import InboxDatabase
-from bot.inbox.decisions import DecisionLog
-from bot.inbox.deliveries import Deliveries
-from bot.inbox.prods import Prods
-from bot.inbox.progress import ProgressStore
-from bot.inbox.pulls import Pulls
-from bot.inbox.queue import LEASE_SECONDS, Queue
-from bot.inbox.runs import Runs
-from bot.projects import ROOT
+from mergeplan.bot.inbox.commands import Commands
+from mergeplan.bot.inbox.database import InboxDatabase
+from mergeplan.bot.inbox.decisions import DecisionLog
+from mergeplan.bot.inbox.deliveries import Deliveries
+from mergeplan.bot.inbox.prods import Prods
+from mergeplan.bot.inbox.progress import ProgressStore
+from mergeplan.bot.inbox.pulls import Pulls
+from mergeplan.bot.inbox.queue import LEASE_SECONDS, Queue
+from mergeplan.bot.inbox.runs import Runs
+from mergeplan.bot.projects import ROOT
 
 
 class Inbox:

@@ -8,10 +8,10 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 
-from bot.inbox.database import InboxDatabase
-from bot.inbox.tables import PRODS
-from bot.records import ProdRecord
-from planner.state.database import put
+from mergeplan.bot.inbox.database import InboxDatabase
+from mergeplan.bot.inbox.tables import PRODS
+from mergeplan.bot.records import ProdRecord
+from mergeplan.planner.state.database import put
 
 _PROD = TypeAdapter(ProdRecord)
 

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 import structlog
 from pydantic import TypeAdapter, ValidationError
 
-from bot.inbox.database import InboxDatabase, now
-from bot.inbox.tables import PROGRESS
-from bot.progress import RunProgress, with_line
-from planner.contract.wire import Line
-from planner.errors import RequestError
-from planner.state.database import put
+from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.tables import PROGRESS
+from mergeplan.bot.progress import RunProgress, with_line
+from mergeplan.planner.contract.wire import Line
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.state.database import put
 
 log = structlog.get_logger(__name__)
 PUT_SECONDS = 2.0  # at most one write in that time, but at a stage's beginning

@@ -12,10 +12,10 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 
-from bot.inbox.database import InboxDatabase
-from bot.inbox.tables import PULLS
-from bot.records import PullRecord, PullState
-from planner.state.database import put
+from mergeplan.bot.inbox.database import InboxDatabase
+from mergeplan.bot.inbox.tables import PULLS
+from mergeplan.bot.records import PullRecord, PullState
+from mergeplan.planner.state.database import put
 
 _PULL = TypeAdapter(PullRecord)
 

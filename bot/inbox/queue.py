@@ -8,9 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.inbox.database import InboxDatabase, now
-from bot.inbox.tables import DELIVERIES, LANES, PRODS
-from planner.state.database import put
+from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.tables import DELIVERIES, LANES, PRODS
+from mergeplan.planner.state.database import put
 
 LEASE_SECONDS = 30.0
 _OF_KEYS = (

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from bot.inbox.database import InboxDatabase, now
-from bot.inbox.tables import RUNS
+from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.tables import RUNS
 
 
 @dataclass(frozen=True)

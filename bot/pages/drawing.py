@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.report.markdown import NAMES, category_of
-from planner.contract.plan import ModelChange
+from mergeplan.bot.report.markdown import NAMES, category_of
+from mergeplan.planner.contract.plan import ModelChange
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE = 226, 46, 64, 16, 12
 NAME_MOST = 27  # characters that fit into a box

@@ -12,8 +12,8 @@ from urllib.parse import quote
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from bot.records import ENVIRONMENT, PROMOTION
-from bot.settings import Settings
+from mergeplan.bot.records import ENVIRONMENT, PROMOTION
+from mergeplan.bot.settings import Settings
 
 PURPOSE = b"mergeplan: links to pages, 1"
 DAYS = 30

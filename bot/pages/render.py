@@ -13,12 +13,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from bot.pages.links import DAYS
-from bot.pages.text import foreign, sentence
-from bot.pages.view import PageView, counts, percent
-from bot.report.markdown import counted, days, printable
-from bot.report.rows import share
-from bot.report.words import actual_words, audit_line, duration_words, estimate_words, size_words
+from mergeplan.bot.pages.links import DAYS
+from mergeplan.bot.pages.text import foreign, sentence
+from mergeplan.bot.pages.view import PageView, counts, percent
+from mergeplan.bot.report.markdown import counted, days, printable
+from mergeplan.bot.report.rows import share
+from mergeplan.bot.report.words import actual_words, audit_line, duration_words, estimate_words, size_words
 
 TEMPLATES = Path(__file__).parent / "templates"
 REFRESH_SECONDS = 5

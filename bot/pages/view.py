@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from bot.pages.drawing import Drawing, drawing
-from bot.pages.text import Alert, DiffLine, alert, diff_lines
-from bot.progress import RunProgress, Step
-from bot.projects import title_of
-from bot.records import AFTER_MERGE, Prod, PullRecord, PullState
-from bot.report.comment import ROWS_SHOWN, Shown, blockers, facts_line, headline, status
-from bot.report.markdown import NAMES, category_of
-from bot.report.models import SEVERE, Site, model_row
-from bot.report.offers import offers
-from bot.report.physical import physical_lines
-from bot.report.rows import rows_changed
-from bot.report.words import problem_line
-from bot.results import PlannerOutcome, Problem, moving
-from planner.contract.plan import ModelChange, PlanView
-from planner.contract.tables import DataDifference
+from mergeplan.bot.pages.drawing import Drawing, drawing
+from mergeplan.bot.pages.text import Alert, DiffLine, alert, diff_lines
+from mergeplan.bot.progress import RunProgress, Step
+from mergeplan.bot.projects import title_of
+from mergeplan.bot.records import AFTER_MERGE, Prod, PullRecord, PullState
+from mergeplan.bot.report.comment import ROWS_SHOWN, Shown, blockers, facts_line, headline, status
+from mergeplan.bot.report.markdown import NAMES, category_of
+from mergeplan.bot.report.models import SEVERE, Site, model_row
+from mergeplan.bot.report.offers import offers
+from mergeplan.bot.report.physical import physical_lines
+from mergeplan.bot.report.rows import rows_changed
+from mergeplan.bot.report.words import problem_line
+from mergeplan.bot.results import PlannerOutcome, Problem, moving
+from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.contract.tables import DataDifference
 
 MODELS_MOST = 3_000  # rows of one page
 DIFF_MOST, DIFFS_ROOM = 200_000, 1_500_000  # characters of one diff, of all

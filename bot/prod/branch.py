@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bot.context import BotContext
-from bot.git.checkout import Checkout
-from bot.github.gateway import RepositoryGateway
-from bot.records import Prod, PullState
-from planner.errors import ProjectError
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.github.gateway import RepositoryGateway
+from mergeplan.bot.records import Prod, PullState
+from mergeplan.planner.errors import ProjectError
 
 
 def prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.records import Prod, ProdRecord, PullRecord, PullState
-from bot.results import PlannerOutcome
-from planner.contract.result import EnvironmentRow
+from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.planner.contract.result import EnvironmentRow
 
 DEFECT_TRIES = 3
 LONGEST_BACKOFF = 300.0

@@ -11,17 +11,17 @@ from typing import Any
 
 import structlog
 
-from bot.context import BotContext, Later
-from bot.git.checkout import Checkout
-from bot.github.gateway import GitHubFailed, RepositoryGateway
-from bot.github.patience import is_passing
-from bot.prod.decide import may_retry
-from bot.prod.gate import Gatekeeper
-from bot.prod.planner_calls import ProdPlanner, moved
-from bot.pulls.arguments import merge_arguments
-from bot.records import ProdRecord, Pull, PullRecord, PullState
-from bot.report.comment import blockers
-from bot.results import packed
+from mergeplan.bot.context import BotContext, Later
+from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
+from mergeplan.bot.github.patience import is_passing
+from mergeplan.bot.prod.decide import may_retry
+from mergeplan.bot.prod.gate import Gatekeeper
+from mergeplan.bot.prod.planner_calls import ProdPlanner, moved
+from mergeplan.bot.pulls.arguments import merge_arguments
+from mergeplan.bot.records import ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.report.comment import blockers
+from mergeplan.bot.results import packed
 
 log = structlog.get_logger(__name__)
 CLEARED: dict[str, Any] = {"deploy_by": "", "deploy_head": "", "deploy_stage": "", "deploy_from": 0}

@@ -12,17 +12,17 @@ from dataclasses import replace
 
 import structlog
 
-from bot.approvals import Decision
-from bot.context import BotContext
-from bot.git.checkout import Checkout, changes_no_model
-from bot.github.gateway import RepositoryGateway
-from bot.prod.decide import Gate, Step
-from bot.prod.planner_calls import ProdPlanner
-from bot.pulls.arguments import merge_arguments
-from bot.pulls.reviews import Reviewers, rules_at
-from bot.records import AFTER_MERGE, ProdRecord, PullRecord
-from bot.results import packed
-from bot.rules import MergeMethod
+from mergeplan.bot.approvals import Decision
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.git.checkout import Checkout, changes_no_model
+from mergeplan.bot.github.gateway import RepositoryGateway
+from mergeplan.bot.prod.decide import Gate, Step
+from mergeplan.bot.prod.planner_calls import ProdPlanner
+from mergeplan.bot.pulls.arguments import merge_arguments
+from mergeplan.bot.pulls.reviews import Reviewers, rules_at
+from mergeplan.bot.records import AFTER_MERGE, ProdRecord, PullRecord
+from mergeplan.bot.results import packed
+from mergeplan.bot.rules import MergeMethod
 
 log = structlog.get_logger(__name__)
 

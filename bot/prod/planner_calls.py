@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.child.planner_process import Finished, new_run_id
-from bot.context import BotContext, PlannerCall, failed, failed_by, unreadable
-from bot.git.call import BadCommit
-from bot.git.checkout import Checkout
-from bot.inbox.queue import Job
-from bot.inflight import MOVES_MOST, Move, move
-from bot.records import ProdRecord
-from bot.report.words import view_words
-from bot.results import PlannerOutcome
-from planner.contract.result import EnvironmentRow
-from planner.contract.wire import Line
-from planner.snapshot.environment import PROD
+from mergeplan.bot.child.planner_process import Finished, new_run_id
+from mergeplan.bot.context import BotContext, PlannerCall, failed, failed_by, unreadable
+from mergeplan.bot.git.call import BadCommit
+from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.inflight import MOVES_MOST, Move, move
+from mergeplan.bot.records import ProdRecord
+from mergeplan.bot.report.words import view_words
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.planner.contract.result import EnvironmentRow
+from mergeplan.planner.contract.wire import Line
+from mergeplan.planner.snapshot.environment import PROD
 
 OnLine = Callable[[Line], None]
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import structlog
 
-from bot.child.planner_process import new_run_id
-from bot.context import BotContext, Later
-from bot.git.checkout import Checkout, changes_no_model
-from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
-from bot.github.together import CheckRequest
-from bot.inbox.queue import Job
-from bot.prod.branch import prod_branch, wake_pulls
-from bot.prod.decide import (
+from mergeplan.bot.child.planner_process import new_run_id
+from mergeplan.bot.context import BotContext, Later
+from mergeplan.bot.git.checkout import Checkout, changes_no_model
+from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
+from mergeplan.bot.github.together import CheckRequest
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.prod.branch import prod_branch, wake_pulls
+from mergeplan.bot.prod.decide import (
     DEFECT_TRIES,
     Action,
     AdoptProd,
@@ -50,9 +50,9 @@ from bot.prod.decide import (
     prod_steps,
     sweep_is_due,
 )
-from bot.prod.deploy import CLEARED, Deployer
-from bot.prod.gate import Gatekeeper
-from bot.prod.planner_calls import (
+from mergeplan.bot.prod.deploy import CLEARED, Deployer
+from mergeplan.bot.prod.gate import Gatekeeper
+from mergeplan.bot.prod.planner_calls import (
     Ended,
     OnLine,
     ProdPlanner,
@@ -62,18 +62,18 @@ from bot.prod.planner_calls import (
     promoted_words,
     reasons,
 )
-from bot.prod.rollback import Rollbacks
-from bot.projects import another_project, title_of
-from bot.pulls.arguments import merge_arguments
-from bot.pulls.publish import Shower, publish
-from bot.records import NOT_REVERSED, UNRULED, Prod, ProdRecord, PullRecord, PullState
-from bot.report.approval import missing_lines
-from bot.report.checks import CheckView, held_check, prod_check
-from bot.report.words import moved_sentence, view_words
-from bot.results import packed
-from planner.contract.lines import BatchLine
-from planner.contract.result import EnvironmentRow
-from planner.contract.wire import Line
+from mergeplan.bot.prod.rollback import Rollbacks
+from mergeplan.bot.projects import another_project, title_of
+from mergeplan.bot.pulls.arguments import merge_arguments
+from mergeplan.bot.pulls.publish import Shower, publish
+from mergeplan.bot.records import NOT_REVERSED, UNRULED, Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.approval import missing_lines
+from mergeplan.bot.report.checks import CheckView, held_check, prod_check
+from mergeplan.bot.report.words import moved_sentence, view_words
+from mergeplan.bot.results import packed
+from mergeplan.planner.contract.lines import BatchLine
+from mergeplan.planner.contract.result import EnvironmentRow
+from mergeplan.planner.contract.wire import Line
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 50

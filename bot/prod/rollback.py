@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.inbox.inbox import Inbox
-from bot.prod.planner_calls import Ended, ProdPlanner
-from bot.records import NOT_REVERSED, ProdRecord, PullRecord, PullState, Reversal
-from bot.report.rollback import rolled_back_words
-from bot.results import PlannerOutcome
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.prod.planner_calls import Ended, ProdPlanner
+from mergeplan.bot.records import NOT_REVERSED, ProdRecord, PullRecord, PullState, Reversal
+from mergeplan.bot.report.rollback import rolled_back_words
+from mergeplan.bot.results import PlannerOutcome
 
 OVER: dict[str, Any] = {"rollback_by": "", "rollback_to": 0, "rollback_from": 0}
 

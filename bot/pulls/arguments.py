@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.projects import inside
-from bot.records import PendingWord, PullRecord
-from bot.rules import BotConfig, DiffRules
+from mergeplan.bot.projects import inside
+from mergeplan.bot.records import PendingWord, PullRecord
+from mergeplan.bot.rules import BotConfig, DiffRules
 
 EDITED_MOST = 1_000  # files that the planner is told by name
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.inflight import is_concerned
-from bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.inflight import is_concerned
+from mergeplan.bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, PullState
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from bot.approvals import SHOWN_MOST, PlanShown
-from bot.records import (
+from mergeplan.bot.approvals import SHOWN_MOST, PlanShown
+from mergeplan.bot.records import (
     AFTER_MERGE,
     APPROVAL,
     ENVIRONMENT,
@@ -18,9 +18,9 @@ from bot.records import (
     PullRecord,
     PullState,
 )
-from bot.report.checks import CheckView, checks, promotion_check, superseded, with_buttons
-from bot.report.comment import Shown, comment_digest, plan_comment
-from bot.report.deployments import DeploymentView, deployments
+from mergeplan.bot.report.checks import CheckView, checks, promotion_check, superseded, with_buttons
+from mergeplan.bot.report.comment import Shown, comment_digest, plan_comment
+from mergeplan.bot.report.deployments import DeploymentView, deployments
 
 ORDER = (ENVIRONMENT, APPROVAL, PROMOTION, PLAN, TESTS, LINT)  # what a reader waits for most
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import structlog
 
-from bot.child.planner_process import new_run_id
-from bot.context import DEFECT_TRIES, BotContext, Later, PlannerCall
-from bot.git.checkout import Checkout
-from bot.github.gateway import RepositoryGateway
-from bot.inbox.queue import Job
-from bot.pulls.publish import publish
-from bot.records import AFTER_MERGE, Pull, PullRecord, PullState
-from bot.rules import BotConfig
+from mergeplan.bot.child.planner_process import new_run_id
+from mergeplan.bot.context import DEFECT_TRIES, BotContext, Later, PlannerCall
+from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.github.gateway import RepositoryGateway
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.pulls.publish import publish
+from mergeplan.bot.records import AFTER_MERGE, Pull, PullRecord, PullState
+from mergeplan.bot.rules import BotConfig
 
 log = structlog.get_logger(__name__)
 STOPPED: dict[str, Any] = {"progress": "", "fresh": False, "words": (), "again": False, "rollback_by": ""}

@@ -8,11 +8,11 @@ from typing import Any
 
 import structlog
 
-from bot.context import now_text
-from bot.pulls.publish import Shower
-from bot.results import packed
-from planner.contract.lines import BatchLine, PlanLine, StageLine
-from planner.contract.wire import Line
+from mergeplan.bot.context import now_text
+from mergeplan.bot.pulls.publish import Shower
+from mergeplan.bot.results import packed
+from mergeplan.planner.contract.lines import BatchLine, PlanLine, StageLine
+from mergeplan.planner.contract.wire import Line
 
 log = structlog.get_logger(__name__)
 

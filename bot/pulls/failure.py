@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.context import TRY_AGAIN, BotContext, failed_by, now_text, unreadable
-from bot.git.call import CheckoutFailed
-from bot.github.gateway import RepositoryGateway
-from bot.pulls.decide import MakePlan, decide
-from bot.pulls.publish import publish
-from bot.records import AFTER_MERGE, Pull, PullState
-from bot.results import packed
-from planner.errors import MergeplanError, RequestError
+from mergeplan.bot.context import TRY_AGAIN, BotContext, failed_by, now_text, unreadable
+from mergeplan.bot.git.call import CheckoutFailed
+from mergeplan.bot.github.gateway import RepositoryGateway
+from mergeplan.bot.pulls.decide import MakePlan, decide
+from mergeplan.bot.pulls.publish import publish
+from mergeplan.bot.records import AFTER_MERGE, Pull, PullState
+from mergeplan.bot.results import packed
+from mergeplan.planner.errors import MergeplanError, RequestError
 
 
 def show_failure(context: BotContext, gateway: RepositoryGateway, pull: Pull, error: MergeplanError) -> None:

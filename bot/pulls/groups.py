@@ -11,17 +11,17 @@ from typing import Any
 
 import structlog
 
-from bot.child.isolated import brings_code
-from bot.child.planner_process import Finished, new_run_id
-from bot.context import DEFECT_TRIES, BotContext, Later, PlannerCall, failed
-from bot.git.call import CheckoutFailed
-from bot.git.checkout import Checkout, changes_no_model
-from bot.github.gateway import RepositoryGateway
-from bot.inbox.queue import Job
-from bot.pulls.arguments import model_files, plan_arguments
-from bot.records import NO_GROUP, PullRecord, PullState
-from bot.results import packed
-from bot.rules import BotConfig
+from mergeplan.bot.child.isolated import brings_code
+from mergeplan.bot.child.planner_process import Finished, new_run_id
+from mergeplan.bot.context import DEFECT_TRIES, BotContext, Later, PlannerCall, failed
+from mergeplan.bot.git.call import CheckoutFailed
+from mergeplan.bot.git.checkout import Checkout, changes_no_model
+from mergeplan.bot.github.gateway import RepositoryGateway
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.pulls.arguments import model_files, plan_arguments
+from mergeplan.bot.records import NO_GROUP, PullRecord, PullState
+from mergeplan.bot.results import packed
+from mergeplan.bot.rules import BotConfig
 
 log = structlog.get_logger(__name__)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.commands import Command, needed
-from bot.verbs import ROLES, Role, Verb
+from mergeplan.bot.commands import Command, needed
+from mergeplan.bot.verbs import ROLES, Role, Verb
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,17 @@ from typing import Self
 
 import structlog
 
-from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
-from bot.github.together import CheckId, CheckRequest, CommentEdit
-from bot.inbox.inbox import Inbox
-from bot.pages.links import page_of
-from bot.projects import label_of, labelled
-from bot.pulls.due import Due, must_be_written, once_shown, overtaken, what_is_due
-from bot.records import CheckRef, DeploymentRef, PullRecord
-from bot.report.checks import CheckView, check_key
-from bot.report.comment import plan_marker
-from bot.report.deployments import DeploymentView
-from planner.errors import MergeplanError
+from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
+from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.pages.links import page_of
+from mergeplan.bot.projects import label_of, labelled
+from mergeplan.bot.pulls.due import Due, must_be_written, once_shown, overtaken, what_is_due
+from mergeplan.bot.records import CheckRef, DeploymentRef, PullRecord
+from mergeplan.bot.report.checks import CheckView, check_key
+from mergeplan.bot.report.comment import plan_marker
+from mergeplan.bot.report.deployments import DeploymentView
+from mergeplan.planner.errors import MergeplanError
 
 log = structlog.get_logger(__name__)
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bot.child.isolated import brings_code
-from bot.child.planner_process import Finished, new_run_id
-from bot.commands import Command
-from bot.context import DEFECT_TRIES, BotContext, PlannerCall, failed
-from bot.git.call import CheckoutFailed
-from bot.git.checkout import Checkout
-from bot.inbox.queue import Job
-from bot.pulls.arguments import cost_limits, diff_arguments
-from bot.records import Answer, CommandRow, PullRecord
-from bot.report.replies import found_rows, reached, restated
-from bot.report.rollback import rollback_words
-from bot.rules import BotConfig
-from bot.verbs import Verb
-from planner.contract.result import ResultLine
-from planner.snapshot.environment import PROD
+from mergeplan.bot.child.isolated import brings_code
+from mergeplan.bot.child.planner_process import Finished, new_run_id
+from mergeplan.bot.commands import Command
+from mergeplan.bot.context import DEFECT_TRIES, BotContext, PlannerCall, failed
+from mergeplan.bot.git.call import CheckoutFailed
+from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.pulls.arguments import cost_limits, diff_arguments
+from mergeplan.bot.records import Answer, CommandRow, PullRecord
+from mergeplan.bot.report.replies import found_rows, reached, restated
+from mergeplan.bot.report.rollback import rollback_words
+from mergeplan.bot.rules import BotConfig
+from mergeplan.bot.verbs import Verb
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.snapshot.environment import PROD
 
 WAITS = "answer"  # of an Answer: the planner has to be asked
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.inbox.inbox import Inbox
-from bot.inflight import Meeting, Undoing, meeting, undoing
-from bot.records import PullRecord, PullState
-from planner.contract.plan import PlanView
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.inflight import Meeting, Undoing, meeting, undoing
+from mergeplan.bot.records import PullRecord, PullState
+from mergeplan.planner.contract.plan import PlanView
 
 UNDONE_MOST = 20  # merges that a plan is compared with
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import structlog
 
-from bot.child.isolated import brings_code
-from bot.child.planner_process import Finished, new_run_id
-from bot.context import (
+from mergeplan.bot.child.isolated import brings_code
+from mergeplan.bot.child.planner_process import Finished, new_run_id
+from mergeplan.bot.context import (
     DEFECT_TRIES,
     BotContext,
     Later,
@@ -25,12 +25,12 @@ from bot.context import (
     failed,
     now_text,
 )
-from bot.git.call import CheckoutFailed
-from bot.git.checkout import Merge, changes_no_model
-from bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
-from bot.inbox.queue import Job
-from bot.pulls.arguments import model_files, plan_arguments, words_now
-from bot.pulls.decide import (
+from mergeplan.bot.git.call import CheckoutFailed
+from mergeplan.bot.git.checkout import Merge, changes_no_model
+from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.pulls.arguments import model_files, plan_arguments, words_now
+from mergeplan.bot.pulls.decide import (
     Action,
     CarryOver,
     Destroy,
@@ -49,22 +49,22 @@ from bot.pulls.decide import (
     decide,
     interrupts,
 )
-from bot.pulls.environments import EnvironmentEnd
-from bot.pulls.events import PlanEvents
-from bot.pulls.failure import defect, show_failure, show_unreadable
-from bot.pulls.groups import GroupPlanner
-from bot.pulls.publish import Shower, end_checks, publish
-from bot.pulls.questions import Questions
-from bot.pulls.radar import look_around
-from bot.pulls.reverts import reverted
-from bot.pulls.reviews import Reviewers, judge, rules_at
-from bot.pulls.routing import is_there
-from bot.pulls.skips import skipped
-from bot.pulls.talk import answer_all, carry_out, pick_up
-from bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, PullState
-from bot.results import packed
-from bot.rules import BotConfig
-from planner.errors import MergeplanError, ProjectError
+from mergeplan.bot.pulls.environments import EnvironmentEnd
+from mergeplan.bot.pulls.events import PlanEvents
+from mergeplan.bot.pulls.failure import defect, show_failure, show_unreadable
+from mergeplan.bot.pulls.groups import GroupPlanner
+from mergeplan.bot.pulls.publish import Shower, end_checks, publish
+from mergeplan.bot.pulls.questions import Questions
+from mergeplan.bot.pulls.radar import look_around
+from mergeplan.bot.pulls.reverts import reverted
+from mergeplan.bot.pulls.reviews import Reviewers, judge, rules_at
+from mergeplan.bot.pulls.routing import is_there
+from mergeplan.bot.pulls.skips import skipped
+from mergeplan.bot.pulls.talk import answer_all, carry_out, pick_up
+from mergeplan.bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.results import packed
+from mergeplan.bot.rules import BotConfig
+from mergeplan.planner.errors import MergeplanError, ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 12

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import structlog
 
-from bot.context import DEFECT_TRIES
-from bot.github.gateway import GitHubFailed, RepositoryGateway
-from bot.github.patience import is_passing
-from bot.records import Pull, PullRecord, Reversal
-from bot.report.reverts import revert_body
-from bot.rules import BotConfig
-from bot.settings import ACTIONS_LOGIN
+from mergeplan.bot.context import DEFECT_TRIES
+from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
+from mergeplan.bot.github.patience import is_passing
+from mergeplan.bot.records import Pull, PullRecord, Reversal
+from mergeplan.bot.report.reverts import revert_body
+from mergeplan.bot.rules import BotConfig
+from mergeplan.bot.settings import ACTIONS_LOGIN
 
 log = structlog.get_logger(__name__)
 BY_A_WORKFLOW = "one that a workflow's own token opens starts no workflow."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bot.approvals import (
+from mergeplan.bot.approvals import (
     Asked,
     Decision,
     People,
@@ -18,16 +18,16 @@ from bot.approvals import (
     promises,
     summarize_reviews,
 )
-from bot.codeowners import PLACES
-from bot.context import BotContext
-from bot.git.checkout import Checkout
-from bot.github.gateway import RepositoryGateway
-from bot.inbox.inbox import Inbox
-from bot.records import APPROVAL, PullRecord, PullState
-from bot.rules import BotConfig
-from bot.verbs import ROLES
-from planner.contract.plan import PlanView
-from planner.errors import ProjectError
+from mergeplan.bot.codeowners import PLACES
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.github.gateway import RepositoryGateway
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.records import APPROVAL, PullRecord, PullState
+from mergeplan.bot.rules import BotConfig
+from mergeplan.bot.verbs import ROLES
+from mergeplan.planner.contract.plan import PlanView
+from mergeplan.planner.errors import ProjectError
 
 UNREAD = (
     "The configuration that prod shows cannot be read, and with it who must approve: {} "

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.commands import Command, Mistake
-from bot.context import BotContext
-from bot.git.checkout import changes_no_model
-from bot.github.gateway import RepositoryGateway
-from bot.projects import folder_of, inside, project_keys
-from bot.records import Pull
-from bot.verbs import Verb
+from mergeplan.bot.commands import Command, Mistake
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.git.checkout import changes_no_model
+from mergeplan.bot.github.gateway import RepositoryGateway
+from mergeplan.bot.projects import folder_of, inside, project_keys
+from mergeplan.bot.records import Pull
+from mergeplan.bot.verbs import Verb
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bot.context import Later
-from bot.records import AFTER_MERGE, Pull, PullRecord, PullState
-from bot.rules import BotConfig
+from mergeplan.bot.context import Later
+from mergeplan.bot.records import AFTER_MERGE, Pull, PullRecord, PullState
+from mergeplan.bot.rules import BotConfig
 
 
 def skipped(pull: Pull, record: PullRecord, config: BotConfig, label: str) -> dict[str, Any]:

@@ -9,23 +9,41 @@ from typing import Any
 
 import structlog
 
-from bot.commands import Command, Mistake, chosen_model, needed, read_commands
-from bot.context import BotContext, moment
-from bot.github.comments import written_comment
-from bot.github.gateway import GitHubFailed, RepositoryGateway
-from bot.pulls.policy import Facts, NotAllowed, decide
-from bot.pulls.questions import WAITS, question
-from bot.pulls.routing import ProjectFacts, checked, meant, projects_of
-from bot.records import AFTER_MERGE, Answer, CommandRow, PendingWord, Posted, Prod, Pull, PullRecord, PullState
-from bot.report.comment import Shown, blockers
-from bot.report.markdown import counted
-from bot.report.offers import has_ticks, taken_up
-from bot.report.replies import accepted, categorized, help_text, mistake_sentence, reply, reply_marker, state_sentence
-from bot.report.reverts import revert_words
-from bot.report.words import waiting_words
-from bot.results import cost_shown, direct
-from bot.rules import BotConfig
-from bot.verbs import ROLES, Role, Verb
+from mergeplan.bot.commands import Command, Mistake, chosen_model, needed, read_commands
+from mergeplan.bot.context import BotContext, moment
+from mergeplan.bot.github.comments import written_comment
+from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
+from mergeplan.bot.pulls.policy import Facts, NotAllowed, decide
+from mergeplan.bot.pulls.questions import WAITS, question
+from mergeplan.bot.pulls.routing import ProjectFacts, checked, meant, projects_of
+from mergeplan.bot.records import (
+    AFTER_MERGE,
+    Answer,
+    CommandRow,
+    PendingWord,
+    Posted,
+    Prod,
+    Pull,
+    PullRecord,
+    PullState,
+)
+from mergeplan.bot.report.comment import Shown, blockers
+from mergeplan.bot.report.markdown import counted
+from mergeplan.bot.report.offers import has_ticks, taken_up
+from mergeplan.bot.report.replies import (
+    accepted,
+    categorized,
+    help_text,
+    mistake_sentence,
+    reply,
+    reply_marker,
+    state_sentence,
+)
+from mergeplan.bot.report.reverts import revert_words
+from mergeplan.bot.report.words import waiting_words
+from mergeplan.bot.results import cost_shown, direct
+from mergeplan.bot.rules import BotConfig
+from mergeplan.bot.verbs import ROLES, Role, Verb
 
 log = structlog.get_logger(__name__)
 KEPT_DAYS = 7  # by /extend alone

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.approvals import Block, Decision, Need
-from bot.records import PullRecord
-from bot.report.markdown import NAMES, code, counted
-from bot.results import Problem
+from mergeplan.bot.approvals import Block, Decision, Need
+from mergeplan.bot.records import PullRecord
+from mergeplan.bot.report.markdown import NAMES, code, counted
+from mergeplan.bot.results import Problem
 
 NAMES_MOST = 6
 

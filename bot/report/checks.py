@@ -7,15 +7,25 @@ import json
 import re
 from dataclasses import asdict, dataclass, replace
 
-from bot.approvals import Decision
-from bot.projects import label_of, repository_of
-from bot.records import AFTER_MERGE, APPROVAL, ENVIRONMENT, LINT, PLAN, PROMOTION, TESTS, PullRecord, PullState
-from bot.report.approval import approval_title, held_lines, missing_lines
-from bot.report.comment import Shown, blockers, plan_comment, skip_words
-from bot.report.markdown import CHECK_LIMIT, clipped, counted, fitting
-from bot.report.models import model_table
-from bot.report.offers import Button, buttons
-from bot.report.words import (
+from mergeplan.bot.approvals import Decision
+from mergeplan.bot.projects import label_of, repository_of
+from mergeplan.bot.records import (
+    AFTER_MERGE,
+    APPROVAL,
+    ENVIRONMENT,
+    LINT,
+    PLAN,
+    PROMOTION,
+    TESTS,
+    PullRecord,
+    PullState,
+)
+from mergeplan.bot.report.approval import approval_title, held_lines, missing_lines
+from mergeplan.bot.report.comment import Shown, blockers, plan_comment, skip_words
+from mergeplan.bot.report.markdown import CHECK_LIMIT, clipped, counted, fitting
+from mergeplan.bot.report.models import model_table
+from mergeplan.bot.report.offers import Button, buttons
+from mergeplan.bot.report.words import (
     change_words,
     cost_words,
     estimate_words,
@@ -31,7 +41,7 @@ from bot.report.words import (
     waiting_words,
     work_words,
 )
-from bot.results import RULE_BROKEN, PlannerOutcome, Problem, is_free, problems_of, subject, touches
+from mergeplan.bot.results import RULE_BROKEN, PlannerOutcome, Problem, is_free, problems_of, subject, touches
 
 ANNOTATIONS_MOST = 200
 KEY = re.compile(r"mergeplan:([1-9]\d{0,9}):[a-z]+((?:~[A-Za-z0-9._-]+)*)")  # as `check_key` makes it

@@ -6,12 +6,12 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from bot.commands import MARKER
-from bot.projects import label_of, labelled, repository_of
-from bot.records import AFTER_MERGE, PLAN, ProdRecord, PullRecord, PullState
-from bot.report.approval import approval_problems, held_lines
-from bot.report.inflight import inflight_block
-from bot.report.markdown import (
+from mergeplan.bot.commands import MARKER
+from mergeplan.bot.projects import label_of, labelled, repository_of
+from mergeplan.bot.records import AFTER_MERGE, PLAN, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.approval import approval_problems, held_lines
+from mergeplan.bot.report.inflight import inflight_block
+from mergeplan.bot.report.markdown import (
     COMMENT_LIMIT,
     NAMES,
     code,
@@ -22,11 +22,11 @@ from bot.report.markdown import (
     inert,
     within,
 )
-from bot.report.models import OPEN, Site, diffs_blocks, models_blocks
-from bot.report.offers import offers
-from bot.report.physical import physical_blocks
-from bot.report.rows import impact_block, rows_blocks, rows_title, schema_block
-from bot.report.words import (
+from mergeplan.bot.report.models import OPEN, Site, diffs_blocks, models_blocks
+from mergeplan.bot.report.offers import offers
+from mergeplan.bot.report.physical import physical_blocks
+from mergeplan.bot.report.rows import impact_block, rows_blocks, rows_title, schema_block
+from mergeplan.bot.report.words import (
     actual_words,
     audit_details,
     audit_line,
@@ -46,7 +46,7 @@ from bot.report.words import (
     waiting_words,
     work_words,
 )
-from bot.results import PlannerOutcome, Problem, is_free, problems_of, touches
+from mergeplan.bot.results import PlannerOutcome, Problem, is_free, problems_of, touches
 
 PLAN_MARKER = re.compile(rf"{MARKER}:plan((?:~[A-Za-z0-9._-]+)*) -->")  # as `plan_marker` makes it
 ROWS_OF_FEW, ROWS_OF_MANY = 5, 3  # models whose numbers of rows stand in the open

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.records import PullRecord, PullState
-from bot.report.words import view_words, work_words
-from bot.results import touches
-from planner.snapshot.environment import PROD
+from mergeplan.bot.records import PullRecord, PullState
+from mergeplan.bot.report.words import view_words, work_words
+from mergeplan.bot.results import touches
+from mergeplan.planner.snapshot.environment import PROD
 
 DESCRIPTION = 140  # characters, GitHub's limit
 

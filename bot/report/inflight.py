@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.inflight import Meeting, Undoing
-from bot.records import PullRecord
-from bot.report.markdown import code, counted
+from mergeplan.bot.inflight import Meeting, Undoing
+from mergeplan.bot.records import PullRecord
+from mergeplan.bot.report.markdown import code, counted
 
 MEETINGS_MOST = 8
 NAMES_MOST = 4

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 
-from planner.contract.base import Span
-from planner.contract.plan import ModelChange
+from mergeplan.planner.contract.base import Span
+from mergeplan.planner.contract.plan import ModelChange
 
 COMMENT_LIMIT = 65_536
 CHECK_LIMIT = 65_535

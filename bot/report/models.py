@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import quote
 
-from bot.report.markdown import (
+from mergeplan.bot.report.markdown import (
     NAMES,
     SIGNS,
     category_of,
@@ -22,8 +22,8 @@ from bot.report.markdown import (
     table,
     tag_text,
 )
-from bot.report.words import WHOLE_KINDS, cost_of, day_count
-from planner.contract.plan import ModelChange
+from mergeplan.bot.report.words import WHOLE_KINDS, cost_of, day_count
+from mergeplan.planner.contract.plan import ModelChange
 
 OPEN = 12  # models that stand one by one
 GROUPS = 10  # rows of like models

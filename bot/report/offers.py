@@ -7,13 +7,13 @@ import json
 import re
 from dataclasses import dataclass
 
-from bot.commands import MODEL, Command, Mistake, needed, read_commands
-from bot.records import ENVIRONMENT, PLAN, PROMOTION, Press, ProdRecord, PullRecord, PullState
-from bot.report.approval import approval_problems
-from bot.report.markdown import code
-from bot.results import cost_shown, direct, touches
-from bot.verbs import DEFAULT_NEEDS, Role, Verb
-from planner.contract.plan import ModelChange
+from mergeplan.bot.commands import MODEL, Command, Mistake, needed, read_commands
+from mergeplan.bot.records import ENVIRONMENT, PLAN, PROMOTION, Press, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.approval import approval_problems
+from mergeplan.bot.report.markdown import code
+from mergeplan.bot.results import cost_shown, direct, touches
+from mergeplan.bot.verbs import DEFAULT_NEEDS, Role, Verb
+from mergeplan.planner.contract.plan import ModelChange
 
 BUTTONS_MOST, IDENTIFIER_MOST = 3, 20  # GitHub's, of one check; a label has 20 characters, a description 40
 MODELS_MOST = 6  # whose categories are offered

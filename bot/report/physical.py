@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.report.markdown import code, counted, fitting, folded, inert
-from bot.results import PlannerOutcome
-from planner.contract.physical import PhysicalPlanRow
-from planner.contract.physical_words import is_worse, physical_sentence
+from mergeplan.bot.report.markdown import code, counted, fitting, folded, inert
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.planner.contract.physical import PhysicalPlanRow
+from mergeplan.planner.contract.physical_words import is_worse, physical_sentence
 
 OPEN = 5  # changes that stand in the open
 ROOM = 6_000  # characters of what is folded

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from bot.commands import MARKER, RESET, Command, Mistake
-from bot.projects import repository_of
-from bot.records import Answer, CommandRow, PullRecord, PullState
-from bot.report.comment import Shown, blockers
-from bot.report.markdown import NAMES, category_of, clipped, code, counted, fitting, inert, within
-from bot.report.offers import offers
-from bot.report.rows import rows_blocks, rows_title, schema_block
-from bot.report.words import change_words, promise_sentence, view_words, work_words
-from bot.results import PlannerOutcome, touches
-from bot.verbs import FORMS, Role, Verb
-from planner.contract.result import ResultLine
+from mergeplan.bot.commands import MARKER, RESET, Command, Mistake
+from mergeplan.bot.projects import repository_of
+from mergeplan.bot.records import Answer, CommandRow, PullRecord, PullState
+from mergeplan.bot.report.comment import Shown, blockers
+from mergeplan.bot.report.markdown import NAMES, category_of, clipped, code, counted, fitting, inert, within
+from mergeplan.bot.report.offers import offers
+from mergeplan.bot.report.rows import rows_blocks, rows_title, schema_block
+from mergeplan.bot.report.words import change_words, promise_sentence, view_words, work_words
+from mergeplan.bot.results import PlannerOutcome, touches
+from mergeplan.bot.verbs import FORMS, Role, Verb
+from mergeplan.planner.contract.result import ResultLine
 
 LINKS = re.compile(r"\[([^\[\]]+)\]\([^)]*\)")
 REPLY_LIMIT = 60_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.commands import MARKER
-from bot.records import PullRecord
-from bot.report.markdown import clipped, code, inert
+from mergeplan.bot.commands import MARKER
+from mergeplan.bot.records import PullRecord
+from mergeplan.bot.report.markdown import clipped, code, inert
 
 
 def revert_marker(number: int) -> str:

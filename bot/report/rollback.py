@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bot.report.markdown import clipped, code, counted, days, fitting, inert, table
-from bot.report.words import WHOLE_KINDS, view_words
-from bot.results import PlannerOutcome
-from planner.contract.base import Spans
-from planner.contract.history import BehindRow, RevisionRow, RollbackView
+from mergeplan.bot.report.markdown import clipped, code, counted, days, fitting, inert, table
+from mergeplan.bot.report.words import WHOLE_KINDS, view_words
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.planner.contract.base import Spans
+from mergeplan.planner.contract.history import BehindRow, RevisionRow, RollbackView
 
 BEHIND_MOST = 3  # tables that are named in a sentence; of more the number is
 VIEWS_MOST = 50

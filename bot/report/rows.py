@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.report.markdown import cell, code, counted, days, fitting, folded, inert, table, tag_text
-from bot.results import PlannerOutcome
-from planner.contract.base import Sample
-from planner.contract.plan import PlanView
-from planner.contract.tables import DataDifference
+from mergeplan.bot.report.markdown import cell, code, counted, days, fitting, folded, inert, table, tag_text
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.planner.contract.base import Sample
+from mergeplan.planner.contract.plan import PlanView
+from mergeplan.planner.contract.tables import DataDifference
 
 TOLD = 5  # models whose numbers stand in the open
 COLUMNS_MOST = 6

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from bot.progress import WEB_ADDRESS
-from bot.records import ProdRecord, PullRecord, PullState
-from bot.report.markdown import (
+from mergeplan.bot.progress import WEB_ADDRESS
+from mergeplan.bot.records import ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.markdown import (
     NAMES,
     SIGNS,
     category_of,
@@ -23,11 +23,20 @@ from bot.report.markdown import (
     tag_text,
     whole_days,
 )
-from bot.report.reverts import revert_words
-from bot.results import RULE_BROKEN, PlannerOutcome, Problem, is_free, moving, skipped, subject, was_interrupted
-from planner.contract.lines import AuditRow
-from planner.contract.plan import ModelChange, PlanView
-from planner.contract.result import PromotionRow
+from mergeplan.bot.report.reverts import revert_words
+from mergeplan.bot.results import (
+    RULE_BROKEN,
+    PlannerOutcome,
+    Problem,
+    is_free,
+    moving,
+    skipped,
+    subject,
+    was_interrupted,
+)
+from mergeplan.planner.contract.lines import AuditRow
+from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.contract.result import PromotionRow
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
 WHY_MOST = 4  # reasons, names: what is longer is counted

@@ -9,8 +9,8 @@ from typing import Literal
 
 import jwt
 
-from bot.sandbox.limits import JWT_LIFETIME_SECONDS, TOKEN_LIFETIME_SECONDS, ApiError, not_found
-from bot.sandbox.state import (
+from mergeplan.bot.sandbox.limits import JWT_LIFETIME_SECONDS, TOKEN_LIFETIME_SECONDS, ApiError, not_found
+from mergeplan.bot.sandbox.state import (
     APP_PERMISSIONS,
     Installation,
     Json,

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
-from bot.sandbox.faults import Faults
-from bot.sandbox.limits import ApiError
-from bot.sandbox.stage import Stage
+from mergeplan.bot.sandbox.faults import Faults
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.stage import Stage
 
 router = APIRouter(prefix="/_sandbox")
 

@@ -4,10 +4,10 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from bot.sandbox import api_app, api_checks, api_git, api_graphql, api_issues, api_pulls
-from bot.sandbox.gate import Gate
-from bot.sandbox.limits import ApiError, not_found
-from bot.sandbox.webhooks import Site
+from mergeplan.bot.sandbox import api_app, api_checks, api_git, api_graphql, api_issues, api_pulls
+from mergeplan.bot.sandbox.gate import Gate
+from mergeplan.bot.sandbox.limits import ApiError, not_found
+from mergeplan.bot.sandbox.webhooks import Site
 
 # The first parts of the paths that are the API's; all other paths are pages or git.
 ROOTS = ("repos", "user", "users", "app", "app-manifests", "installation", "rate_limit", "graphql", "orgs")

@@ -4,8 +4,8 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from bot.sandbox import manifests, shapes
-from bot.sandbox.access import (
+from mergeplan.bot.sandbox import manifests, shapes
+from mergeplan.bot.sandbox.access import (
     READ,
     READ_MEMBERS,
     READ_ROLES,
@@ -14,9 +14,9 @@ from bot.sandbox.access import (
     issue_token,
     narrowed,
 )
-from bot.sandbox.calls import Call, Calling, route
-from bot.sandbox.limits import REQUESTS_PER_HOUR, ApiError, not_found
-from bot.sandbox.state import Delivery, Installation, Json
+from mergeplan.bot.sandbox.calls import Call, Calling, route
+from mergeplan.bot.sandbox.limits import REQUESTS_PER_HOUR, ApiError, not_found
+from mergeplan.bot.sandbox.state import Delivery, Installation, Json
 
 router = APIRouter()
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from bot.sandbox import check_runs, shapes_checks
-from bot.sandbox.access import DEPLOY, PUSH, READ, READ_CHECKS, WRITE_CHECKS, WRITE_STATUS
-from bot.sandbox.calls import Call, found, route
-from bot.sandbox.limits import ApiError
-from bot.sandbox.state import CheckRun, Repository
+from mergeplan.bot.sandbox import check_runs, shapes_checks
+from mergeplan.bot.sandbox.access import DEPLOY, PUSH, READ, READ_CHECKS, WRITE_CHECKS, WRITE_STATUS
+from mergeplan.bot.sandbox.calls import Call, found, route
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.state import CheckRun, Repository
 
 router = APIRouter(prefix="/repos/{owner}/{name}")
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from bot.sandbox import pushes, repos, shapes, shapes_pulls
-from bot.sandbox.access import PUSH, READ
-from bot.sandbox.calls import Call, no_content, route
-from bot.sandbox.limits import ApiError, check_sha, not_found, require
-from bot.sandbox.state import Json, PullRequest, Repository
+from mergeplan.bot.sandbox import pushes, repos, shapes, shapes_pulls
+from mergeplan.bot.sandbox.access import PUSH, READ
+from mergeplan.bot.sandbox.calls import Call, no_content, route
+from mergeplan.bot.sandbox.limits import ApiError, check_sha, not_found, require
+from mergeplan.bot.sandbox.state import Json, PullRequest, Repository
 
 router = APIRouter(prefix="/repos/{owner}/{name}")
 

@@ -7,11 +7,11 @@ from typing import Any
 from fastapi import APIRouter
 from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schema, graphql_sync
 
-from bot.sandbox import check_runs, pulls, shapes, talk
-from bot.sandbox.access import COMMENT, OPEN_PULL, PUSH, READ, WRITE_CHECKS, Need, door, may_edit
-from bot.sandbox.calls import Call, route
-from bot.sandbox.limits import ApiError, not_found
-from bot.sandbox.state import CheckRun, Comment, Json, PullRequest, Repository
+from mergeplan.bot.sandbox import check_runs, pulls, shapes, talk
+from mergeplan.bot.sandbox.access import COMMENT, OPEN_PULL, PUSH, READ, WRITE_CHECKS, Need, door, may_edit
+from mergeplan.bot.sandbox.calls import Call, route
+from mergeplan.bot.sandbox.limits import ApiError, not_found
+from mergeplan.bot.sandbox.state import CheckRun, Comment, Json, PullRequest, Repository
 
 router = APIRouter()
 Info = GraphQLResolveInfo[Any]

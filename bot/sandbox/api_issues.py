@@ -6,11 +6,11 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from bot.sandbox import pulls, shapes_issues, talk
-from bot.sandbox.access import COMMENT, LABEL, READ, may_edit
-from bot.sandbox.calls import Call, no_content, route
-from bot.sandbox.limits import LABEL_NAME, ApiError, at_most, not_found, require
-from bot.sandbox.state import Comment, Issue, Label, Reaction, Repository
+from mergeplan.bot.sandbox import pulls, shapes_issues, talk
+from mergeplan.bot.sandbox.access import COMMENT, LABEL, READ, may_edit
+from mergeplan.bot.sandbox.calls import Call, no_content, route
+from mergeplan.bot.sandbox.limits import LABEL_NAME, ApiError, at_most, not_found, require
+from mergeplan.bot.sandbox.state import Comment, Issue, Label, Reaction, Repository
 
 router = APIRouter(prefix="/repos/{owner}/{name}")
 

@@ -4,12 +4,12 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from bot.sandbox import pulls, repos, shapes, shapes_pulls, talk
-from bot.sandbox.access import EDIT_PULL, LABEL, OPEN_PULL, PUSH, READ, may_edit
-from bot.sandbox.calls import Call, no_content, route
-from bot.sandbox.diffs import changed_files
-from bot.sandbox.limits import ApiError, not_found
-from bot.sandbox.state import Json, PullRequest, Repository
+from mergeplan.bot.sandbox import pulls, repos, shapes, shapes_pulls, talk
+from mergeplan.bot.sandbox.access import EDIT_PULL, LABEL, OPEN_PULL, PUSH, READ, may_edit
+from mergeplan.bot.sandbox.calls import Call, no_content, route
+from mergeplan.bot.sandbox.diffs import changed_files
+from mergeplan.bot.sandbox.limits import ApiError, not_found
+from mergeplan.bot.sandbox.state import Json, PullRequest, Repository
 
 router = APIRouter(prefix="/repos/{owner}/{name}/pulls")
 

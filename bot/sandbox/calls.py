@@ -7,11 +7,11 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 
-from bot.sandbox.access import Caller, Need, caller_of, door
-from bot.sandbox.limits import PER_PAGE, PER_PAGE_MOST, ApiError, not_found
-from bot.sandbox.repos import tip
-from bot.sandbox.state import CheckRun, Comment, Deployment, Issue, Json, PullRequest, Repository, State
-from bot.sandbox.webhooks import Site
+from mergeplan.bot.sandbox.access import Caller, Need, caller_of, door
+from mergeplan.bot.sandbox.limits import PER_PAGE, PER_PAGE_MOST, ApiError, not_found
+from mergeplan.bot.sandbox.repos import tip
+from mergeplan.bot.sandbox.state import CheckRun, Comment, Deployment, Issue, Json, PullRequest, Repository, State
+from mergeplan.bot.sandbox.webhooks import Site
 
 T = TypeVar("T")
 

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from bot.sandbox import repos, webhooks
-from bot.sandbox.limits import (
+from mergeplan.bot.sandbox import repos, webhooks
+from mergeplan.bot.sandbox.limits import (
     COMMIT_STATES,
     DEPLOYMENT_STATES,
     STATUS_DESCRIPTION,
@@ -15,7 +15,7 @@ from bot.sandbox.limits import (
     one_of,
     require,
 )
-from bot.sandbox.state import (
+from mergeplan.bot.sandbox.state import (
     Action,
     Annotation,
     CheckRun,
@@ -27,7 +27,7 @@ from bot.sandbox.state import (
     Repository,
     now,
 )
-from bot.sandbox.webhooks import Site
+from mergeplan.bot.sandbox.webhooks import Site
 
 
 def create(site: Site, repo: Repository, author: str, body: Json) -> CheckRun:

@@ -11,9 +11,9 @@ import urllib.parse
 import uuid
 from dataclasses import dataclass, field, replace
 
-from bot.sandbox.faults import Faults
-from bot.sandbox.limits import WEBHOOK_TIMEOUT_SECONDS
-from bot.sandbox.state import Delivery, Hook, Json, State, now
+from mergeplan.bot.sandbox.faults import Faults
+from mergeplan.bot.sandbox.limits import WEBHOOK_TIMEOUT_SECONDS
+from mergeplan.bot.sandbox.state import Delivery, Hook, Json, State, now
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from bot.sandbox.repos import FileChange, git
+from mergeplan.bot.sandbox.repos import FileChange, git
 
 STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
 

@@ -9,10 +9,10 @@ import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from bot.sandbox.faults import ApiFault
-from bot.sandbox.limits import REQUESTS_PER_HOUR, ApiError
-from bot.sandbox.state import ApiCall
-from bot.sandbox.webhooks import Site
+from mergeplan.bot.sandbox.faults import ApiFault
+from mergeplan.bot.sandbox.limits import REQUESTS_PER_HOUR, ApiError
+from mergeplan.bot.sandbox.state import ApiCall
+from mergeplan.bot.sandbox.webhooks import Site
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

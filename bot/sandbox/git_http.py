@@ -7,12 +7,12 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from bot.sandbox import pushes, repos
-from bot.sandbox.access import PUSH, READ, Caller, Need, caller_of, door
-from bot.sandbox.limits import ApiError
-from bot.sandbox.repos import GIT_TIMEOUT
-from bot.sandbox.state import Repository
-from bot.sandbox.webhooks import Site
+from mergeplan.bot.sandbox import pushes, repos
+from mergeplan.bot.sandbox.access import PUSH, READ, Caller, Need, caller_of, door
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.repos import GIT_TIMEOUT
+from mergeplan.bot.sandbox.state import Repository
+from mergeplan.bot.sandbox.webhooks import Site
 
 router = APIRouter()
 READ_CONTENTS = Need(("contents",), "read", "read")

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Literal
 
-from bot.sandbox.state import Json
+from mergeplan.bot.sandbox.state import Json
 
 COMMENT_BODY = 65_536
 CHECK_TEXT = 65_535

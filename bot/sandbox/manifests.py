@@ -4,9 +4,9 @@ import json
 import secrets
 from urllib.parse import urlsplit
 
-from bot.sandbox import shapes
-from bot.sandbox.limits import not_found
-from bot.sandbox.state import APP_EVENTS, APP_PERMISSIONS, Json, State
+from mergeplan.bot.sandbox import shapes
+from mergeplan.bot.sandbox.limits import not_found
+from mergeplan.bot.sandbox.state import APP_EVENTS, APP_PERMISSIONS, Json, State
 
 LEVELS = ("read", "write")
 

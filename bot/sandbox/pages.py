@@ -12,15 +12,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.datastructures import FormData
 
-from bot.sandbox import manifests, repos, shapes_pulls
-from bot.sandbox.access import READ, Caller, door
-from bot.sandbox.admin import same_origin
-from bot.sandbox.diffs import changed_files
-from bot.sandbox.limits import ApiError, not_found
-from bot.sandbox.markdown import render, ticked
-from bot.sandbox.shapes_checks import latest
-from bot.sandbox.stage import Stage
-from bot.sandbox.state import CheckRun, PullRequest, Repository
+from mergeplan.bot.sandbox import manifests, repos, shapes_pulls
+from mergeplan.bot.sandbox.access import READ, Caller, door
+from mergeplan.bot.sandbox.admin import same_origin
+from mergeplan.bot.sandbox.diffs import changed_files
+from mergeplan.bot.sandbox.limits import ApiError, not_found
+from mergeplan.bot.sandbox.markdown import render, ticked
+from mergeplan.bot.sandbox.shapes_checks import latest
+from mergeplan.bot.sandbox.stage import Stage
+from mergeplan.bot.sandbox.state import CheckRun, PullRequest, Repository
 
 router = APIRouter(include_in_schema=False)
 templates = Environment(

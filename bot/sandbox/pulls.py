@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Literal, get_args
 
-from bot.sandbox import pushes, repos, shapes_issues, shapes_pulls, webhooks
-from bot.sandbox.limits import LABEL_NAME, ApiError, at_most, check_issue, invalid, one_of, require
-from bot.sandbox.repos import GitError, Person
-from bot.sandbox.state import Issue, Json, Label, PullRequest, Repository, now
-from bot.sandbox.webhooks import Site
+from mergeplan.bot.sandbox import pushes, repos, shapes_issues, shapes_pulls, webhooks
+from mergeplan.bot.sandbox.limits import LABEL_NAME, ApiError, at_most, check_issue, invalid, one_of, require
+from mergeplan.bot.sandbox.repos import GitError, Person
+from mergeplan.bot.sandbox.state import Issue, Json, Label, PullRequest, Repository, now
+from mergeplan.bot.sandbox.webhooks import Site
 
 MergeMethod = Literal["merge", "squash", "rebase"]
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.sandbox import repos, webhooks
-from bot.sandbox.limits import ApiError
-from bot.sandbox.repos import ZERO_SHA, Person
-from bot.sandbox.state import PullRequest, Repository, State, now
-from bot.sandbox.webhooks import Site
+from mergeplan.bot.sandbox import repos, webhooks
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.repos import ZERO_SHA, Person
+from mergeplan.bot.sandbox.state import PullRequest, Repository, State, now
+from mergeplan.bot.sandbox.webhooks import Site
 
 Files = Mapping[str, str | bytes | None]
 

@@ -1,9 +1,9 @@
 """The merge queue: groups of a base branch and pull requests, merged in order once their checks have succeeded."""
 
-from bot.sandbox import pushes, repos, shapes_pulls, webhooks
-from bot.sandbox.limits import ApiError
-from bot.sandbox.state import MergeGroup, PullRequest, Repository, now
-from bot.sandbox.webhooks import Site
+from mergeplan.bot.sandbox import pushes, repos, shapes_pulls, webhooks
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.state import MergeGroup, PullRequest, Repository, now
+from mergeplan.bot.sandbox.webhooks import Site
 
 
 def enqueue(site: Site, repo: Repository, pull: PullRequest, sender: str) -> MergeGroup:

@@ -30,14 +30,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from fastapi import FastAPI
 
-from bot.sandbox import admin, api, git_http, pages
-from bot.sandbox.courier import Courier
-from bot.sandbox.faults import Faults
-from bot.sandbox.gate import App as Application
-from bot.sandbox.gate import Receive, Scope, Send
-from bot.sandbox.stage import Stage
-from bot.sandbox.state import App, Hook, State, now
-from bot.sandbox.webhooks import Site, ping
+from mergeplan.bot.sandbox import admin, api, git_http, pages
+from mergeplan.bot.sandbox.courier import Courier
+from mergeplan.bot.sandbox.faults import Faults
+from mergeplan.bot.sandbox.gate import App as Application
+from mergeplan.bot.sandbox.gate import Receive, Scope, Send
+from mergeplan.bot.sandbox.stage import Stage
+from mergeplan.bot.sandbox.state import App, Hook, State, now
+from mergeplan.bot.sandbox.webhooks import Site, ping
 
 APP_ID = 1001
 APP_SLUG = "mergeplan"

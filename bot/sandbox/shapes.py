@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from bot.sandbox.state import (
+from mergeplan.bot.sandbox.state import (
     APP_EVENTS,
     APP_PERMISSIONS,
     Installation,

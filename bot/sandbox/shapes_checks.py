@@ -1,7 +1,7 @@
 """How GitHub writes check runs, check suites, commit statuses and deployments as JSON."""
 
-from bot.sandbox import repos, shapes, shapes_pulls
-from bot.sandbox.state import (
+from mergeplan.bot.sandbox import repos, shapes, shapes_pulls
+from mergeplan.bot.sandbox.state import (
     Annotation,
     CheckRun,
     CheckSuite,

@@ -1,8 +1,8 @@
 """How GitHub writes issues, comments, labels and reactions as JSON."""
 
-from bot.sandbox import shapes
-from bot.sandbox.limits import REACTIONS
-from bot.sandbox.state import Comment, Issue, Json, Label, PullRequest, Reaction, Repository, State
+from mergeplan.bot.sandbox import shapes
+from mergeplan.bot.sandbox.limits import REACTIONS
+from mergeplan.bot.sandbox.state import Comment, Issue, Json, Label, PullRequest, Reaction, Repository, State
 
 
 def label(state: State, repo: Repository, item: Label) -> Json:

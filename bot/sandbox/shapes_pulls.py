@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from bot.sandbox import repos, shapes, shapes_issues
-from bot.sandbox.diffs import changed_files
-from bot.sandbox.repos import Commit, FileChange, Person
-from bot.sandbox.state import Json, PullRequest, Repository, Review, State
+from mergeplan.bot.sandbox import repos, shapes, shapes_issues
+from mergeplan.bot.sandbox.diffs import changed_files
+from mergeplan.bot.sandbox.repos import Commit, FileChange, Person
+from mergeplan.bot.sandbox.state import Json, PullRequest, Repository, Review, State
 
 PASSED = ("success", "neutral", "skipped")  # conclusions of a check that let a pull request be merged
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from bot.sandbox import check_runs, pulls, pushes, queue, repos, talk, webhooks
-from bot.sandbox.access import (
+from mergeplan.bot.sandbox import check_runs, pulls, pushes, queue, repos, talk, webhooks
+from mergeplan.bot.sandbox.access import (
     ACTIONS_LOGIN,
     COMMENT,
     LABEL,
@@ -19,11 +19,11 @@ from bot.sandbox.access import (
     issue_token,
     may_edit,
 )
-from bot.sandbox.calls import found
-from bot.sandbox.limits import ApiError
-from bot.sandbox.pulls import MergeMethod
-from bot.sandbox.shapes_checks import latest
-from bot.sandbox.state import (
+from mergeplan.bot.sandbox.calls import found
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.pulls import MergeMethod
+from mergeplan.bot.sandbox.shapes_checks import latest
+from mergeplan.bot.sandbox.state import (
     APP_PERMISSIONS,
     ApiCall,
     CheckRun,
@@ -39,7 +39,7 @@ from bot.sandbox.state import (
     UserKind,
     now,
 )
-from bot.sandbox.webhooks import Site
+from mergeplan.bot.sandbox.webhooks import Site
 
 REVIEW_WORDS: dict[ReviewState, str] = {state: word for word, state in talk.REVIEW_EVENTS.items()}
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from bot.sandbox import webhooks
-from bot.sandbox.limits import (
+from mergeplan.bot.sandbox import webhooks
+from mergeplan.bot.sandbox.limits import (
     COMMENT_BODY,
     REACTIONS,
     ApiError,
@@ -14,9 +14,20 @@ from bot.sandbox.limits import (
     one_of,
     require,
 )
-from bot.sandbox.pulls import next_number
-from bot.sandbox.state import Comment, Issue, Json, PullRequest, Reaction, Repository, Review, ReviewState, State, now
-from bot.sandbox.webhooks import Site
+from mergeplan.bot.sandbox.pulls import next_number
+from mergeplan.bot.sandbox.state import (
+    Comment,
+    Issue,
+    Json,
+    PullRequest,
+    Reaction,
+    Repository,
+    Review,
+    ReviewState,
+    State,
+    now,
+)
+from mergeplan.bot.sandbox.webhooks import Site
 
 REVIEW_EVENTS: dict[str, ReviewState] = {
     "APPROVE": "APPROVED",

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from bot.sandbox import repos, shapes, shapes_checks, shapes_issues, shapes_pulls
-from bot.sandbox.courier import Courier
-from bot.sandbox.diffs import changed_files
-from bot.sandbox.faults import Faults
-from bot.sandbox.repos import Commit
-from bot.sandbox.state import (
+from mergeplan.bot.sandbox import repos, shapes, shapes_checks, shapes_issues, shapes_pulls
+from mergeplan.bot.sandbox.courier import Courier
+from mergeplan.bot.sandbox.diffs import changed_files
+from mergeplan.bot.sandbox.faults import Faults
+from mergeplan.bot.sandbox.repos import Commit
+from mergeplan.bot.sandbox.state import (
     APP_EVENTS,
     CheckRun,
     CheckSuite,

@@ -10,20 +10,20 @@ from typing import Any
 
 import structlog
 
-from bot.child.isolated import confinement_words, isolation_words
-from bot.context import BotContext
-from bot.github.events import Event, Ignored, InvalidDelivery, read_event
-from bot.projects import project_keys
-from bot.records import ProdRecord, PullRecord, PullState
-from bot.report.comment import Shown
-from bot.report.markdown import clipped, inert
-from bot.report.summary import job_summary
-from bot.service.logs import start_logging
-from bot.service.serve import open_desk
-from bot.service.worker import Worker
-from bot.settings import ACTIONS_LOGIN, Settings, checked_for_github, load_settings
-from planner.errors import RequestError
-from planner.isolation.system import hide_process
+from mergeplan.bot.child.isolated import confinement_words, isolation_words
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.github.events import Event, Ignored, InvalidDelivery, read_event
+from mergeplan.bot.projects import project_keys
+from mergeplan.bot.records import ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.comment import Shown
+from mergeplan.bot.report.markdown import clipped, inert
+from mergeplan.bot.report.summary import job_summary
+from mergeplan.bot.service.logs import start_logging
+from mergeplan.bot.service.serve import open_desk
+from mergeplan.bot.service.worker import Worker
+from mergeplan.bot.settings import ACTIONS_LOGIN, Settings, checked_for_github, load_settings
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.isolation.system import hide_process
 
 log = structlog.get_logger(__name__)
 DRAIN_SECONDS = 6 * 3600.0

@@ -11,15 +11,15 @@ from fastapi import FastAPI, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bot.child.isolated import confinement_words, isolation_words
-from bot.context import BotContext
-from bot.github.gateway import GitHubFailed, GitHubPaused
-from bot.github.owners import OwnerState
-from bot.metrics import AGE, BUDGET, CLAIMED, OWNERS, QUEUE
-from bot.service.connections import Limits
-from bot.service.pages import PATH, page_handler
-from bot.service.webhook import WebhookDoor
-from planner.errors import MergeplanError
+from mergeplan.bot.child.isolated import confinement_words, isolation_words
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused
+from mergeplan.bot.github.owners import OwnerState
+from mergeplan.bot.metrics import AGE, BUDGET, CLAIMED, OWNERS, QUEUE
+from mergeplan.bot.service.connections import Limits
+from mergeplan.bot.service.pages import PATH, page_handler
+from mergeplan.bot.service.webhook import WebhookDoor
+from mergeplan.planner.errors import MergeplanError
 
 SHUT = ("suspended", "failing")  # a pause ends by itself: webhooks are taken in meanwhile
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from starlette.concurrency import run_in_threadpool
 
-from bot.github.events import Event
+from mergeplan.bot.github.events import Event
 
 GATHER_SECONDS = 0.005
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import structlog
 
-from bot.github.calls import redacted
-from bot.settings import Settings
+from mergeplan.bot.github.calls import redacted
+from mergeplan.bot.settings import Settings
 
 
 def start_logging(settings: Settings) -> None:

@@ -9,14 +9,14 @@ from html import escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from bot.context import BotContext
-from bot.github.calls import redacted
-from bot.pages.links import PAGES, links_of
-from bot.pages.render import headers, page, refusal
-from bot.pages.view import Decision, PageView
-from bot.records import AFTER_MERGE, PullRecord
-from bot.report.comment import Shown
-from planner.errors import MergeplanError
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.github.calls import redacted
+from mergeplan.bot.pages.links import PAGES, links_of
+from mergeplan.bot.pages.render import headers, page, refusal
+from mergeplan.bot.pages.view import Decision, PageView
+from mergeplan.bot.records import AFTER_MERGE, PullRecord
+from mergeplan.bot.report.comment import Shown
+from mergeplan.planner.errors import MergeplanError
 
 PATH = "/pulls/{owner}/{name}/{number:int}/{page}"
 WRONG = "This link opens nothing", "Open the page from the check on the pull request: its link is signed for it."

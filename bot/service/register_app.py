@@ -20,9 +20,17 @@ from urllib.parse import parse_qs, urlsplit
 
 import requests
 
-from bot.github.manifest import CODE, Registered, conversion_address, form_address, manifest, registered, web_address
-from bot.pages.render import headers, refusal, register_done, register_form
-from planner.errors import RequestError
+from mergeplan.bot.github.manifest import (
+    CODE,
+    Registered,
+    conversion_address,
+    form_address,
+    manifest,
+    registered,
+    web_address,
+)
+from mergeplan.bot.pages.render import headers, refusal, register_done, register_form
+from mergeplan.planner.errors import RequestError
 
 EXCHANGE_SECONDS = 30
 

@@ -14,13 +14,13 @@ from uuid import uuid4
 
 import requests
 
-from bot.commands import Command, read_commands
-from bot.github.events import GUID, Event, Ignored, InvalidDelivery, read_event, signature
-from bot.github.gateway import GitHub, GitHubFailed, GitHubPaused
-from bot.inbox.inbox import Inbox
-from bot.inbox.queue import queue_key
-from bot.projects import project_keys, title_of
-from bot.pulls.decide import (
+from mergeplan.bot.commands import Command, read_commands
+from mergeplan.bot.github.events import GUID, Event, Ignored, InvalidDelivery, read_event, signature
+from mergeplan.bot.github.gateway import GitHub, GitHubFailed, GitHubPaused
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.inbox.queue import queue_key
+from mergeplan.bot.projects import project_keys, title_of
+from mergeplan.bot.pulls.decide import (
     CarryOver,
     Destroy,
     DropEnvironment,
@@ -37,9 +37,9 @@ from bot.pulls.decide import (
     WaitForProd,
     decide,
 )
-from bot.report.offers import KEY
-from bot.settings import Settings
-from planner.errors import RequestError
+from mergeplan.bot.report.offers import KEY
+from mergeplan.bot.settings import Settings
+from mergeplan.planner.errors import RequestError
 
 SEND_SECONDS = 30
 

@@ -10,24 +10,24 @@ from types import FrameType
 import structlog
 import uvicorn
 
-from bot.child.isolated import CONFINED, confinement_words, isolation_words
-from bot.child.planner_process import open_standby
-from bot.child.processes import this_process
-from bot.child.warm import Warmth
-from bot.context import BotContext
-from bot.github.gateway import GitHub
-from bot.inbox.inbox import Inbox
-from bot.notifications import Notifications
-from bot.projects import keep_their_prods
-from bot.service.app import create_app
-from bot.service.connections import server_config
-from bot.service.logs import start_logging
-from bot.service.worker import Worker
-from bot.settings import Settings, checked_for_service
-from bot.tracing import open_tracing
-from planner.errors import RequestError
-from planner.isolation.mode import REQUIRED
-from planner.isolation.system import hide_process
+from mergeplan.bot.child.isolated import CONFINED, confinement_words, isolation_words
+from mergeplan.bot.child.planner_process import open_standby
+from mergeplan.bot.child.processes import this_process
+from mergeplan.bot.child.warm import Warmth
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.github.gateway import GitHub
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.notifications import Notifications
+from mergeplan.bot.projects import keep_their_prods
+from mergeplan.bot.service.app import create_app
+from mergeplan.bot.service.connections import server_config
+from mergeplan.bot.service.logs import start_logging
+from mergeplan.bot.service.worker import Worker
+from mergeplan.bot.settings import Settings, checked_for_service
+from mergeplan.bot.tracing import open_tracing
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.isolation.mode import REQUIRED
+from mergeplan.planner.isolation.system import hide_process
 
 log = structlog.get_logger(__name__)
 

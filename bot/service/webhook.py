@@ -13,8 +13,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from bot.context import BotContext
-from bot.github.events import (
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.github.events import (
     MAX_BYTES,
     TOO_LARGE,
     Event,
@@ -23,10 +23,10 @@ from bot.github.events import (
     read_delivery,
     refused_unread,
 )
-from bot.metrics import DELIVERIES
-from bot.service.connections import Limits
-from bot.service.intake import Intake
-from planner.errors import MergeplanError
+from mergeplan.bot.metrics import DELIVERIES
+from mergeplan.bot.service.connections import Limits
+from mergeplan.bot.service.intake import Intake
+from mergeplan.planner.errors import MergeplanError
 
 log = structlog.get_logger(__name__)
 

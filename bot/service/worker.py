@@ -12,21 +12,21 @@ from typing import TypeVar
 
 import structlog
 
-from bot.child.processes import LEAVE, end_group, is_gone
-from bot.context import BotContext, Later, ShuttingDown, Superseded
-from bot.git.call import CheckoutFailed
-from bot.github.calls import redacted
-from bot.github.gateway import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway
-from bot.github.owners import owner_of
-from bot.github.pace import Apart, Pace
-from bot.inbox.queue import LEASE_SECONDS, Job
-from bot.metrics import JOBS
-from bot.prod.decide import sweep_is_due
-from bot.prod.reconcile import reconcile_prod
-from bot.projects import project_keys, repository_of
-from bot.pulls.reconcile import reconcile_pull
-from bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
-from planner.errors import MergeplanError
+from mergeplan.bot.child.processes import LEAVE, end_group, is_gone
+from mergeplan.bot.context import BotContext, Later, ShuttingDown, Superseded
+from mergeplan.bot.git.call import CheckoutFailed
+from mergeplan.bot.github.calls import redacted
+from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway
+from mergeplan.bot.github.owners import owner_of
+from mergeplan.bot.github.pace import Apart, Pace
+from mergeplan.bot.inbox.queue import LEASE_SECONDS, Job
+from mergeplan.bot.metrics import JOBS
+from mergeplan.bot.prod.decide import sweep_is_due
+from mergeplan.bot.prod.reconcile import reconcile_prod
+from mergeplan.bot.projects import project_keys, repository_of
+from mergeplan.bot.pulls.reconcile import reconcile_pull
+from mergeplan.bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
+from mergeplan.planner.errors import MergeplanError
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.engine.formats.conditions import within
-from planner.engine.protocol import Engine
-from planner.engine.table import Table
-from planner.errors import Refused
-from planner.plan.change import Adoption
+from mergeplan.planner.engine.formats.conditions import within
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import Refused
+from mergeplan.planner.plan.change import Adoption
 
 HINT = "Let its rows be copied: `copy: true` in the file of `--file`, or `--copy`."
 

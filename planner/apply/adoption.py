@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from planner.apply.outcome import Outcome
-from planner.apply.physical_tables import table_lease
-from planner.engine.protocol import Engine, Standing, ViewText
-from planner.errors import LeaseHeld, Refused
-from planner.naming import quoted_column
-from planner.plan.build import Plan
-from planner.snapshot.environment import PROD
-from planner.state.environments import HistoryAction
-from planner.state.leases import Lease
-from planner.state.plans import ADOPTING, SavedPlan
-from planner.state.store import StateStore
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.engine.protocol import Engine, Standing, ViewText
+from mergeplan.planner.errors import LeaseHeld, Refused
+from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.state.environments import HistoryAction
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.plans import ADOPTING, SavedPlan
+from mergeplan.planner.state.store import StateStore
 
 UNDONE = "undone"
 

@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from planner.apply.clear_intervals import forget_restated
-from planner.apply.events import Emit, RestatedThemselves
-from planner.errors import RequestError
-from planner.plan.build import Plan
-from planner.plan.restatement_plan import build_restatement
-from planner.plan.schedule import Loaded, Window, units_before
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
-from planner.state.leases import Lease
-from planner.state.store import StateStore
+from mergeplan.planner.apply.clear_intervals import forget_restated
+from mergeplan.planner.apply.events import Emit, RestatedThemselves
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.restatement_plan import build_restatement
+from mergeplan.planner.plan.schedule import Loaded, Window, units_before
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
 
 
 def due_to_restate(shown: Mapping[str, Snapshot], since: Mapping[str, datetime], now: datetime) -> tuple[str, ...]:

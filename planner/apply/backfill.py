@@ -7,12 +7,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
-from planner.apply.events import ModelFailed, ModelSkipped
-from planner.apply.fill_table import Filling
-from planner.apply.work import Failure, Filled, FoundRows, Work, found_rows
-from planner.engine.protocol import Engine
-from planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkAway
-from planner.model.model import Model
+from mergeplan.planner.apply.events import ModelFailed, ModelSkipped
+from mergeplan.planner.apply.fill_table import Filling
+from mergeplan.planner.apply.work import Failure, Filled, FoundRows, Work, found_rows
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkAway
+from mergeplan.planner.model.model import Model
 
 LOOK_SECONDS = 0.5  # between two looks whether somebody wants the run to end
 

@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from planner.engine.protocol import Engine
-from planner.errors import ProjectError, QueryError
-from planner.parsing.definitions.body import StatementTokens
-from planner.parsing.definitions.statements import is_needless
-from planner.parsing.macros.expand import expander
-from planner.parsing.macros.expander import Expander
-from planner.parsing.sql.token_lists import text_of
-from planner.parsing.sql.user_macros import Variable
-from planner.project.loader import Project
-from planner.snapshot.environment import Environment, views_of
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import ProjectError, QueryError
+from mergeplan.planner.parsing.definitions.body import StatementTokens
+from mergeplan.planner.parsing.definitions.statements import is_needless
+from mergeplan.planner.parsing.macros.expand import expander
+from mergeplan.planner.parsing.macros.expander import Expander
+from mergeplan.planner.parsing.sql.token_lists import text_of
+from mergeplan.planner.parsing.sql.user_macros import Variable
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.snapshot.environment import Environment, views_of
 
 BEFORE, AFTER = "before_all", "after_all"
 _TABLE = r"(?P<table>['`\w.]+)"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from datetime import datetime
 
-from planner.apply.events import Emit, EnvironmentTouched
-from planner.apply.physical_tables import table_lease
-from planner.plan.build import Plan
-from planner.state.leases import Lease
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import Emit, EnvironmentTouched
+from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
 
 WAIT = 3600.0  # seconds for whoever writes one of the tables
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.apply.physical_tables import physical_table, table_lease
-from planner.engine.protocol import Engine
-from planner.plan.early_cutoff import Comparison
-from planner.snapshot.content_hash import ColumnSet
-from planner.snapshot.snapshot import Snapshot
-from planner.state.store import StateStore
+from mergeplan.planner.apply.physical_tables import physical_table, table_lease
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.plan.early_cutoff import Comparison
+from mergeplan.planner.snapshot.content_hash import ColumnSet
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
 
 WAIT = 60.0  # seconds for whoever writes the table
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from planner.errors import QueryError
+from mergeplan.planner.errors import QueryError
 
 CONFLICT = "DELTA_CONCURRENT_"  # how Delta's conditions for it begin
 FOUND = "Found conflicting files"  # what Iceberg, which has no conditions, says of it

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.apply.events import Emit
-from planner.engine.protocol import Engine
-from planner.project.loader import Project
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import Emit
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.state.store import StateStore
 
 
 @dataclass(frozen=True)

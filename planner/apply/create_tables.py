@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from planner.apply.adopted_rows import check_same_rows
-from planner.apply.events import Emit, TableCreated
-from planner.apply.layout import Layout, at_model
-from planner.apply.physical_tables import physical_table, table_lease
-from planner.apply.table_columns import columns_that_go_on, table_columns
-from planner.engine.protocol import Engine, ViewText
-from planner.errors import ProjectError
-from planner.intervals import intersection
-from planner.model.model import Column
-from planner.parsing.sql.macro_scope import CREATING
-from planner.plan.change import Adoption, Change
-from planner.plan.schedule import ONCE
-from planner.snapshot.snapshot import Snapshot
-from planner.state.store import StateStore
-from planner.tables.batch_ids import as_recorded
-from planner.tables.merge.merge import merged
-from planner.tables.self_reference import nothing
+from mergeplan.planner.apply.adopted_rows import check_same_rows
+from mergeplan.planner.apply.events import Emit, TableCreated
+from mergeplan.planner.apply.layout import Layout, at_model
+from mergeplan.planner.apply.physical_tables import physical_table, table_lease
+from mergeplan.planner.apply.table_columns import columns_that_go_on, table_columns
+from mergeplan.planner.engine.protocol import Engine, ViewText
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.intervals import intersection
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.sql.macro_scope import CREATING
+from mergeplan.planner.plan.change import Adoption, Change
+from mergeplan.planner.plan.schedule import ONCE
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.tables.batch_ids import as_recorded
+from mergeplan.planner.tables.merge.merge import merged
+from mergeplan.planner.tables.self_reference import nothing
 
 
 @dataclass(frozen=True)

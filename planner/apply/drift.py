@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from planner.apply.view_switch import quoted
-from planner.engine.protocol import Engine, ViewText
-from planner.model.model import Column
-from planner.parsing.macros.expand import dates
-from planner.parsing.render import stage_statements
-from planner.parsing.sql.macro_scope import EVALUATING
-from planner.snapshot.environment import Environment, View, views_of
-from planner.state.leases import Lease
-from planner.state.store import StateStore
+from mergeplan.planner.apply.view_switch import quoted
+from mergeplan.planner.engine.protocol import Engine, ViewText
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.macros.expand import dates
+from mergeplan.planner.parsing.render import stage_statements
+from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
+from mergeplan.planner.snapshot.environment import Environment, View, views_of
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
 
 
 class DriftKind(StrEnum):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from planner.apply.layout import Layout
-from planner.engine.protocol import Engine
-from planner.plan.build import Plan
-from planner.plan.change import Change
-from planner.plan.costs import Estimate, estimate
-from planner.snapshot.snapshot import Snapshot
-from planner.state.store import StateStore
+from mergeplan.planner.apply.layout import Layout
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Change
+from mergeplan.planner.plan.costs import Estimate, estimate
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
 
 
 def forecast(plan: Plan, store: StateStore, engine: Engine | None, now: datetime) -> Mapping[str, Estimate]:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from planner.checks.audits import AuditResult
-from planner.intervals import Interval, Timeline
+from mergeplan.planner.checks.audits import AuditResult
+from mergeplan.planner.intervals import Interval, Timeline
 
 
 class Stage(StrEnum):

@@ -12,40 +12,40 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import TopologicalSorter
 
-from planner.apply.audit_order import with_audited
-from planner.apply.backfill import backfill
-from planner.apply.before_after_all import AFTER, BEFORE, run_statements, statements_of
-from planner.apply.clear_intervals import forget_restated
-from planner.apply.compare_tables import compare_tables
-from planner.apply.context import ApplyContext
-from planner.apply.create_tables import Creation
-from planner.apply.events import Compared, Emit, Event, ModelSkipped, Stage, StageSkipped, StageStarted
-from planner.apply.external_audits import audit_external_tables
-from planner.apply.fill_table import Filling
-from planner.apply.layout import Layout
-from planner.apply.new_audits import ask_new_audits, remember_asked
-from planner.apply.outcome import Outcome
-from planner.apply.own_views import check_unoccupied
-from planner.apply.physical_tables import missing_tables, table_lease
-from planner.apply.promotion import Wanted, promote
-from planner.apply.recovery import check_not_stuck, recover
-from planner.apply.spark_ui import spark_ui
-from planner.apply.standalone_audits import ask_standalone, forget_standalone
-from planner.apply.work import Filled, Work
-from planner.checks.audits import AuditContext, AuditResult, read_by_audits, run_audits
-from planner.engine.protocol import Engine
-from planner.errors import Cancelled, PlanMoved, Refused
-from planner.intervals import Interval, subtract
-from planner.parsing.files.environments import seconds_of_promotion
-from planner.plan.build import Plan
-from planner.plan.change import Change
-from planner.plan.schedule import ONCE
-from planner.project.loader import Project
-from planner.python.running import running
-from planner.snapshot.snapshot import Snapshot
-from planner.state.leases import Lease
-from planner.state.promotions import SwapOptions
-from planner.state.store import StateStore
+from mergeplan.planner.apply.audit_order import with_audited
+from mergeplan.planner.apply.backfill import backfill
+from mergeplan.planner.apply.before_after_all import AFTER, BEFORE, run_statements, statements_of
+from mergeplan.planner.apply.clear_intervals import forget_restated
+from mergeplan.planner.apply.compare_tables import compare_tables
+from mergeplan.planner.apply.context import ApplyContext
+from mergeplan.planner.apply.create_tables import Creation
+from mergeplan.planner.apply.events import Compared, Emit, Event, ModelSkipped, Stage, StageSkipped, StageStarted
+from mergeplan.planner.apply.external_audits import audit_external_tables
+from mergeplan.planner.apply.fill_table import Filling
+from mergeplan.planner.apply.layout import Layout
+from mergeplan.planner.apply.new_audits import ask_new_audits, remember_asked
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.apply.own_views import check_unoccupied
+from mergeplan.planner.apply.physical_tables import missing_tables, table_lease
+from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.apply.recovery import check_not_stuck, recover
+from mergeplan.planner.apply.spark_ui import spark_ui
+from mergeplan.planner.apply.standalone_audits import ask_standalone, forget_standalone
+from mergeplan.planner.apply.work import Filled, Work
+from mergeplan.planner.checks.audits import AuditContext, AuditResult, read_by_audits, run_audits
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import Cancelled, PlanMoved, Refused
+from mergeplan.planner.intervals import Interval, subtract
+from mergeplan.planner.parsing.files.environments import seconds_of_promotion
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Change
+from mergeplan.planner.plan.schedule import ONCE
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.python.running import running
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.promotions import SwapOptions
+from mergeplan.planner.state.store import StateStore
 
 THREADS = 4  # dry runs, and then creations, at once; more where more models are computed at once
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from planner.apply.context import ApplyContext
-from planner.apply.events import AuditRan, ModelFailed
-from planner.apply.layout import Layout, at_model
-from planner.apply.work import Failure, found_rows
-from planner.checks.audits import AuditContext, run_audits
-from planner.model.graph import graph_of
+from mergeplan.planner.apply.context import ApplyContext
+from mergeplan.planner.apply.events import AuditRan, ModelFailed
+from mergeplan.planner.apply.layout import Layout, at_model
+from mergeplan.planner.apply.work import Failure, found_rows
+from mergeplan.planner.checks.audits import AuditContext, run_audits
+from mergeplan.planner.model.graph import graph_of
 
 
 def audit_external_tables(names: Collection[str], layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:

@@ -15,26 +15,26 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from planner.apply.conflicts import repeated
-from planner.apply.events import AuditRan, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
-from planner.apply.layout import Layout, at_model
-from planner.apply.physical_tables import physical_table, table_lease
-from planner.apply.running_writes import TableWrites, running
-from planner.apply.work import Filled, FoundRows, Work, batches_of, not_ready
-from planner.apply.write_batch import Batch, take_back, write_batch
-from planner.checks.audits import AuditResult
-from planner.engine.protocol import Engine, Written
-from planner.engine.table import Table
-from planner.errors import Cancelled, LeaseHeld, PlanMoved, Refused
-from planner.intervals import Interval, Timeline, between, subtract
-from planner.naming import quoted_column
-from planner.parsing.sql.macro_scope import EVALUATING
-from planner.plan.costs import units
-from planner.plan.schedule import out_of_order
-from planner.snapshot.snapshot import Snapshot
-from planner.state.leases import Lease
-from planner.state.store import StateStore
-from planner.tables.batch_ids import as_recorded, recorded_rows
+from mergeplan.planner.apply.conflicts import repeated
+from mergeplan.planner.apply.events import AuditRan, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
+from mergeplan.planner.apply.layout import Layout, at_model
+from mergeplan.planner.apply.physical_tables import physical_table, table_lease
+from mergeplan.planner.apply.running_writes import TableWrites, running
+from mergeplan.planner.apply.work import Filled, FoundRows, Work, batches_of, not_ready
+from mergeplan.planner.apply.write_batch import Batch, take_back, write_batch
+from mergeplan.planner.checks.audits import AuditResult
+from mergeplan.planner.engine.protocol import Engine, Written
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import Cancelled, LeaseHeld, PlanMoved, Refused
+from mergeplan.planner.intervals import Interval, Timeline, between, subtract
+from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
+from mergeplan.planner.plan.costs import units
+from mergeplan.planner.plan.schedule import out_of_order
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.tables.batch_ids import as_recorded, recorded_rows
 
 COPYING = 60.0  # seconds for whoever writes a table that is to be copied
 Audits = Callable[[Snapshot, Interval], Iterator[AuditResult]]

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from planner.apply.events import Emit, TableDropped
-from planner.apply.physical_tables import table_lease
-from planner.apply.promotion import drop_environment
-from planner.engine.protocol import Engine
-from planner.errors import LeaseHeld
-from planner.snapshot.environment import PROD
-from planner.state.environments import HistoryAction, Revision
-from planner.state.promotions import Promotion
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import Emit, TableDropped
+from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.apply.promotion import drop_environment
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import LeaseHeld
+from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.state.environments import HistoryAction, Revision
+from mergeplan.planner.state.promotions import Promotion
+from mergeplan.planner.state.store import StateStore
 
 RETENTION = timedelta(days=14)
 OPEN = timedelta(days=1)  # how long a plan may still be applied

@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import Protocol
 from uuid import uuid4
 
-from planner.errors import Place, QueryError
-from planner.intervals import Interval, Timeline, batches, between, merge, subtract
-from planner.model.model import Model, SignalCall
-from planner.parsing.macros.expand import dates
-from planner.parsing.render import no_rows, render, stage_statements, written_at
-from planner.python.given import NOTHING, Given
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.errors import Place, QueryError
+from mergeplan.planner.intervals import Interval, Timeline, batches, between, merge, subtract
+from mergeplan.planner.model.model import Model, SignalCall
+from mergeplan.planner.parsing.macros.expand import dates
+from mergeplan.planner.parsing.render import no_rows, render, stage_statements, written_at
+from mergeplan.planner.python.given import NOTHING, Given
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 class PythonRows(Protocol):

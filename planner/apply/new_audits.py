@@ -5,18 +5,18 @@ A table that somebody else built was asked what he asked. What verdicts rely on 
 
 from __future__ import annotations
 
-from planner.apply.context import ApplyContext
-from planner.apply.events import AuditRan
-from planner.apply.layout import Layout, at_model
-from planner.apply.work import Failure, found_rows
-from planner.checks.audits import AuditContext, is_enabled, run_audit
-from planner.fingerprint import digest
-from planner.intervals import Interval, subtract
-from planner.model.model import AuditCall
-from planner.plan.build import Change, Plan
-from planner.semantics.audited_keys import relied_on
-from planner.snapshot.snapshot import Snapshot
-from planner.state.store import StateStore
+from mergeplan.planner.apply.context import ApplyContext
+from mergeplan.planner.apply.events import AuditRan
+from mergeplan.planner.apply.layout import Layout, at_model
+from mergeplan.planner.apply.work import Failure, found_rows
+from mergeplan.planner.checks.audits import AuditContext, is_enabled, run_audit
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.intervals import Interval, subtract
+from mergeplan.planner.model.model import AuditCall
+from mergeplan.planner.plan.build import Change, Plan
+from mergeplan.planner.semantics.audited_keys import relied_on
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
 
 
 def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from planner.apply.physical_tables import table_lease
-from planner.engine.protocol import Engine
-from planner.errors import LeaseHeld, QueryError
-from planner.model.model import TABLE_FORMATS
-from planner.snapshot.snapshot import Snapshot
-from planner.state.physical_tables import PhysicalTable
-from planner.state.store import StateStore
+from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import LeaseHeld, QueryError
+from mergeplan.planner.model.model import TABLE_FORMATS
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.physical_tables import PhysicalTable
+from mergeplan.planner.state.store import StateStore
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.apply.events import Promoted
-from planner.apply.work import Failure, Filled
-from planner.plan.build import Plan
+from mergeplan.planner.apply.events import Promoted
+from mergeplan.planner.apply.work import Failure, Filled
+from mergeplan.planner.plan.build import Plan
 
 
 @dataclass(frozen=True)

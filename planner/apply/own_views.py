@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.apply.view_switch import quoted
-from planner.engine.protocol import Engine
-from planner.errors import Refused
-from planner.naming import PROD
-from planner.snapshot.environment import View
+from mergeplan.planner.apply.view_switch import quoted
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import Refused
+from mergeplan.planner.naming import PROD
+from mergeplan.planner.snapshot.environment import View
 
 
 def versions_of(view: View) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from planner.engine.protocol import Engine
-from planner.engine.table import Table, time_partitioning
-from planner.errors import PlanMoved
-from planner.intervals import UNITS
-from planner.model.kind import Fill
-from planner.model.model import TABLE_FORMATS, Column
-from planner.snapshot.snapshot import Snapshot
-from planner.state.store import StateStore
-from planner.tables.partitioning import BATCH, parts_of
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.table import Table, time_partitioning
+from mergeplan.planner.errors import PlanMoved
+from mergeplan.planner.intervals import UNITS
+from mergeplan.planner.model.kind import Fill
+from mergeplan.planner.model.model import TABLE_FORMATS, Column
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.tables.partitioning import BATCH, parts_of
 
 LEASE = "table:"
 

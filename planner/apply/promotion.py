@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.apply.events import Emit, Promoted
-from planner.apply.swap_views import carry_out
-from planner.engine.protocol import Engine
-from planner.errors import RequestError
-from planner.snapshot.environment import PROD, Environment
-from planner.state.environments import Cause, HistoryAction
-from planner.state.leases import Lease
-from planner.state.promotions import BY_ONE, SwapOptions
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import Emit, Promoted
+from mergeplan.planner.apply.swap_views import carry_out
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.snapshot.environment import PROD, Environment
+from mergeplan.planner.state.environments import Cause, HistoryAction
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.promotions import BY_ONE, SwapOptions
+from mergeplan.planner.state.store import StateStore
 
 
 @dataclass(frozen=True)

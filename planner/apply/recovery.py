@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from planner.apply.events import Emit, EnvironmentAwaited, PromotionFound, PromotionRecovered, Recovery
-from planner.apply.swap_views import carry_out
-from planner.engine.protocol import Engine
-from planner.errors import LeaseHeld, QueryError, Refused
-from planner.state.leases import Lease
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import Emit, EnvironmentAwaited, PromotionFound, PromotionRecovered, Recovery
+from mergeplan.planner.apply.swap_views import carry_out
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import LeaseHeld, QueryError, Refused
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
 
 RECOVERY = "recovery"  # how it calls itself while it holds an environment
 

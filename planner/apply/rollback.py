@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from planner.apply.events import Emit, Promoted
-from planner.apply.promotion import Wanted, promote
-from planner.engine.protocol import Engine
-from planner.errors import Refused, RequestError
-from planner.intervals import Timeline, subtract
-from planner.plan.build import build_run
-from planner.plan.schedule import Loaded, Window
-from planner.snapshot.environment import PROD, Environment, view_changes, views_of
-from planner.snapshot.snapshot import Snapshot
-from planner.state.environments import HistoryAction, Revision
-from planner.state.leases import Lease
-from planner.state.promotions import BY_ONE, SwapOptions
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import Emit, Promoted
+from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import Refused, RequestError
+from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.plan.build import build_run
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.environment import PROD, Environment, view_changes, views_of
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.environments import HistoryAction, Revision
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.promotions import BY_ONE, SwapOptions
+from mergeplan.planner.state.store import StateStore
 
 NOT_IN_FORCE = (HistoryAction.UNDONE, HistoryAction.DROPPED)
 

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
-from planner.apply.events import BatchAwaited, BatchRepeated, Emit
-from planner.apply.physical_tables import table_lease
-from planner.engine.protocol import Engine, Operation
-from planner.fingerprint import digest
-from planner.intervals import Interval
-from planner.state.leases import Lease
-from planner.state.operations import RunningWrite
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import BatchAwaited, BatchRepeated, Emit
+from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.engine.protocol import Engine, Operation
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.operations import RunningWrite
+from mergeplan.planner.state.store import StateStore
 
 
 @dataclass

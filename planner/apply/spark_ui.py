@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.engine.protocol import Engine
-from planner.parsing.files.schema import ConnectionConfig
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.parsing.files.schema import ConnectionConfig
 
 APPLICATION = "{application_id}"
 

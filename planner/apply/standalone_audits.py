@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from planner.apply.context import ApplyContext
-from planner.apply.events import AuditRan
-from planner.apply.layout import Layout
-from planner.apply.work import Failure
-from planner.checks.audits import AuditContext, AuditResult
-from planner.checks.standalone import dates_interval, due, read_by, run_standalone
-from planner.errors import AuditFailed, ProjectError, QueryError
-from planner.fingerprint import digest
-from planner.intervals import Timeline, merge
-from planner.model.model import Audit
-from planner.plan.build import Plan
-from planner.plan.change import ChangeKind
-from planner.project.loader import Project
-from planner.snapshot.snapshot import Snapshot
-from planner.state.store import StateStore
+from mergeplan.planner.apply.context import ApplyContext
+from mergeplan.planner.apply.events import AuditRan
+from mergeplan.planner.apply.layout import Layout
+from mergeplan.planner.apply.work import Failure
+from mergeplan.planner.checks.audits import AuditContext, AuditResult
+from mergeplan.planner.checks.standalone import dates_interval, due, read_by, run_standalone
+from mergeplan.planner.errors import AuditFailed, ProjectError, QueryError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.intervals import Timeline, merge
+from mergeplan.planner.model.model import Audit
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import ChangeKind
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
 
 
 def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:

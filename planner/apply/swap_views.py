@@ -15,20 +15,28 @@ from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExec
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from planner.apply.events import Emit, Promoted, PromotionUndone, Stage, StageStarted, ViewDropped, ViewSwapped
-from planner.apply.own_views import versions_of
-from planner.apply.view_switch import COLUMNS, is_promoted, moved_views, position, switch_of, through_switch
-from planner.engine.protocol import Engine, Stands, ViewText
-from planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
-from planner.model.model import Column
-from planner.naming import quoted_column
-from planner.parsing.macros.expand import dates
-from planner.parsing.render import stage_statements
-from planner.parsing.sql.macro_scope import EVALUATING
-from planner.snapshot.environment import PROD, Environment, View, ViewChanges, view_changes, views_of
-from planner.state.leases import Lease
-from planner.state.promotions import Promotion
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import (
+    Emit,
+    Promoted,
+    PromotionUndone,
+    Stage,
+    StageStarted,
+    ViewDropped,
+    ViewSwapped,
+)
+from mergeplan.planner.apply.own_views import versions_of
+from mergeplan.planner.apply.view_switch import COLUMNS, is_promoted, moved_views, position, switch_of, through_switch
+from mergeplan.planner.engine.protocol import Engine, Stands, ViewText
+from mergeplan.planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.parsing.macros.expand import dates
+from mergeplan.planner.parsing.render import stage_statements
+from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
+from mergeplan.planner.snapshot.environment import PROD, Environment, View, ViewChanges, view_changes, views_of
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.promotions import Promotion
+from mergeplan.planner.state.store import StateStore
 
 THREADS = 2  # the catalog has one lock: more of them gain nothing
 GROUP = 25  # views that are recorded in one transaction

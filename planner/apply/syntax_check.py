@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from planner.apply.layout import Layout, at_model
-from planner.engine.protocol import Engine
-from planner.errors import ProjectError, ProjectErrors, QueryError
-from planner.model.model import Model
-from planner.plan.build import Plan
-from planner.plan.change import ChangeKind
+from mergeplan.planner.apply.layout import Layout, at_model
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import ProjectError, ProjectErrors, QueryError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import ChangeKind
 
 THREADS = 4  # queries at once
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.apply.layout import Layout, at_model
-from planner.engine.protocol import Engine
-from planner.errors import ProjectError
-from planner.model.model import Column, Model
-from planner.naming import quoted_column
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.sql.macro_scope import CREATING
-from planner.plan.change import Change
-from planner.plan.forward_only import blocker_of, is_wider, schema_findings, settled
-from planner.plan.schedule import ONCE
-from planner.snapshot.snapshot import Snapshot
-from planner.state.store import StateStore
-from planner.tables.partitioning import check_columns
-from planner.tables.self_reference import nothing, own_columns
+from mergeplan.planner.apply.layout import Layout, at_model
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.sql.macro_scope import CREATING
+from mergeplan.planner.plan.change import Change
+from mergeplan.planner.plan.forward_only import blocker_of, is_wider, schema_findings, settled
+from mergeplan.planner.plan.schedule import ONCE
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.tables.partitioning import check_columns
+from mergeplan.planner.tables.self_reference import nothing, own_columns
 
 TIME_HINT = "Return the `time_column` from its query."
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planner.engine.protocol import Engine
-from planner.errors import QueryError
-from planner.model.model import Column
-from planner.naming import parts_of, quoted_column
-from planner.snapshot.environment import View, views_of
-from planner.state.promotions import Promotion
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.naming import parts_of, quoted_column
+from mergeplan.planner.snapshot.environment import View, views_of
+from mergeplan.planner.state.promotions import Promotion
 
 COLUMNS = (Column("promoted", "boolean"),)
 NOT_THERE = "TABLE_OR_VIEW_NOT_FOUND"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from planner.checks.audits import AuditResult
-from planner.errors import AuditFailed, MergeplanError, Refused
-from planner.intervals import Interval, Timeline, batches, intersection, subtract, with_lookback
-from planner.model.model import Model
-from planner.parsing.files.model_file import line_of
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.checks.audits import AuditResult
+from mergeplan.planner.errors import AuditFailed, MergeplanError, Refused
+from mergeplan.planner.intervals import Interval, Timeline, batches, intersection, subtract, with_lookback
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from planner.apply.layout import Layout
-from planner.apply.table_columns import shaped
-from planner.engine.protocol import Engine, Written
-from planner.engine.table import Table
-from planner.errors import Place, QueryError
-from planner.intervals import Interval, Timeline
-from planner.model.kind import Fill
-from planner.model.model import Model
-from planner.project.seeds import read_seed
-from planner.tables.batch_ids import batch_id
-from planner.tables.merge.merge import merged, merged_into
-from planner.tables.partitioning import BATCH
-from planner.tables.self_reference import before
+from mergeplan.planner.apply.layout import Layout
+from mergeplan.planner.apply.table_columns import shaped
+from mergeplan.planner.engine.protocol import Engine, Written
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import Place, QueryError
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.model.kind import Fill
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.project.seeds import read_seed
+from mergeplan.planner.tables.batch_ids import batch_id
+from mergeplan.planner.tables.merge.merge import merged, merged_into
+from mergeplan.planner.tables.partitioning import BATCH
+from mergeplan.planner.tables.self_reference import before
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import os
 import time
 from pathlib import Path
 
-from planner.cache.store import Cache
-from planner.fingerprint import digest
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.fingerprint import digest
 
 TICK = 2 * 10**9  # nanoseconds: the coarsest clock of a file system
 _FORM = "file hashes 1"

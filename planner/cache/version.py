@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlglot._version import __version__ as parser_version
 
-from planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest
 
 PLANNER = Path(__file__).parent.parent
 READERS = ("*.py", "cache/*.py", "model/**/*.py", "parsing/**/*.py", "project/*.py", "python/**/*.py", "semantics/*.py",

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from planner.engine.table import time_partitioning
-from planner.errors import RequestError
-from planner.intervals import UNITS, Cron, Interval, Timeline, between, merge, subtract
-from planner.model.kind import Fill
-from planner.model.model import Column, Model
-from planner.naming import quoted_column
-from planner.plan.schedule import EPOCH
+from mergeplan.planner.engine.table import time_partitioning
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import UNITS, Cron, Interval, Timeline, between, merge, subtract
+from mergeplan.planner.model.kind import Fill
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.plan.schedule import EPOCH
 
 HELD_BY_DECLARATION = (
     "rows of kind {kind} do not say up to which day they are complete. Declare it: `end: 2026-01-31` in a file, or "

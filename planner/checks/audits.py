@@ -9,22 +9,22 @@ from functools import partial
 
 from sqlglot import exp
 
-from planner.checks.masking import shown
-from planner.engine.protocol import Engine, Rows
-from planner.engine.spark.quoting import literal
-from planner.errors import MergeplanError, Place
-from planner.intervals import Interval
-from planner.model.model import Audit, AuditCall, Model
-from planner.naming import quoted_column
-from planner.parsing.definitions.audit_calls import NON_BLOCKING, built_in, built_in_query, check_call
-from planner.parsing.files.model_file import line_of
-from planner.parsing.files.schema import Samples
-from planner.parsing.macros.expand import dates, spark_tree
-from planner.parsing.macros.splicing import named
-from planner.parsing.render import fill, rendered, text_over
-from planner.parsing.sql.names import table_key
-from planner.parsing.sql.spark_text import spark_text
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.checks.masking import shown
+from mergeplan.planner.engine.protocol import Engine, Rows
+from mergeplan.planner.engine.spark.quoting import literal
+from mergeplan.planner.errors import MergeplanError, Place
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Audit, AuditCall, Model
+from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.parsing.definitions.audit_calls import NON_BLOCKING, built_in, built_in_query, check_call
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.parsing.files.schema import Samples
+from mergeplan.planner.parsing.macros.expand import dates, spark_tree
+from mergeplan.planner.parsing.macros.splicing import named
+from mergeplan.planner.parsing.render import fill, rendered, text_over
+from mergeplan.planner.parsing.sql.names import table_key
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 SAMPLE = 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

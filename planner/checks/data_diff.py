@@ -11,17 +11,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from planner.checks.diff_query import DiffOptions, quoted
-from planner.checks.masking import mask
-from planner.checks.row_condition import row_condition
-from planner.checks.same_files import are_same_files
-from planner.checks.table_diff import RowDiff, Samples, SchemaDiff, compare_tables, schema_diff
-from planner.engine.protocol import Engine, Rows
-from planner.engine.table import Table
-from planner.errors import Cancelled, QueryError
-from planner.intervals import Timeline
-from planner.model.model import Column, Model
-from planner.semantics.audited_keys import never_null
+from mergeplan.planner.checks.diff_query import DiffOptions, quoted
+from mergeplan.planner.checks.masking import mask
+from mergeplan.planner.checks.row_condition import row_condition
+from mergeplan.planner.checks.same_files import are_same_files
+from mergeplan.planner.checks.table_diff import RowDiff, Samples, SchemaDiff, compare_tables, schema_diff
+from mergeplan.planner.engine.protocol import Engine, Rows
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import Cancelled, QueryError
+from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.semantics.audited_keys import never_null
 
 CANCEL_SECONDS = 0.5  # between two tries to cancel
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
-from planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.macros.expand import spark_tree
 
 BUCKETS = 16_384  # so many that a difference in a thousand rows of a table of millions leaves most of them equal
 WORD = 32  # buckets to a number of a bit map

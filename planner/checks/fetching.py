@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from planner.engine.protocol import Engine, Rows
-from planner.errors import MergeplanError, QueryError
+from mergeplan.planner.engine.protocol import Engine, Rows
+from mergeplan.planner.errors import MergeplanError, QueryError
 
 THREADS = 4
 TOGETHER = 12  # queries per Spark query

@@ -7,9 +7,9 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, tokenize
-from planner.semantics.keywords import is_keyword
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, tokenize
+from mergeplan.planner.semantics.keywords import is_keyword
 
 _NOW = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime)
 _DATES = ("CURRENT_DATE", "CURDATE")

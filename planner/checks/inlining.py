@@ -8,7 +8,7 @@ from datetime import date, datetime
 
 from sqlglot import exp
 
-from planner.naming import quoted_column
+from mergeplan.planner.naming import quoted_column
 
 
 def typed_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> str:

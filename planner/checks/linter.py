@@ -16,19 +16,19 @@ from itertools import pairwise
 import sqlglot
 from sqlglot import exp
 
-from planner.checks.names import ambiguous_column
-from planner.checks.query_places import output_places
-from planner.errors import Place, ProjectError, RuleBroken
-from planner.intervals import Cron
-from planner.model.graph import graph_of
-from planner.model.model import Model
-from planner.parsing.files.lint_config import ALWAYS, REFUSED, applicable
-from planner.parsing.files.model_file import line_of
-from planner.parsing.sql.tokens import did_you_mean
-from planner.project.lineage import UNKNOWN, Followed, follow
-from planner.project.loader import Project
-from planner.python.linting import RuleRequest, run_rules
-from planner.semantics.columns import shape_of
+from mergeplan.planner.checks.names import ambiguous_column
+from mergeplan.planner.checks.query_places import output_places
+from mergeplan.planner.errors import Place, ProjectError, RuleBroken
+from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.lint_config import ALWAYS, REFUSED, applicable
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.project.lineage import UNKNOWN, Followed, follow
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.python.linting import RuleRequest, run_rules
+from mergeplan.planner.semantics.columns import shape_of
 
 UNNAMED = "_col_"  # sqlglot's alias of an output without a name
 SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)

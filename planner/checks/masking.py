@@ -8,8 +8,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import get_args
 
-from planner.engine.protocol import Rows, Value
-from planner.parsing.files.schema import Samples
+from mergeplan.planner.engine.protocol import Rows, Value
+from mergeplan.planner.parsing.files.schema import Samples
 
 SHORT = 4  # letters; of a shorter string not even the first letter is shown
 

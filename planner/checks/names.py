@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from planner.naming import in_catalog
+from mergeplan.planner.naming import in_catalog
 
 # Where an output's name is looked up before the tables' columns, or a name may be a lambda's own.
 _ELSEWHERE = (exp.Order, exp.Sort, exp.Having, exp.Qualify, exp.Cluster, exp.Distribute, exp.Lambda, exp.Join)

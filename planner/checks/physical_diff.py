@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
 
-from planner.checks.physical_plan import PhysicalPlan, Scan, Tables
+from mergeplan.planner.checks.physical_plan import PhysicalPlan, Scan, Tables
 
 
 class Cost(StrEnum):

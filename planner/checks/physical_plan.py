@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
-from planner.checks.explained import Explained, NotUnderstood, Operator, explained
+from mergeplan.planner.checks.explained import Explained, NotUnderstood, Operator, explained
 
 Tables = tuple[str, ...]  # names of models, or of tables that no model has, sorted
 T = TypeVar("T")

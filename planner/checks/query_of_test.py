@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.parsing.definitions.unit_tests import UnitTest
-from planner.parsing.sql.names import name_tables
-from planner.parsing.sql.spark_text import spark_text
-from planner.parsing.sql.tokens import SourceText, parsed, tokenize
+from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
+from mergeplan.planner.parsing.sql.names import name_tables
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.parsing.sql.tokens import SourceText, parsed, tokenize
 
 
 def own_query(sql: str, dialect: str, test: UnitTest) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import Place, ProjectError
-from planner.model.model import Model
-from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, statements, tokenize
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, statements, tokenize
 
 BEGINS = ("SELECT", "WITH", "(")
 ENDS = ("FROM", "UNION", "INTERSECT", "EXCEPT", "MINUS", "WHERE", "GROUP", "ORDER", "LIMIT", "HAVING", "LATERAL")

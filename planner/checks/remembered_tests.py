@@ -14,16 +14,16 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from planner.checks.freezing import is_clock_call
-from planner.checks.query_of_test import own_query
-from planner.engine.protocol import Connection
-from planner.errors import MergeplanError
-from planner.fingerprint import digest
-from planner.model.model import Model
-from planner.parsing.definitions.unit_tests import TestRows, UnitTest
-from planner.parsing.macros.expand import spark_tree
-from planner.project.loader import Project, with_variables
-from planner.semantics.spark_functions import depends_on_session, is_random, is_volatile
+from mergeplan.planner.checks.freezing import is_clock_call
+from mergeplan.planner.checks.query_of_test import own_query
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.project.loader import Project, with_variables
+from mergeplan.planner.semantics.spark_functions import depends_on_session, is_random, is_volatile
 
 # What is said of a model, and not what its query returns. Whatever is not named here counts.
 _BESIDE = frozenset(

@@ -9,11 +9,11 @@ from collections.abc import Collection
 
 from sqlglot import exp
 
-from planner.errors import MergeplanError, RequestError
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.sql.spark_text import spark_text
-from planner.parsing.sql.tokens import did_you_mean
-from planner.semantics.keywords import is_keyword
+from mergeplan.planner.errors import MergeplanError, RequestError
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.semantics.keywords import is_keyword
 
 LONGEST = 2_000  # characters
 FORM = "Write one condition over the table's columns, for example `day >= '2026-01-01' AND amount > 0`."

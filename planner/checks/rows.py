@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 
-from planner.engine.protocol import Rows, Value
+from mergeplan.planner.engine.protocol import Rows, Value
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.engine.protocol import Engine
-from planner.engine.table_files import same_rows
-from planner.errors import QueryError
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.table_files import same_rows
+from mergeplan.planner.errors import QueryError
 
 
 def are_same_files(engine: Engine, tables: tuple[str, str], columns: Iterable[str], where: str = "") -> bool:

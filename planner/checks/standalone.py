@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from planner.checks.audits import AuditContext, AuditResult, found_by
-from planner.engine.protocol import Engine
-from planner.errors import MergeplanError
-from planner.intervals import Interval, Timeline
-from planner.model.model import Audit, Model
-from planner.parsing.macros.expand import dates, spark_tree
-from planner.parsing.render import fill, rendered, text_over
-from planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.checks.audits import AuditContext, AuditResult, found_by
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.model.model import Audit, Model
+from mergeplan.planner.parsing.macros.expand import dates, spark_tree
+from mergeplan.planner.parsing.render import fill, rendered, text_over
+from mergeplan.planner.parsing.sql.spark_text import spark_text
 
 
 def standalone_query(

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from planner.checks.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, quoted, within
-from planner.checks.same_files import are_same_files
-from planner.engine.protocol import Engine, Rows, Value
-from planner.engine.table import HIDDEN_COLUMN
-from planner.errors import RequestError
-from planner.model.model import Column
-from planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.checks.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, quoted, within
+from mergeplan.planner.checks.same_files import are_same_files
+from mergeplan.planner.engine.protocol import Engine, Rows, Value
+from mergeplan.planner.engine.table import HIDDEN_COLUMN
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 CROWDED = 1.5  # factor by which a join may multiply rows before the rows of each key are counted
 MOST = 0.6  # of all rows in buckets that differ, up to which the others are filtered out before the join

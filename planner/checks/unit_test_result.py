@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.checks.rows import RowDifference
-from planner.engine.protocol import Rows
-from planner.errors import MergeplanError
-from planner.parsing.definitions.unit_tests import UnitTest
+from mergeplan.planner.checks.rows import RowDifference
+from mergeplan.planner.engine.protocol import Rows
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 
 
 @dataclass(frozen=True)

@@ -11,27 +11,27 @@ from threading import RLock
 
 from sqlglot import exp
 
-from planner.checks.diff_query import quoted
-from planner.checks.fetching import THREADS, fetched
-from planner.checks.freezing import clock_calls, ctes_of, frozen_text
-from planner.checks.inlining import type_of, typed_rows
-from planner.checks.query_of_test import own_query
-from planner.checks.rows import compared
-from planner.checks.unit_test_result import OutputResult, TestResult
-from planner.engine.protocol import Engine, Rows
-from planner.errors import MergeplanError, ProjectError, QueryError
-from planner.intervals import Interval
-from planner.model.model import Column, Model
-from planner.naming import quoted_column
-from planner.parsing.definitions.unit_tests import TestRows, UnitTest
-from planner.parsing.macros.expand import dates, spark_tree
-from planner.parsing.render import query_of, rendered, with_views_inlined
-from planner.parsing.sql.spark_text import spark_text
-from planner.parsing.sql.tokens import did_you_mean
-from planner.project.loader import Project, with_variables
-from planner.python.given import Given
-from planner.python.running import Running, running
-from planner.tables.self_reference import own_columns
+from mergeplan.planner.checks.diff_query import quoted
+from mergeplan.planner.checks.fetching import THREADS, fetched
+from mergeplan.planner.checks.freezing import clock_calls, ctes_of, frozen_text
+from mergeplan.planner.checks.inlining import type_of, typed_rows
+from mergeplan.planner.checks.query_of_test import own_query
+from mergeplan.planner.checks.rows import compared
+from mergeplan.planner.checks.unit_test_result import OutputResult, TestResult
+from mergeplan.planner.engine.protocol import Engine, Rows
+from mergeplan.planner.errors import MergeplanError, ProjectError, QueryError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
+from mergeplan.planner.parsing.macros.expand import dates, spark_tree
+from mergeplan.planner.parsing.render import query_of, rendered, with_views_inlined
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.project.loader import Project, with_variables
+from mergeplan.planner.python.given import Given
+from mergeplan.planner.python.running import Running, running
+from mergeplan.planner.tables.self_reference import own_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import click
 
-from planner.cli.adopt_text import adoption_text, survey_text
-from planner.cli.json_lines import JsonLines
-from planner.cli.outcome import ended
-from planner.cli.output import Output, execution_time_option, output_of, output_option, showing
-from planner.cli.terminal import Terminal
-from planner.cli.workspace import opened, workspace
-from planner.contract.result import ResultLine
-from planner.errors import RequestError
-from planner.session.adopting import Adopting, adopted, prepared_adoption, surveyed
-from planner.session.adoption_checks import Declared
-from planner.session.adoption_file import declared_as, declared_in, file_of
-from planner.session.adoption_view import adoption_view, survey_view
-from planner.session.applying import Record
-from planner.session.workspace import Workspace
+from mergeplan.planner.cli.adopt_text import adoption_text, survey_text
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.outcome import ended
+from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.session.adopting import Adopting, adopted, prepared_adoption, surveyed
+from mergeplan.planner.session.adoption_checks import Declared
+from mergeplan.planner.session.adoption_file import declared_as, declared_in, file_of
+from mergeplan.planner.session.adoption_view import adoption_view, survey_view
+from mergeplan.planner.session.applying import Record
+from mergeplan.planner.session.workspace import Workspace
 
 
 @click.command()

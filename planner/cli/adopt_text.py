@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.cli.counting import counted
-from planner.contract.adoption import AdoptedTable, AdoptionView
-from planner.contract.base import Spans
+from mergeplan.planner.cli.counting import counted
+from mergeplan.planner.contract.adoption import AdoptedTable, AdoptionView
+from mergeplan.planner.contract.base import Spans
 
 
 def survey_text(view: AdoptionView) -> Iterator[str]:

@@ -9,25 +9,25 @@ from pathlib import Path
 
 import click
 
-from planner.apply.events import Promoted
-from planner.apply.outcome import Outcome
-from planner.apply.work import Filled
-from planner.cli.data_diff import of_plan
-from planner.cli.handling import Handling
-from planner.cli.outcome import ended, unapplied
-from planner.cli.output import Output, output_of, output_option, showing
-from planner.cli.physical_plan import physical_of_plan
-from planner.cli.terminal import Terminal
-from planner.cli.workspace import opened, workspace
-from planner.contract.from_events import view_counts
-from planner.contract.result import PromotionRow, ResultLine
-from planner.plan.build import Plan
-from planner.session.apply import applied, check_queries
-from planner.session.estimates import estimates
-from planner.session.options import PlanOptions
-from planner.session.plan import made_again, promoted_before
-from planner.session.run import run_after_plan
-from planner.session.workspace import Workspace
+from mergeplan.planner.apply.events import Promoted
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.apply.work import Filled
+from mergeplan.planner.cli.data_diff import of_plan
+from mergeplan.planner.cli.handling import Handling
+from mergeplan.planner.cli.outcome import ended, unapplied
+from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.physical_plan import physical_of_plan
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.from_events import view_counts
+from mergeplan.planner.contract.result import PromotionRow, ResultLine
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.apply import applied, check_queries
+from mergeplan.planner.session.estimates import estimates
+from mergeplan.planner.session.options import PlanOptions
+from mergeplan.planner.session.plan import made_again, promoted_before
+from mergeplan.planner.session.run import run_after_plan
+from mergeplan.planner.session.workspace import Workspace
 
 
 @click.command()

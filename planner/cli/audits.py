@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from planner.cli.given import given_to
-from planner.cli.json_lines import JsonLines
-from planner.cli.output import output_of, output_option, showing
-from planner.cli.terminal import counted
-from planner.cli.workspace import opened, workspace
-from planner.contract.result import AuditCounts, ResultLine
-from planner.errors import AuditFailed
-from planner.session.audits import audited
-from planner.session.options import AuditOptions
-from planner.snapshot.environment import PROD, checked_name
+from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import output_of, output_option, showing
+from mergeplan.planner.cli.terminal import counted
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.result import AuditCounts, ResultLine
+from mergeplan.planner.errors import AuditFailed
+from mergeplan.planner.session.audits import audited
+from mergeplan.planner.session.options import AuditOptions
+from mergeplan.planner.snapshot.environment import PROD, checked_name
 
 
 @click.command()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from planner.apply.outcome import Outcome
-from planner.cli.counting import counted
-from planner.session.wording import duration_text
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.cli.counting import counted
+from mergeplan.planner.session.wording import duration_text
 
 
 def closing_text(outcome: Outcome, computed: Collection[str], seconds: float) -> str:

@@ -10,17 +10,17 @@ from typing import Any
 import click
 import yaml
 
-from planner.checks.unit_tests import cte_names, known_columns, model_rows
-from planner.cli.given import given_to
-from planner.cli.workspace import opened, workspace
-from planner.engine.protocol import Rows
-from planner.errors import Place, RequestError
-from planner.model.model import Model
-from planner.parsing.definitions.unit_tests import Surroundings, TestRows, UnitTest, read_tests
-from planner.parsing.sql.names import model_name, without_default
-from planner.parsing.sql.tokens import did_you_mean
-from planner.parsing.sql.yaml_documents import read_document
-from planner.session.workspace import Workspace
+from mergeplan.planner.checks.unit_tests import cte_names, known_columns, model_rows
+from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.engine.protocol import Rows
+from mergeplan.planner.errors import Place, RequestError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.unit_tests import Surroundings, TestRows, UnitTest, read_tests
+from mergeplan.planner.parsing.sql.names import model_name, without_default
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.parsing.sql.yaml_documents import read_document
+from mergeplan.planner.session.workspace import Workspace
 
 Written = dict[str, object]
 

@@ -10,17 +10,17 @@ from pathlib import Path
 import click
 from rich.cells import cell_len
 
-from planner.cli.json_lines import JsonLines
-from planner.cli.output import showing
-from planner.cli.unfinished_text import on_stderr
-from planner.cli.workspace import opened, workspace
-from planner.contract.base import plain
-from planner.contract.from_events import sample
-from planner.contract.result import ResultLine
-from planner.engine.protocol import Connection, Rows
-from planner.engine.spark.warm import serve_warm
-from planner.errors import RequestError
-from planner.parsing.files.configuration import CONFIGS
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import showing
+from mergeplan.planner.cli.unfinished_text import on_stderr
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.base import plain
+from mergeplan.planner.contract.from_events import sample
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.engine.protocol import Connection, Rows
+from mergeplan.planner.engine.spark.warm import serve_warm
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.parsing.files.configuration import CONFIGS
 
 
 @click.command()

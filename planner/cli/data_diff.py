@@ -8,22 +8,22 @@ from typing import Any
 
 import click
 
-from planner.checks.data_diff import ModelDiff
-from planner.checks.table_diff import TableDiff
-from planner.cli.data_diff_options import data_diff_options, options_of
-from planner.cli.output import Output, output_of, output_option, showing
-from planner.cli.table_diff_text import show_diff
-from planner.cli.terminal import Terminal
-from planner.cli.workspace import opened, workspace
-from planner.contract.from_tables import data_difference
-from planner.contract.result import ResultLine
-from planner.contract.tables import DataDifference
-from planner.errors import Cancelled, MergeplanError
-from planner.plan.build import Plan
-from planner.session.data_diff import data_diffs, pairs_of_environment, pairs_of_plan
-from planner.session.options import DataDiffOptions
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import PROD
+from mergeplan.planner.checks.data_diff import ModelDiff
+from mergeplan.planner.checks.table_diff import TableDiff
+from mergeplan.planner.cli.data_diff_options import data_diff_options, options_of
+from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.table_diff_text import show_diff
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.from_tables import data_difference
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.contract.tables import DataDifference
+from mergeplan.planner.errors import Cancelled, MergeplanError
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.data_diff import data_diffs, pairs_of_environment, pairs_of_plan
+from mergeplan.planner.session.options import DataDiffOptions
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD
 
 
 @click.command()

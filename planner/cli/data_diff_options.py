@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
-from planner.cli.given import given_to
-from planner.session.options import DataDiffOptions, details
+from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.session.options import DataDiffOptions, details
 
 C = TypeVar("C", bound=Callable[..., object])
 DEFAULT = DataDiffOptions()

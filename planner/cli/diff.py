@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from planner.cli.json_lines import JsonLines
-from planner.cli.output import output_of, output_option, showing
-from planner.cli.plan_text import difference_text
-from planner.cli.workspace import opened, workspace
-from planner.contract.from_plan import diff_row, plan_view
-from planner.contract.result import ResultLine
-from planner.session.diff import difference
-from planner.snapshot.environment import checked_name
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import output_of, output_option, showing
+from mergeplan.planner.cli.plan_text import difference_text
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.from_plan import diff_row, plan_view
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.session.diff import difference
+from mergeplan.planner.snapshot.environment import checked_name
 
 
 @click.command()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from planner.cli.workspace import opened, workspace
-from planner.session.doctor import Finding, examined
-from planner.session.events import silent
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.session.doctor import Finding, examined
+from mergeplan.planner.session.events import silent
 
 MARKS = {True: "ok", False: "wrong", None: "-"}
 

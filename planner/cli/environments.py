@@ -8,25 +8,25 @@ from typing import Any
 
 import click
 
-from planner.apply.events import Promoted
-from planner.apply.rollback import RollbackPlan
-from planner.cli.failure import report
-from planner.cli.given import given_to
-from planner.cli.json_lines import JsonLines
-from planner.cli.output import Output, output_of, output_option, showing
-from planner.cli.rollback_text import behind_text, rollback_text
-from planner.cli.terminal import Terminal, counted
-from planner.cli.workspace import opened, workspace
-from planner.contract.base import Names
-from planner.contract.from_events import view_counts
-from planner.contract.from_history import revision_row, rollback_view
-from planner.contract.result import EnvironmentRow, KeptRow, PromotionRow, ResultLine
-from planner.session.applying import Record
-from planner.session.environments import RolledBack, Swept, check_droppable, plan_rollback
-from planner.session.environments import invalidate as drop
-from planner.session.environments import janitor as sweep
-from planner.session.environments import rollback as roll_back
-from planner.snapshot.environment import PROD, Environment, checked_name
+from mergeplan.planner.apply.events import Promoted
+from mergeplan.planner.apply.rollback import RollbackPlan
+from mergeplan.planner.cli.failure import report
+from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.rollback_text import behind_text, rollback_text
+from mergeplan.planner.cli.terminal import Terminal, counted
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.base import Names
+from mergeplan.planner.contract.from_events import view_counts
+from mergeplan.planner.contract.from_history import revision_row, rollback_view
+from mergeplan.planner.contract.result import EnvironmentRow, KeptRow, PromotionRow, ResultLine
+from mergeplan.planner.session.applying import Record
+from mergeplan.planner.session.environments import RolledBack, Swept, check_droppable, plan_rollback
+from mergeplan.planner.session.environments import invalidate as drop
+from mergeplan.planner.session.environments import janitor as sweep
+from mergeplan.planner.session.environments import rollback as roll_back
+from mergeplan.planner.snapshot.environment import PROD, Environment, checked_name
 
 
 @click.command()

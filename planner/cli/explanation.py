@@ -8,12 +8,12 @@ from rich.console import Group
 from rich.text import Text
 from rich.tree import Tree
 
-from planner.cli.plan_text import stands_already
-from planner.plan.build import Plan
-from planner.plan.change import Change, ChangeKind, Columns
-from planner.plan.early_cutoff import Comparison
-from planner.session.wording import TITLES, shown_name
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.cli.plan_text import stands_already
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Change, ChangeKind, Columns
+from mergeplan.planner.plan.early_cutoff import Comparison
+from mergeplan.planner.session.wording import TITLES, shown_name
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 def explanation(plan: Plan) -> Group:

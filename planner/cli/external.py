@@ -8,17 +8,17 @@ from pathlib import Path
 import click
 import yaml
 
-from planner.cli.json_lines import JsonLines
-from planner.cli.output import output_option
-from planner.cli.terminal import counted
-from planner.cli.workspace import opened, workspace
-from planner.contract.result import ResultLine
-from planner.engine.spark.quoting import quoted
-from planner.errors import ProjectError, QueryError
-from planner.model.model import Column
-from planner.parsing.files.dbt_manifest import DbtTable, dbt_tables
-from planner.parsing.files.model_file import line_of
-from planner.session.workspace import Workspace
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import output_option
+from mergeplan.planner.cli.terminal import counted
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.errors import ProjectError, QueryError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.files.dbt_manifest import DbtTable, dbt_tables
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.session.workspace import Workspace
 
 FILE = "external_models.yaml"
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")

@@ -7,7 +7,7 @@ import traceback
 
 import click
 
-from planner.errors import MergeplanError, ProjectErrors
+from mergeplan.planner.errors import MergeplanError, ProjectErrors
 
 EXIT_DEFECT = 3
 
@@ -16,7 +16,7 @@ def report(error: MergeplanError, *, as_json: bool) -> None:
     """Say an expected error: each of several on its own line, with its place and what to do."""
     errors = error.errors if isinstance(error, ProjectErrors) else (error,)
     if as_json:
-        from planner.cli.json_errors import report_errors
+        from mergeplan.planner.cli.json_errors import report_errors
 
         report_errors(errors, error.exit_code)
         return
@@ -33,7 +33,7 @@ def report_defect(error: Exception, *, as_json: bool) -> None:
     message = f"mergeplan failed: {type(error).__name__}: {_first_line(error)}"
     hint = f"This is a defect of mergeplan, not of your project; the details are in {log.name}."
     if as_json:
-        from planner.cli.json_errors import error_lines
+        from mergeplan.planner.cli.json_errors import error_lines
 
         error_lines(message, hint, EXIT_DEFECT, "Defect")
     else:

@@ -14,15 +14,15 @@ from typing import Any
 
 import click
 
-from planner.cli.json_lines import JsonLines
-from planner.cli.terminal import Terminal, counted
-from planner.cli.workspace import workspace
-from planner.contract.result import FormatResult, LeftFile, ResultLine
-from planner.errors import ProjectError, ProjectErrors, RequestError
-from planner.parsing.definitions.block_format import COMMENT
-from planner.parsing.definitions.formatting import Formatted, Style, formatted
-from planner.parsing.sql.tokens import checked_dialect, did_you_mean
-from planner.project.loader import SqlFile, sql_files
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.terminal import Terminal, counted
+from mergeplan.planner.cli.workspace import workspace
+from mergeplan.planner.contract.result import FormatResult, LeftFile, ResultLine
+from mergeplan.planner.errors import ProjectError, ProjectErrors, RequestError
+from mergeplan.planner.parsing.definitions.block_format import COMMENT
+from mergeplan.planner.parsing.definitions.formatting import Formatted, Style, formatted
+from mergeplan.planner.parsing.sql.tokens import checked_dialect, did_you_mean
+from mergeplan.planner.project.loader import SqlFile, sql_files
 
 _NAME = re.compile(r"\bMODEL\s*\(.*?\bname\s+['\"`]?([\w.]+)", re.IGNORECASE | re.DOTALL)
 

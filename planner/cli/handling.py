@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.plan.costs import CostLimit
-from planner.session.options import DataDiffOptions
+from mergeplan.planner.plan.costs import CostLimit
+from mergeplan.planner.session.options import DataDiffOptions
 
 NO_LIMIT = CostLimit()
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.contract.from_errors import error_line
-from planner.contract.lines import ErrorLine
-from planner.contract.result import ResultLine
-from planner.contract.wire import Line, written
-from planner.errors import MergeplanError
+from mergeplan.planner.contract.from_errors import error_line
+from mergeplan.planner.contract.lines import ErrorLine
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.contract.wire import Line, written
+from mergeplan.planner.errors import MergeplanError
 
 
 def report_errors(errors: Iterable[MergeplanError], exit_code: int) -> None:

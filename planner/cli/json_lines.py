@@ -5,24 +5,31 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from planner.apply.events import AuditRan, BatchDone, Event, PromotionPending, PromotionRecovered, Recovery
-from planner.apply.outcome import Outcome
-from planner.checks.audits import AuditResult
-from planner.checks.linter import Violation
-from planner.checks.unit_test_result import TestResult
-from planner.contract.base import Names, Spans
-from planner.contract.from_errors import error_line
-from planner.contract.from_events import audit_found, backfill_of, event_line, lint_line, promotion_of, test_line
-from planner.contract.from_plan import plan_view, revised_view, span
-from planner.contract.lines import AuditLine, AuditRow, PlanLine, StageLine, WarningLine
-from planner.contract.plan import PlanView
-from planner.contract.result import ResultLine, TestCounts
-from planner.contract.wire import Line, written
-from planner.errors import MergeplanError
-from planner.parsing.files.model_file import line_of
-from planner.plan.build import Plan
-from planner.plan.costs import Estimate
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.apply.events import AuditRan, BatchDone, Event, PromotionPending, PromotionRecovered, Recovery
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.checks.audits import AuditResult
+from mergeplan.planner.checks.linter import Violation
+from mergeplan.planner.checks.unit_test_result import TestResult
+from mergeplan.planner.contract.base import Names, Spans
+from mergeplan.planner.contract.from_errors import error_line
+from mergeplan.planner.contract.from_events import (
+    audit_found,
+    backfill_of,
+    event_line,
+    lint_line,
+    promotion_of,
+    test_line,
+)
+from mergeplan.planner.contract.from_plan import plan_view, revised_view, span
+from mergeplan.planner.contract.lines import AuditLine, AuditRow, PlanLine, StageLine, WarningLine
+from mergeplan.planner.contract.plan import PlanView
+from mergeplan.planner.contract.result import ResultLine, TestCounts
+from mergeplan.planner.contract.wire import Line, written
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 class JsonLines:

@@ -12,17 +12,17 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from planner.cli.terminal import WIDE, counted
-from planner.cli.workspace import opened, workspace
-from planner.contract.from_tables import lineage_result
-from planner.contract.result import GraphNode, ResultLine
-from planner.contract.wire import written
-from planner.model.graph import graph_of
-from planner.model.model import Model
-from planner.model.selection import in_default, select
-from planner.project.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
-from planner.session.git_changes import changed_since
-from planner.session.lineage_page import lineage_html
+from mergeplan.planner.cli.terminal import WIDE, counted
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.from_tables import lineage_result
+from mergeplan.planner.contract.result import GraphNode, ResultLine
+from mergeplan.planner.contract.wire import written
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import in_default, select
+from mergeplan.planner.project.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
+from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.lineage_page import lineage_html
 
 UP = {How.MADE_FROM: "made from ", How.DECIDES_ROWS: "decided by ", How.EVERY_COLUMN: "perhaps from "}
 DOWN = {How.MADE_FROM: "goes into ", How.DECIDES_ROWS: "decides ", How.EVERY_COLUMN: "perhaps goes into "}

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from planner.cli.json_lines import JsonLines
-from planner.cli.output import output_of, output_option
-from planner.cli.terminal import counted
-from planner.cli.workspace import opened, workspace
-from planner.contract.result import LintCounts, ResultLine
-from planner.project.loader import Project
-from planner.session.lint import LintReport, linted
-from planner.session.unopened import lint_refusals
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import output_of, output_option
+from mergeplan.planner.cli.terminal import counted
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.result import LintCounts, ResultLine
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.session.lint import LintReport, linted
+from mergeplan.planner.session.unopened import lint_refusals
 
 
 @click.command("lint")

@@ -11,47 +11,50 @@ from collections.abc import Callable, Mapping, Sequence
 
 import click
 
-from planner.errors import Cancelled, MergeplanError
+from mergeplan.planner.errors import Cancelled, MergeplanError
 
 # verb -> (module:command, help). The help stands here so that listing the verbs imports none of them.
 VERBS = {
-    "init": ("planner.cli.start:init", "Create a new project."),
-    "plan": ("planner.cli.plan:plan", "Show what changed and what it costs, and apply it on request."),
-    "apply": ("planner.cli.apply:apply", "Apply a saved plan, if nothing has changed since."),
-    "adopt": ("planner.cli.adopt:adopt", "Take over tables that are there already, without computing them."),
-    "run": ("planner.cli.run:run", "Run the models that are due."),
-    "test": ("planner.cli.unit_tests:test", "Run the project's unit tests."),
-    "create_test": ("planner.cli.create_test:create_test", "Generate a unit test from the rows of tables."),
-    "format": ("planner.cli.formatting:format_files", "Format the SQL files."),
-    "lint": ("planner.cli.linting:lint_models", "Check the models against the linter's rules."),
-    "audit": ("planner.cli.audits:audit", "Run the audits on an environment's tables."),
-    "table_diff": ("planner.cli.table_diff:table_diff", "Compare tables, or models in two environments."),
+    "init": ("mergeplan.planner.cli.start:init", "Create a new project."),
+    "plan": ("mergeplan.planner.cli.plan:plan", "Show what changed and what it costs, and apply it on request."),
+    "apply": ("mergeplan.planner.cli.apply:apply", "Apply a saved plan, if nothing has changed since."),
+    "adopt": ("mergeplan.planner.cli.adopt:adopt", "Take over tables that are there already, without computing them."),
+    "run": ("mergeplan.planner.cli.run:run", "Run the models that are due."),
+    "test": ("mergeplan.planner.cli.unit_tests:test", "Run the project's unit tests."),
+    "create_test": ("mergeplan.planner.cli.create_test:create_test", "Generate a unit test from the rows of tables."),
+    "format": ("mergeplan.planner.cli.formatting:format_files", "Format the SQL files."),
+    "lint": ("mergeplan.planner.cli.linting:lint_models", "Check the models against the linter's rules."),
+    "audit": ("mergeplan.planner.cli.audits:audit", "Run the audits on an environment's tables."),
+    "table_diff": ("mergeplan.planner.cli.table_diff:table_diff", "Compare tables, or models in two environments."),
     "data_diff": (
-        "planner.cli.data_diff:data_diff",
+        "mergeplan.planner.cli.data_diff:data_diff",
         "Compare the rows of an environment's changed models with prod's.",
     ),
-    "render": ("planner.cli.rendering:render", "Print a model's query as Spark runs it."),
-    "dag": ("planner.cli.lineage:dag", "Show the graph of models."),
-    "lineage": ("planner.cli.lineage:lineage", "Show the lineage of a model or a column."),
-    "fetchdf": ("planner.cli.data:fetchdf", "Run a query and print its rows."),
+    "render": ("mergeplan.planner.cli.rendering:render", "Print a model's query as Spark runs it."),
+    "dag": ("mergeplan.planner.cli.lineage:dag", "Show the graph of models."),
+    "lineage": ("mergeplan.planner.cli.lineage:lineage", "Show the lineage of a model or a column."),
+    "fetchdf": ("mergeplan.planner.cli.data:fetchdf", "Run a query and print its rows."),
     "create-external-models": (
-        "planner.cli.external:create_external_models",
+        "mergeplan.planner.cli.external:create_external_models",
         "Write external_models.yaml from Spark's catalog.",
     ),
-    "diff": ("planner.cli.diff:diff", "Show how the project differs from an environment."),
-    "environments": ("planner.cli.environments:environments", "List the environments."),
-    "history": ("planner.cli.environments:history", "Show what an environment has shown so far."),
-    "rollback": ("planner.cli.environments:rollback", "Roll an environment back to an earlier promotion."),
-    "invalidate": ("planner.cli.environments:invalidate", "Drop an environment, and the tables that only it uses."),
-    "janitor": ("planner.cli.environments:janitor", "Drop expired environments and unused tables."),
-    "state": ("planner.cli.state:state", "Export or import the state."),
-    "migrate": ("planner.cli.environments:migrate", "Migrate the state database."),
-    "doctor": ("planner.cli.doctor:doctor", "Check Java, Spark, the catalog, the state and isolation."),
-    "info": ("planner.cli.upkeep:info", "Show the project, its Spark and its state."),
-    "clean": ("planner.cli.upkeep:clean", "Remove caches and logs."),
-    "schema": ("planner.cli.schema:schema", "Print the JSON Schema of plans or of config.yaml."),
-    "completion": ("planner.cli.completion:completion", "Print the shell completion for bash, zsh or fish."),
-    "warm": ("planner.cli.data:warm", "Keep a Spark running for the other commands."),
+    "diff": ("mergeplan.planner.cli.diff:diff", "Show how the project differs from an environment."),
+    "environments": ("mergeplan.planner.cli.environments:environments", "List the environments."),
+    "history": ("mergeplan.planner.cli.environments:history", "Show what an environment has shown so far."),
+    "rollback": ("mergeplan.planner.cli.environments:rollback", "Roll an environment back to an earlier promotion."),
+    "invalidate": (
+        "mergeplan.planner.cli.environments:invalidate",
+        "Drop an environment, and the tables that only it uses.",
+    ),
+    "janitor": ("mergeplan.planner.cli.environments:janitor", "Drop expired environments and unused tables."),
+    "state": ("mergeplan.planner.cli.state:state", "Export or import the state."),
+    "migrate": ("mergeplan.planner.cli.environments:migrate", "Migrate the state database."),
+    "doctor": ("mergeplan.planner.cli.doctor:doctor", "Check Java, Spark, the catalog, the state and isolation."),
+    "info": ("mergeplan.planner.cli.upkeep:info", "Show the project, its Spark and its state."),
+    "clean": ("mergeplan.planner.cli.upkeep:clean", "Remove caches and logs."),
+    "schema": ("mergeplan.planner.cli.schema:schema", "Print the JSON Schema of plans or of config.yaml."),
+    "completion": ("mergeplan.planner.cli.completion:completion", "Print the shell completion for bash, zsh or fish."),
+    "warm": ("mergeplan.planner.cli.data:warm", "Keep a Spark running for the other commands."),
 }
 # What other tools call a verb, and what people try: what it is here.
 MEANT = {
@@ -140,7 +143,7 @@ def run(
     """Run one verb and return its exit code: 0 done, 1 the project or request is wrong, 2 usage, 3 our defect, 4
     refused, 130 interrupted. Errors are written to stderr, or as JSON lines on stdout under `--output json`.
 
-    `open_engine` opens Spark in place of `planner.engine.spark.engine.open_engine`, for who has one open.
+    `open_engine` opens Spark in place of `mergeplan.planner.engine.spark.engine.open_engine`, for who has one open.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -155,7 +158,7 @@ def run(
         _say(given, "Interrupted.", "", EXIT_INTERRUPTED, "Cancelled")
         return EXIT_INTERRUPTED
     except MergeplanError as error:
-        from planner.cli.failure import report
+        from mergeplan.planner.cli.failure import report
 
         report(error, as_json=_wants_json(given))
         return error.exit_code
@@ -174,7 +177,7 @@ def run(
 
 
 def _defect(arguments: Sequence[str], error: Exception) -> int:
-    from planner.cli.failure import report_defect
+    from mergeplan.planner.cli.failure import report_defect
 
     report_defect(error, as_json=_wants_json(arguments))
     return EXIT_DEFECT
@@ -197,7 +200,7 @@ def _say(
     arguments: Sequence[str], message: str, hint: str, exit_code: int, kind: str, usage: click.UsageError | None = None
 ) -> None:
     if _wants_json(arguments):
-        from planner.cli.json_errors import error_lines
+        from mergeplan.planner.cli.json_errors import error_lines
 
         error_lines(message, hint, exit_code, kind)
     elif usage is not None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.apply.outcome import Outcome
-from planner.cli.failure import report
-from planner.cli.json_lines import JsonLines
-from planner.cli.output import Output
-from planner.cli.terminal import Terminal
-from planner.contract.result import PromotionRow, ResultLine
-from planner.errors import Refused
-from planner.plan.build import Plan
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.cli.failure import report
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import Output
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.contract.result import PromotionRow, ResultLine
+from mergeplan.planner.errors import Refused
+from mergeplan.planner.plan.build import Plan
 
 DONE = ResultLine(ok=True)
 NOTHING: Mapping[str, object] = {}

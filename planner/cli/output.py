@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from planner.cli.progress_text import show_progress
-from planner.cli.terminal import Terminal
-from planner.cli.unfinished_text import on_stderr
-from planner.parsing.files.lint_config import REFUSED
-from planner.session.events import (
+from mergeplan.planner.cli.progress_text import show_progress
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.unfinished_text import on_stderr
+from mergeplan.planner.parsing.files.lint_config import REFUSED
+from mergeplan.planner.session.events import (
     Due,
     Emit,
     Event,
@@ -25,7 +25,7 @@ from planner.session.events import (
 )
 
 if TYPE_CHECKING:
-    from planner.cli.json_lines import JsonLines
+    from mergeplan.planner.cli.json_lines import JsonLines
 
 Output: TypeAlias = "Terminal | JsonLines"
 
@@ -46,7 +46,7 @@ def output_of(output: str) -> Output:
     """What `--output` asks for."""
     if output != "json":
         return Terminal()
-    from planner.cli.json_lines import JsonLines  # with the whole contract, which no person reads
+    from mergeplan.planner.cli.json_lines import JsonLines  # with the whole contract, which no person reads
 
     return JsonLines()
 

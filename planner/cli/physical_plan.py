@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from planner.cli.output import Output
-from planner.cli.terminal import Terminal
-from planner.contract.from_tables import physical_plan_row
-from planner.contract.physical import PhysicalPlanRow
-from planner.contract.physical_words import is_worse, physical_sentence
-from planner.errors import Cancelled, MergeplanError
-from planner.plan.build import Plan
-from planner.session.physical_plan import physical_diffs_of_plan
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import PROD
+from mergeplan.planner.cli.output import Output
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.contract.from_tables import physical_plan_row
+from mergeplan.planner.contract.physical import PhysicalPlanRow
+from mergeplan.planner.contract.physical_words import is_worse, physical_sentence
+from mergeplan.planner.errors import Cancelled, MergeplanError
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.physical_plan import physical_diffs_of_plan
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD
 
 
 def physical_of_plan(

@@ -8,21 +8,21 @@ from typing import Any
 
 import click
 
-from planner.cli.data_diff_options import data_diff_options, options_of
-from planner.cli.given import given_to
-from planner.cli.handling import Handling
-from planner.cli.output import Output, execution_time_option, output_of, output_option, showing
-from planner.cli.terminal import Terminal
-from planner.cli.workspace import opened, workspace
-from planner.errors import Refused
-from planner.plan.build import Plan
-from planner.plan.costs import CostLimit
-from planner.session.estimates import estimates
-from planner.session.options import PlanOptions, categories
-from planner.session.plan import prepared, renew, requested
-from planner.session.planning import save
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import checked_name
+from mergeplan.planner.cli.data_diff_options import data_diff_options, options_of
+from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.handling import Handling
+from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.errors import Refused
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.costs import CostLimit
+from mergeplan.planner.session.estimates import estimates
+from mergeplan.planner.session.options import PlanOptions, categories
+from mergeplan.planner.session.plan import prepared, renew, requested
+from mergeplan.planner.session.planning import save
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import checked_name
 
 
 @click.command()
@@ -139,7 +139,7 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
             handling.limit.check(costs.values())
         if not handling.auto_apply and not _agreed(out, planned, handling.no_prompts):
             return 0
-        from planner.cli.apply import carry_out
+        from mergeplan.planner.cli.apply import carry_out
 
         if not checked:
             _check_queries(work, planned)
@@ -171,7 +171,7 @@ def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, handling: Han
         renew(work, planned)
     if isinstance(out, Terminal) and not (handling.goes_on or work.has_engine):
         return Refused.exit_code if planned.blockers else 0
-    from planner.cli.apply import carry_on
+    from mergeplan.planner.cli.apply import carry_on
 
     return carry_on(work, out, planned, handling)
 
@@ -180,13 +180,13 @@ def _with_drift(work: Workspace, planned: Plan, asked: PlanOptions) -> Plan:
     """The plan with what is not as the state says, where Spark is at hand or is to be asked."""
     if not (asked.refresh or work.has_engine or work.is_warm):
         return planned
-    from planner.session.drift import with_drift
+    from mergeplan.planner.session.drift import with_drift
 
     return with_drift(work, planned, describe=asked.refresh)
 
 
 def _check_queries(work: Workspace, planned: Plan) -> None:
-    from planner.session.apply import check_queries
+    from mergeplan.planner.session.apply import check_queries
 
     check_queries(work, planned)
 

@@ -8,15 +8,15 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from planner.apply.events import BatchAwaited, BatchDone, BatchRepeated, Compared
-from planner.cli.restatement_text import restatement_lines
-from planner.model.kind import Kind
-from planner.plan.build import Plan
-from planner.plan.change import Category, Change, ChangeKind, Override
-from planner.plan.costs import Estimate
-from planner.plan.override import end_of
-from planner.session.wording import TITLES, cost_text, days_text, differences_text, headline, shown_name
-from planner.snapshot.environment import PROD
+from mergeplan.planner.apply.events import BatchAwaited, BatchDone, BatchRepeated, Compared
+from mergeplan.planner.cli.restatement_text import restatement_lines
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.plan.override import end_of
+from mergeplan.planner.session.wording import TITLES, cost_text, days_text, differences_text, headline, shown_name
+from mergeplan.planner.snapshot.environment import PROD
 
 STYLES = {
     Category.BREAKING: "red",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from planner.cli.counting import counted
-from planner.session.events import Event, SparkStarted, SparkStarting, TestsStarted
+from mergeplan.planner.cli.counting import counted
+from mergeplan.planner.session.events import Event, SparkStarted, SparkStarting, TestsStarted
 
 
 def show_progress(event: Event) -> None:

@@ -11,24 +11,24 @@ from typing import Any
 import click
 import sqlglot
 
-from planner.checks.audits import AuditContext, audit_query
-from planner.cli.given import given_to
-from planner.cli.workspace import opened, workspace
-from planner.errors import Place, ProjectError, RequestError
-from planner.intervals import Interval
-from planner.model.graph import graph_of
-from planner.model.model import Model
-from planner.model.selection import select
-from planner.parsing.definitions.formatting import pretty
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.render import render as rendered
-from planner.parsing.sql.misreading import differ
-from planner.parsing.sql.names import without_default
-from planner.parsing.sql.tokens import SourceText, checked_dialect, did_you_mean, tokenize
-from planner.semantics.spark_sql import SPARK
-from planner.session.git_changes import changed_since
-from planner.session.moments import moment
-from planner.session.workspace import Workspace
+from mergeplan.planner.checks.audits import AuditContext, audit_query
+from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.errors import Place, ProjectError, RequestError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import select
+from mergeplan.planner.parsing.definitions.formatting import pretty
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.render import render as rendered
+from mergeplan.planner.parsing.sql.misreading import differ
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.parsing.sql.tokens import SourceText, checked_dialect, did_you_mean, tokenize
+from mergeplan.planner.semantics.spark_sql import SPARK
+from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.workspace import Workspace
 
 _BLANKS = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|\s+", re.DOTALL)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from planner.apply.events import EnvironmentTouched
-from planner.plan.build import Plan
-from planner.plan.restatement import Touched
+from mergeplan.planner.apply.events import EnvironmentTouched
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.restatement import Touched
 
 
 def restatement_lines(plan: Plan) -> Iterator[Text]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from planner.apply.rollback import Behind, MovedView, RollbackPlan
-from planner.cli.counting import counted
-from planner.intervals import Timeline, subtract
+from mergeplan.planner.apply.rollback import Behind, MovedView, RollbackPlan
+from mergeplan.planner.cli.counting import counted
+from mergeplan.planner.intervals import Timeline, subtract
 
 
 def rollback_text(plan: RollbackPlan) -> str:

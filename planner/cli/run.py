@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from planner.cli.given import given_to
-from planner.cli.json_lines import JsonLines
-from planner.cli.outcome import ended, unapplied
-from planner.cli.output import Output, execution_time_option, output_of, output_option, showing
-from planner.cli.workspace import opened, workspace
-from planner.contract.result import ResultLine
-from planner.errors import LeaseHeld
-from planner.session.options import RunOptions
-from planner.session.run import run as run_due
-from planner.snapshot.environment import PROD, checked_name
+from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.outcome import ended, unapplied
+from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.errors import LeaseHeld
+from mergeplan.planner.session.options import RunOptions
+from mergeplan.planner.session.run import run as run_due
+from mergeplan.planner.snapshot.environment import PROD, checked_name
 
 
 @click.command()

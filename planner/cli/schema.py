@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from planner.contract.config_schema import config_schema
-from planner.contract.wire import lines_schema
+from mergeplan.planner.contract.config_schema import config_schema
+from mergeplan.planner.contract.wire import lines_schema
 
 
 def schema_command(config: Callable[[], dict[str, Any]]) -> click.Command:

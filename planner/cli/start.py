@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from planner.errors import RequestError
-from planner.project.scaffold import Template, Wishes, write_project
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.project.scaffold import Template, Wishes, write_project
 
 ENGINES = ("duckdb", "snowflake", "databricks", "bigquery", "motherduck", "clickhouse", "redshift", "trino",
            "azuresql", "mssql", "postgres", "gcp_postgres", "mysql", "athena", "risingwave")  # fmt: skip

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from planner.cli.json_lines import JsonLines
-from planner.cli.output import Output, output_of, output_option, showing
-from planner.cli.terminal import counted
-from planner.cli.workspace import opened, workspace
-from planner.contract.result import ResultLine
-from planner.errors import RequestError
-from planner.snapshot.environment import checked_name
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.terminal import counted
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.snapshot.environment import checked_name
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 

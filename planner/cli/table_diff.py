@@ -8,19 +8,19 @@ from typing import Any
 
 import click
 
-from planner.checks.diff_query import DECIMALS
-from planner.cli.given import given_to
-from planner.cli.json_lines import JsonLines, line
-from planner.cli.output import output_of, output_option, showing
-from planner.cli.table_diff_text import show_diff
-from planner.cli.terminal import Terminal
-from planner.cli.workspace import opened, workspace
-from planner.contract.from_tables import table_difference
-from planner.contract.lines import TableDiffLine
-from planner.contract.result import ResultLine
-from planner.errors import RequestError
-from planner.session.options import TableDiffOptions
-from planner.session.table_diff import FORM, table_diffs
+from mergeplan.planner.checks.diff_query import DECIMALS
+from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.json_lines import JsonLines, line
+from mergeplan.planner.cli.output import output_of, output_option, showing
+from mergeplan.planner.cli.table_diff_text import show_diff
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.from_tables import table_difference
+from mergeplan.planner.contract.lines import TableDiffLine
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.session.options import TableDiffOptions
+from mergeplan.planner.session.table_diff import FORM, table_diffs
 
 DIFFERS = 5  # the exit code when something differs
 

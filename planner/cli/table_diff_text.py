@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from planner.checks.table_diff import TableDiff
-from planner.cli.data import cell_text
-from planner.engine.protocol import Rows
+from mergeplan.planner.checks.table_diff import TableDiff
+from mergeplan.planner.cli.data import cell_text
+from mergeplan.planner.engine.protocol import Rows
 
 
 def show_diff(console: Console, diff: TableDiff) -> None:

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from planner.apply.events import (
+from mergeplan.planner.apply.events import (
     AuditRan,
     BatchAwaited,
     BatchDone,
@@ -40,18 +40,18 @@ from planner.apply.events import (
     ViewDropped,
     ViewSwapped,
 )
-from planner.apply.outcome import Outcome
-from planner.checks.audits import AuditResult
-from planner.checks.linter import Violation
-from planner.checks.unit_test_result import TestResult
-from planner.cli.closing_text import closing_text
-from planner.cli.counting import counted as counted  # others import it from here
-from planner.cli.plan_text import batch_text, compared_text, due_text, left_text, plan_text, spared_text
-from planner.cli.restatement_text import touched_text
-from planner.cli.tests_text import show_tests
-from planner.cli.unfinished_text import on_stderr, recovered_text
-from planner.plan.build import Plan
-from planner.plan.costs import Estimate
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.checks.audits import AuditResult
+from mergeplan.planner.checks.linter import Violation
+from mergeplan.planner.checks.unit_test_result import TestResult
+from mergeplan.planner.cli.closing_text import closing_text
+from mergeplan.planner.cli.counting import counted as counted  # others import it from here
+from mergeplan.planner.cli.plan_text import batch_text, compared_text, due_text, left_text, plan_text, spared_text
+from mergeplan.planner.cli.restatement_text import touched_text
+from mergeplan.planner.cli.tests_text import show_tests
+from mergeplan.planner.cli.unfinished_text import on_stderr, recovered_text
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.costs import Estimate
 
 BARS = {
     Stage.CREATE: ("Updating physical layer", "Physical layer updated"),
@@ -124,7 +124,7 @@ class Terminal:
     def explain(self, plan: Plan) -> None:
         """What applying the plan would do."""
         if not plan.is_empty:
-            from planner.cli.explanation import explanation  # what applying does, which few ask for
+            from mergeplan.planner.cli.explanation import explanation  # what applying does, which few ask for
 
             self._whole.print(explanation(plan))
 

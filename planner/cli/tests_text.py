@@ -9,9 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from planner.checks.rows import RowDifference
-from planner.checks.unit_test_result import OutputResult, TestResult
-from planner.cli.counting import counted
+from mergeplan.planner.checks.rows import RowDifference
+from mergeplan.planner.checks.unit_test_result import OutputResult, TestResult
+from mergeplan.planner.cli.counting import counted
 
 RULE = 70
 MOST = 10  # rows of an output that are shown; all with -v

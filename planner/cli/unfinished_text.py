@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from planner.apply.events import PromotionPending, PromotionRecovered, Recovery
-from planner.cli.progress_text import show_progress
-from planner.session.events import Event, StateUnknown
+from mergeplan.planner.apply.events import PromotionPending, PromotionRecovered, Recovery
+from mergeplan.planner.cli.progress_text import show_progress
+from mergeplan.planner.session.events import Event, StateUnknown
 
 
 def pending_text(event: PromotionPending) -> str:

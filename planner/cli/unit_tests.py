@@ -9,15 +9,15 @@ from xml.etree import ElementTree
 
 import click
 
-from planner.checks.unit_test_result import TestResult
-from planner.cli.given import given_to
-from planner.cli.json_lines import JsonLines
-from planner.cli.output import output_of, output_option
-from planner.cli.terminal import Terminal
-from planner.cli.workspace import opened, workspace
-from planner.contract.result import ResultLine, TestCounts
-from planner.session.options import TestOptions
-from planner.session.unit_tests import tested
+from mergeplan.planner.checks.unit_test_result import TestResult
+from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import output_of, output_option
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.result import ResultLine, TestCounts
+from mergeplan.planner.session.options import TestOptions
+from mergeplan.planner.session.unit_tests import tested
 
 
 @click.command()

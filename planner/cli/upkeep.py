@@ -8,15 +8,15 @@ from pathlib import Path
 
 import click
 
-from planner.cache.store import Cache
-from planner.cli.json_lines import JsonLines
-from planner.cli.output import output_option, showing
-from planner.cli.terminal import counted
-from planner.cli.unfinished_text import on_stderr
-from planner.cli.workspace import opened, workspace
-from planner.contract.result import Info, ResultLine
-from planner.errors import MergeplanError
-from planner.session.workspace import Workspace
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import output_option, showing
+from mergeplan.planner.cli.terminal import counted
+from mergeplan.planner.cli.unfinished_text import on_stderr
+from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.contract.result import Info, ResultLine
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.session.workspace import Workspace
 
 
 @click.command()

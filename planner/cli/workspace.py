@@ -14,14 +14,14 @@ from typing import ParamSpec, TypeVar
 
 import click
 
-from planner.cli.unfinished_text import on_stderr
-from planner.errors import RequestError
-from planner.isolation.system import hide_process
-from planner.session.cancelling import interruptible
-from planner.session.events import Emit
-from planner.session.moments import moment
-from planner.session.settings import OPENLINEAGE_KEY, STATE_URL, SessionSettings, settings_of
-from planner.session.workspace import Workspace
+from mergeplan.planner.cli.unfinished_text import on_stderr
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.isolation.system import hide_process
+from mergeplan.planner.session.cancelling import interruptible
+from mergeplan.planner.session.events import Emit
+from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.settings import OPENLINEAGE_KEY, STATE_URL, SessionSettings, settings_of
+from mergeplan.planner.session.workspace import Workspace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -70,8 +70,8 @@ def opened(
     """The workspace of a folder, now or at another moment; RequestError when it is no folder.
 
     What a crash left half promoted is finished when the state is first used; a verb that `only_looks` leaves it and
-    reports it. How Spark is opened may be given to `planner.cli.main.run`. SIGINT and SIGTERM end what Spark is doing,
-    and with it the verb; SIGUSR1 too, but for what a Spark Connect server goes on with.
+    reports it. How Spark is opened may be given to `cli.main.run`. SIGINT and SIGTERM end what Spark is doing, and with
+    it the verb; SIGUSR1 too, but for what a Spark Connect server goes on with.
     """
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from planner.contract.base import Data, Maybe, Names, Spans
-from planner.contract.plan import RefusedRow
+from mergeplan.planner.contract.base import Data, Maybe, Names, Spans
+from mergeplan.planner.contract.plan import RefusedRow
 
 
 class AdoptedTable(Data):

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner.contract.base import DIALECT
-from planner.parsing.files.schema import Config
+from mergeplan.planner.contract.base import DIALECT
+from mergeplan.planner.parsing.files.schema import Config
 
 # `port: "{{ env_var('PORT') }}"` is text in the file and a number when it is read.
 FROM_ENVIRONMENT = {"type": "string", "pattern": r"^\s*\{\{.*\}\}\s*$"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.contract.lines import ErrorLine
-from planner.errors import AuditFailed, MergeplanError, Place
+from mergeplan.planner.contract.lines import ErrorLine
+from mergeplan.planner.errors import AuditFailed, MergeplanError, Place
 
 
 def placed(place: Place | None) -> tuple[str, int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.apply.events import (
+from mergeplan.planner.apply.events import (
     BatchAwaited,
     BatchDone,
     BatchRepeated,
@@ -25,14 +25,14 @@ from planner.apply.events import (
     ViewDropped,
     ViewSwapped,
 )
-from planner.apply.outcome import Outcome
-from planner.checks.audits import AuditResult
-from planner.checks.linter import Violation
-from planner.checks.unit_test_result import TestResult
-from planner.contract.base import Sample, plain
-from planner.contract.from_errors import placed
-from planner.contract.from_plan import span, spans
-from planner.contract.lines import (
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.checks.audits import AuditResult
+from mergeplan.planner.checks.linter import Violation
+from mergeplan.planner.checks.unit_test_result import TestResult
+from mergeplan.planner.contract.base import Sample, plain
+from mergeplan.planner.contract.from_errors import placed
+from mergeplan.planner.contract.from_plan import span, spans
+from mergeplan.planner.contract.lines import (
     AuditRow,
     BatchLine,
     ComparedLine,
@@ -53,10 +53,10 @@ from planner.contract.lines import (
     ViewLine,
     WaitingLine,
 )
-from planner.contract.result import BackfillCounts, PromotionRow, ViewCounts
-from planner.contract.wire import Line
-from planner.engine.protocol import Rows
-from planner.errors import Place
+from mergeplan.planner.contract.result import BackfillCounts, PromotionRow, ViewCounts
+from mergeplan.planner.contract.wire import Line
+from mergeplan.planner.engine.protocol import Rows
+from mergeplan.planner.errors import Place
 
 
 def event_line(event: Event) -> Line | None:

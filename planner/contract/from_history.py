@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.apply.rollback import Behind, RollbackPlan
-from planner.contract.from_plan import spans
-from planner.contract.history import BehindRow, MovedViewRow, RevisionRow, RollbackView
-from planner.state.environments import Revision
+from mergeplan.planner.apply.rollback import Behind, RollbackPlan
+from mergeplan.planner.contract.from_plan import spans
+from mergeplan.planner.contract.history import BehindRow, MovedViewRow, RevisionRow, RollbackView
+from mergeplan.planner.state.environments import Revision
 
 
 def revision_row(row: Revision) -> RevisionRow:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple
 
-from planner.contract.base import Span, Spans
-from planner.contract.from_errors import placed
-from planner.contract.plan import (
+from mergeplan.planner.contract.base import Span, Spans
+from mergeplan.planner.contract.from_errors import placed
+from mergeplan.planner.contract.plan import (
     ColumnChanges,
     CostEstimate,
     LeftOutRow,
@@ -21,14 +21,14 @@ from planner.contract.plan import (
     TouchedEnvironment,
     ViewNames,
 )
-from planner.contract.result import DiffRow
-from planner.intervals import Interval, Timeline
-from planner.plan.build import Plan
-from planner.plan.change import Blocker, Change, Columns, Override
-from planner.plan.costs import Estimate
-from planner.plan.override import end_of
-from planner.plan.refused import RefusedFile
-from planner.plan.restatement import Restatement
+from mergeplan.planner.contract.result import DiffRow
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Blocker, Change, Columns, Override
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.plan.override import end_of
+from mergeplan.planner.plan.refused import RefusedFile
+from mergeplan.planner.plan.restatement import Restatement
 
 
 def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.checks.data_diff import ModelDiff
-from planner.checks.physical_diff import PhysicalDiff
-from planner.checks.table_diff import RowDiff, Samples, SchemaDiff, TableDiff
-from planner.contract.from_events import sample
-from planner.contract.from_plan import spans
-from planner.contract.physical import PhysicalChangeRow, PhysicalPlanRow
-from planner.contract.result import ResultLine
-from planner.contract.tables import (
+from mergeplan.planner.checks.data_diff import ModelDiff
+from mergeplan.planner.checks.physical_diff import PhysicalDiff
+from mergeplan.planner.checks.table_diff import RowDiff, Samples, SchemaDiff, TableDiff
+from mergeplan.planner.contract.from_events import sample
+from mergeplan.planner.contract.from_plan import spans
+from mergeplan.planner.contract.physical import PhysicalChangeRow, PhysicalPlanRow
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.contract.tables import (
     ColumnDifference,
     DataDifference,
     DifferenceSamples,
@@ -24,8 +24,8 @@ from planner.contract.tables import (
     TableDifference,
     Unfollowed,
 )
-from planner.model.model import Model
-from planner.project.lineage import Lineage, Node
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.project.lineage import Lineage, Node
 
 
 def table_difference(diff: TableDiff) -> TableDifference:

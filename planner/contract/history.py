@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from planner.contract.base import Data, Names, Spans
+from mergeplan.planner.contract.base import Data, Names, Spans
 
 
 class RevisionRow(Data):

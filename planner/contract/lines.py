@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from planner.contract.base import VERSION, Data, Maybe, Names, Sample, Severity, Span, Spans, Stage, Version
-from planner.contract.plan import PlanView, TouchedEnvironment
-from planner.contract.tables import TableDifference
+from mergeplan.planner.contract.base import VERSION, Data, Maybe, Names, Sample, Severity, Span, Spans, Stage, Version
+from mergeplan.planner.contract.plan import PlanView, TouchedEnvironment
+from mergeplan.planner.contract.tables import TableDifference
 
 
 class StageLine(Data):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, WithJsonSchema
 
-from planner.contract.base import Data, Names
+from mergeplan.planner.contract.base import Data, Names
 
 Cost = Annotated[
     str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.contract.physical import PhysicalChangeRow
+from mergeplan.planner.contract.physical import PhysicalChangeRow
 
 MOST = 4  # names that are shown
 WORSE = {

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from planner.contract.base import Category, Change, Data, Maybe, Names, Spans
+from mergeplan.planner.contract.base import Category, Change, Data, Maybe, Names, Spans
 
 
 class ColumnChanges(Data):

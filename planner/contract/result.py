@@ -4,13 +4,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from planner.contract.adoption import AdoptionView
-from planner.contract.base import VERSION, Category, Change, Data, Direction, Maybe, Names, Version
-from planner.contract.history import RevisionRow, RollbackView
-from planner.contract.lines import AuditRow
-from planner.contract.physical import PhysicalPlanRow
-from planner.contract.plan import ColumnChanges, PlanView
-from planner.contract.tables import DataDifference, LineageEdge, LineageNode, TableDifference, Unfollowed
+from mergeplan.planner.contract.adoption import AdoptionView
+from mergeplan.planner.contract.base import VERSION, Category, Change, Data, Direction, Maybe, Names, Version
+from mergeplan.planner.contract.history import RevisionRow, RollbackView
+from mergeplan.planner.contract.lines import AuditRow
+from mergeplan.planner.contract.physical import PhysicalPlanRow
+from mergeplan.planner.contract.plan import ColumnChanges, PlanView
+from mergeplan.planner.contract.tables import DataDifference, LineageEdge, LineageNode, TableDifference, Unfollowed
 
 
 class TestCounts(Data):

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from planner.contract.base import Data, How, Names, Sample, Spans
+from mergeplan.planner.contract.base import Data, How, Names, Sample, Spans
 
 
 class SchemaDifference(Data):

@@ -7,8 +7,8 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from planner.contract.base import DIALECT, OTHER_VERSION, VERSION
-from planner.contract.lines import (
+from mergeplan.planner.contract.base import DIALECT, OTHER_VERSION, VERSION
+from mergeplan.planner.contract.lines import (
     AuditLine,
     BatchLine,
     ComparedLine,
@@ -33,8 +33,8 @@ from planner.contract.lines import (
     WaitingLine,
     WarningLine,
 )
-from planner.contract.result import ResultLine
-from planner.errors import RequestError
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.errors import RequestError
 
 Line = (
     StageLine

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from planner.engine.protocol import (
+from mergeplan.planner.engine.protocol import (
     Catalog,
     Engine,
     Expiry,
@@ -24,11 +24,11 @@ from planner.engine.protocol import (
     TableStore,
     Written,
 )
-from planner.engine.table import Table
-from planner.engine.table_files import TableFiles
-from planner.intervals import Interval, Timeline
-from planner.model.model import Column
-from planner.snapshot.content_hash import ColumnSet, Found
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.engine.table_files import TableFiles
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.snapshot.content_hash import ColumnSet, Found
 
 
 class Gateways:

@@ -13,11 +13,11 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
 
-from planner.engine.table import Table
-from planner.engine.table_files import TableFiles
-from planner.intervals import Interval, Timeline
-from planner.model.model import Column
-from planner.snapshot.content_hash import ColumnSet, Found
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.engine.table_files import TableFiles
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.snapshot.content_hash import ColumnSet, Found
 
 Value = object  # what Spark hands back in a row: str, int, Decimal, date, datetime (aware, in UTC), None...
 

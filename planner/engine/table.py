@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from planner.intervals import Interval, partitions
-from planner.model.model import Column
-from planner.naming import quoted_column
+from mergeplan.planner.intervals import Interval, partitions
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.naming import quoted_column
 
 HIDDEN_COLUMN = "mergeplan_period"
 DAY = 86_400  # seconds; longer units are partitioned by the day

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-from planner.errors import RequestError
+from mergeplan.planner.errors import RequestError
 
 IpAddress = IPv4Address | IPv6Address
 STAND_INS = int(IPv4Address("198.18.0.1"))  # a range that no network routes (RFC 2544)

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from planner.isolation.addresses import AllowedAddress, IpAddress, StandIns, unmapped
-from planner.isolation.connecting import ConnectionProxy, Question
+from mergeplan.planner.isolation.addresses import AllowedAddress, IpAddress, StandIns, unmapped
+from mergeplan.planner.isolation.connecting import ConnectionProxy, Question
 
 TIMEOUT = 30.0  # seconds for a connection
 LONGEST = 128  # bytes of an address

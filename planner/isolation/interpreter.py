@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from planner.errors import RequestError
-from planner.isolation.profile import PACKAGE, SYSTEM
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.isolation.profile import PACKAGE, SYSTEM
 
 ASK = "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, *sys.path]))"
 

@@ -12,7 +12,7 @@ import stat
 import struct
 from collections.abc import Iterable
 
-from planner.isolation.system import LANDLOCK_ADD, LANDLOCK_CREATE, LANDLOCK_RESTRICT, call
+from mergeplan.planner.isolation.system import LANDLOCK_ADD, LANDLOCK_CREATE, LANDLOCK_RESTRICT, call
 
 FLOOR = 3
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8

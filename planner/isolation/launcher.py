@@ -9,11 +9,11 @@ import os
 import socket
 import sys
 
-from planner.isolation import landlock, seccomp
-from planner.isolation.profile import DEVICES, IsolationProfile, profile_from
-from planner.isolation.seccomp import Network
-from planner.isolation.system import PR_SET_NO_NEW_PRIVS, prctl
-from planner.isolation.user import become_own_user, end_first, keep_capabilities, keep_few_capabilities, limit
+from mergeplan.planner.isolation import landlock, seccomp
+from mergeplan.planner.isolation.profile import DEVICES, IsolationProfile, profile_from
+from mergeplan.planner.isolation.seccomp import Network
+from mergeplan.planner.isolation.system import PR_SET_NO_NEW_PRIVS, prctl
+from mergeplan.planner.isolation.user import become_own_user, end_first, keep_capabilities, keep_few_capabilities, limit
 
 FAILED = 125  # exit code
 SAYS = "It cannot be isolated: "

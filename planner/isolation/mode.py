@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from planner.errors import RequestError
-from planner.isolation.addresses import AllowedAddress, allowed_addresses
-from planner.isolation.probe import cannot
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.isolation.addresses import AllowedAddress, allowed_addresses
+from mergeplan.planner.isolation.probe import cannot
 
 VARIABLE = "MERGEPLAN_ISOLATION"
 MEMORY = "MERGEPLAN_ISOLATION_MEMORY"

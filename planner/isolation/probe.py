@@ -9,12 +9,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from planner.isolation.connecting import ConnectionProxy
-from planner.isolation.gate import ConnectionGate
-from planner.isolation.interpreter import libraries
-from planner.isolation.launcher import SAYS
-from planner.isolation.profile import IsolationProfile
-from planner.isolation.seccomp import Network
+from mergeplan.planner.isolation.connecting import ConnectionProxy
+from mergeplan.planner.isolation.gate import ConnectionGate
+from mergeplan.planner.isolation.interpreter import libraries
+from mergeplan.planner.isolation.launcher import SAYS
+from mergeplan.planner.isolation.profile import IsolationProfile
+from mergeplan.planner.isolation.seccomp import Network
 
 # Each line must fail; a number says which did not.
 ATTACK = """

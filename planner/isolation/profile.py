@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from planner.isolation.seccomp import Network
+from mergeplan.planner.isolation.seccomp import Network
 
-PACKAGE = Path(__file__).parents[1]  # `planner`
+PACKAGE = Path(__file__).parents[1]  # `mergeplan.planner`
 SYSTEM = (
     "/lib", "/lib64", "/lib32", "/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/local/lib", "/usr/local/lib64",
     "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/usr/share/zoneinfo", "/usr/share/locale",
@@ -22,9 +22,10 @@ LONGEST = 24 * 3600  # seconds of processor time
 
 
 def starting(module: str) -> str:
-    """A program for `python -c` that runs a module's `main`; its first argument is where `planner` lies."""
-    found = "p = types.ModuleType('planner'); p.__path__ = [sys.argv.pop(1)]; sys.modules['planner'] = p"
-    return f"import sys, types; {found}; from {module} import main; main()"
+    """A program for `python -c` that runs a module's `main`; its first argument is the path of `mergeplan.planner`."""
+    packages = "m, p = types.ModuleType('mergeplan'), types.ModuleType('mergeplan.planner')"
+    paths = "m.__path__, p.__path__ = [], [sys.argv.pop(1)]; sys.modules.update({m.__name__: m, p.__name__: p})"
+    return f"import sys, types; {packages}; {paths}; from {module} import main; main()"
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class IsolationProfile:
         return [sys.executable, "-I", "-S", "-c", LAUNCH, str(PACKAGE), self.text, *command]
 
 
-LAUNCH = starting("planner.isolation.launcher")
+LAUNCH = starting("mergeplan.planner.isolation.launcher")
 
 
 def profile_from(text: str) -> IsolationProfile:

@@ -13,8 +13,8 @@ import struct
 from collections.abc import Iterator
 from enum import StrEnum
 
-from planner.isolation.calls import AUDIT_ARCHITECTURES, FORBIDDEN, NEWEST, SPECIAL
-from planner.isolation.system import call, machine
+from mergeplan.planner.isolation.calls import AUDIT_ARCHITECTURES, FORBIDDEN, NEWEST, SPECIAL
+from mergeplan.planner.isolation.system import call, machine
 
 SET_FILTER, NEW_LISTENER = 1, 8
 ALLOW, ASK, KILL = 0x7FFF0000, 0x7FC00000, 0x80000000

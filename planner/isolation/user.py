@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from planner.isolation.system import prctl
+from mergeplan.planner.isolation.system import prctl
 
 OWN_USER = 61_110  # unused: above the ids of people and packages, below those that systemd lends
 READ_ANYTHING = 2  # CAP_DAC_READ_SEARCH; Landlock decides what may be read

@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.isolation import landlock, seccomp
-from planner.isolation.profile import DEVICES, IsolationProfile, profile_from
-from planner.isolation.seccomp import Network
+from mergeplan.planner.isolation import landlock, seccomp
+from mergeplan.planner.isolation.profile import DEVICES, IsolationProfile, profile_from
+from mergeplan.planner.isolation.seccomp import Network
 
 
 @dataclass

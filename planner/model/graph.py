@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
-from planner.errors import ProjectError
-from planner.model.model import Model
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Model
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from planner.errors import Place
-from planner.intervals import Cron
-from planner.model.kind import Fill, Kind
+from mergeplan.planner.errors import Place
+from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.kind import Fill, Kind
 
 DAILY = Cron("@daily")
 

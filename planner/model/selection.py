@@ -14,8 +14,8 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Protocol
 
-from planner.errors import RequestError
-from planner.model.graph import Graph
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.graph import Graph
 
 Changed = Callable[[str], frozenset[str]]  # a git ref -> the models whose files differ from it
 CATALOG = r"(?<![\w.-]){catalog}\.(?=[\w*?]+\.[\w*?])"

@@ -8,14 +8,23 @@ from datetime import UTC, datetime
 
 from sqlglot import exp
 
-from planner.errors import Place
-from planner.intervals import Interval
-from planner.model.model import Column, Model, Statement
-from planner.naming import quoted_column
-from planner.parsing.macros.expand import dates, spark_tree
-from planner.parsing.macros.splicing import alias_of, aliases_of, applied, key_of, origin, short_alias, spliced, splices
-from planner.parsing.sql.names import set_name, table_key
-from planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.errors import Place
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column, Model, Statement
+from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.parsing.macros.expand import dates, spark_tree
+from mergeplan.planner.parsing.macros.splicing import (
+    alias_of,
+    aliases_of,
+    applied,
+    key_of,
+    origin,
+    short_alias,
+    spliced,
+    splices,
+)
+from mergeplan.planner.parsing.sql.names import set_name, table_key
+from mergeplan.planner.parsing.sql.spark_text import spark_text
 
 _NAMES = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|@(\w+)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

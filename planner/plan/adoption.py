@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from planner.errors import RequestError
-from planner.model.graph import Graph, graph_of
-from planner.model.model import Model
-from planner.plan.change import Change
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import Change
 
 
 def as_adopted(change: Change) -> Change:

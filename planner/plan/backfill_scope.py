@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from planner.intervals import merge, subtract
-from planner.model.graph import Graph
-from planner.plan.change import Blocker, Change
-from planner.plan.schedule import Loaded
-from planner.snapshot.environment import Environment
+from mergeplan.planner.intervals import merge, subtract
+from mergeplan.planner.model.graph import Graph
+from mergeplan.planner.plan.change import Blocker, Change
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.snapshot.environment import Environment
 
 
 def only(changes: Iterable[Change], graph: Graph, names: Collection[str]) -> tuple[Change, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.errors import ProjectError
-from planner.model.graph import Graph
-from planner.model.model import Model
-from planner.parsing.files.model_file import line_of
-from planner.parsing.sql.tokens import did_you_mean
-from planner.plan.change import Blocker, Category, Change, Columns
-from planner.semantics.columns import Shape
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.graph import Graph
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.plan.change import Blocker, Category, Change, Columns
+from mergeplan.planner.semantics.columns import Shape
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 def unresolved(

@@ -6,34 +6,34 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from planner.errors import ProjectError, RequestError
-from planner.fingerprint import digest
-from planner.intervals import Timeline, intersection, merge, subtract
-from planner.model.graph import Graph, graph_of
-from planner.model.model import Model
-from planner.naming import DEFAULT, Naming
-from planner.plan.adoption import as_adopted
-from planner.plan.backfill_scope import gaps, left_empty, only
-from planner.plan.blockers import history_lost
-from planner.plan.change import Adoption
-from planner.plan.change import Blocker as Blocker
-from planner.plan.change import Category as Category
-from planner.plan.change import Change as Change
-from planner.plan.change import ChangeKind as ChangeKind
-from planner.plan.change import Columns as Columns
-from planner.plan.change import Override as Override
-from planner.plan.decide import decide
-from planner.plan.decision import Decisions, Inputs
-from planner.plan.diffs import rendered_diff
-from planner.plan.early_cutoff import Comparison
-from planner.plan.forward_only import NOT_ASKED, ForwardOnly, checked, taken_over
-from planner.plan.override import overrides_for
-from planner.plan.previews import PreviewStage, previewed
-from planner.plan.refused import ALL_OPENED, Unopened
-from planner.plan.restatement import Restatement
-from planner.plan.schedule import ONCE, Loaded, Readiness, Window, caught_up, limited_by, scheduled
-from planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.errors import ProjectError, RequestError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.intervals import Timeline, intersection, merge, subtract
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import DEFAULT, Naming
+from mergeplan.planner.plan.adoption import as_adopted
+from mergeplan.planner.plan.backfill_scope import gaps, left_empty, only
+from mergeplan.planner.plan.blockers import history_lost
+from mergeplan.planner.plan.change import Adoption
+from mergeplan.planner.plan.change import Blocker as Blocker
+from mergeplan.planner.plan.change import Category as Category
+from mergeplan.planner.plan.change import Change as Change
+from mergeplan.planner.plan.change import ChangeKind as ChangeKind
+from mergeplan.planner.plan.change import Columns as Columns
+from mergeplan.planner.plan.change import Override as Override
+from mergeplan.planner.plan.decide import decide
+from mergeplan.planner.plan.decision import Decisions, Inputs
+from mergeplan.planner.plan.diffs import rendered_diff
+from mergeplan.planner.plan.early_cutoff import Comparison
+from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly, checked, taken_over
+from mergeplan.planner.plan.override import overrides_for
+from mergeplan.planner.plan.previews import PreviewStage, previewed
+from mergeplan.planner.plan.refused import ALL_OPENED, Unopened
+from mergeplan.planner.plan.restatement import Restatement
+from mergeplan.planner.plan.schedule import ONCE, Loaded, Readiness, Window, caught_up, limited_by, scheduled
+from mergeplan.planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

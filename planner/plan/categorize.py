@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from planner.fingerprint import Fingerprint, digest
-from planner.model.model import Model, PythonCode, Statement
-from planner.plan.change import Category, Columns
-from planner.plan.reasons import (
+from mergeplan.planner.fingerprint import Fingerprint, digest
+from mergeplan.planner.model.model import Model, PythonCode, Statement
+from mergeplan.planner.plan.change import Category, Columns
+from mergeplan.planner.plan.reasons import (
     SAME_QUERY,
     Causes,
     chance_reason,
@@ -22,9 +22,9 @@ from planner.plan.reasons import (
     unchanged_reason,
     verbs,
 )
-from planner.semantics.columns import Shape
-from planner.semantics.digests import SORTED, Digests, Seen
-from planner.semantics.spark_settings import default_of
+from mergeplan.planner.semantics.columns import Shape
+from mergeplan.planner.semantics.digests import SORTED, Digests, Seen
+from mergeplan.planner.semantics.spark_settings import default_of
 
 UNTOUCHED = Columns()
 EVERY = Columns(every=True)

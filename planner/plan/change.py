@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from planner.errors import Place
-from planner.intervals import Timeline
-from planner.model.kind import Kind
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.errors import Place
+from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 class ChangeKind(StrEnum):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from planner.errors import TooCostly
-from planner.intervals import Timeline
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.plan.change import Change
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.errors import TooCostly
+from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import Change
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from planner.errors import ProjectErrors
-from planner.intervals import Timeline, between
-from planner.model.model import Model
-from planner.plan.blockers import readers_of_removed, unresolved
-from planner.plan.categorize import EVERY, UNTOUCHED, Verdict, difference, is_edited
-from planner.plan.change import REBUILT, Category, Change, ChangeKind, Override
-from planner.plan.decision import Analysis, Candidate, Decision, Decisions, Inputs
-from planner.plan.diffs import source_diff
-from planner.plan.forward_only import still_mixed
-from planner.plan.keep_rows import keep_rows
-from planner.plan.new_table import (
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.intervals import Timeline, between
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.blockers import readers_of_removed, unresolved
+from mergeplan.planner.plan.categorize import EVERY, UNTOUCHED, Verdict, difference, is_edited
+from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind, Override
+from mergeplan.planner.plan.decision import Analysis, Candidate, Decision, Decisions, Inputs
+from mergeplan.planner.plan.diffs import source_diff
+from mergeplan.planner.plan.forward_only import still_mixed
+from mergeplan.planner.plan.keep_rows import keep_rows
+from mergeplan.planner.plan.new_table import (
     analysed,
     built_anew,
     has_own_start,
@@ -30,10 +30,10 @@ from planner.plan.new_table import (
     with_adopted_rows,
     with_rows_of_its_own,
 )
-from planner.plan.override import overridden, override_of
-from planner.plan.parent_effects import OverParents, over_parents, reported
-from planner.plan.verdict import changed, forward_only_verdict, verdict_by_rule
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.plan.override import overridden, override_of
+from mergeplan.planner.plan.parent_effects import OverParents, over_parents, reported
+from mergeplan.planner.plan.verdict import changed, forward_only_verdict, verdict_by_rule
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 ALWAYS = between(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
-from planner.errors import ProjectError
-from planner.fingerprint import Fingerprint
-from planner.model.graph import Graph, graph_of
-from planner.model.model import Model
-from planner.naming import DEFAULT, Naming
-from planner.plan.categorize import UNTOUCHED
-from planner.plan.change import Adoption, Blocker, Category, Change, Columns, Override
-from planner.plan.early_cutoff import Comparison
-from planner.plan.forward_only import NOT_ASKED, ForwardOnly
-from planner.plan.schedule import Loaded
-from planner.semantics.columns import Shape
-from planner.semantics.digests import Seen
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.fingerprint import Fingerprint
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import DEFAULT, Naming
+from mergeplan.planner.plan.categorize import UNTOUCHED
+from mergeplan.planner.plan.change import Adoption, Blocker, Category, Change, Columns, Override
+from mergeplan.planner.plan.early_cutoff import Comparison
+from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.semantics.columns import Shape
+from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import difflib
 
 import sqlglot
 
-from planner.model.model import Model
-from planner.plan.change import Change, ChangeKind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import Change, ChangeKind
 
 
 def source_diff(old: Model | None, new: Model | None) -> str:

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from planner.intervals import UNITS, Interval, Timeline, merge, partitions
-from planner.plan.schedule import Loaded
-from planner.semantics.columns import Shape
-from planner.snapshot.content_hash import WHOLE, ColumnSet, Contents, equal_periods
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.intervals import UNITS, Interval, Timeline, merge, partitions
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.semantics.columns import Shape
+from mergeplan.planner.snapshot.content_hash import WHOLE, ColumnSet, Contents, equal_periods
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

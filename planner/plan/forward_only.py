@@ -12,18 +12,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from planner.errors import RequestError
-from planner.fingerprint import digest
-from planner.intervals import Interval, Timeline, subtract
-from planner.model.graph import Graph
-from planner.model.model import Column, Model
-from planner.model.selection import select
-from planner.parsing.files.model_file import line_of
-from planner.plan.categorize import Verdict, layout, row_settings
-from planner.plan.change import Blocker, Category, Change, Forward
-from planner.plan.schedule import Loaded
-from planner.semantics.digests import Seen
-from planner.snapshot.snapshot import Snapshot, seen_at
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.intervals import Interval, Timeline, subtract
+from mergeplan.planner.model.graph import Graph
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.selection import select
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.plan.categorize import Verdict, layout, row_settings
+from mergeplan.planner.plan.change import Blocker, Category, Change, Forward
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.snapshot.snapshot import Snapshot, seen_at
 
 # settings that say how a table is cut, and what its rows stand for
 CUT = ("kind", "time_column", "interval_unit", "partitioned_by", "history", "insert_overwrite")

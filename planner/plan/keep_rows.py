@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.plan.categorize import Verdict, difference
-from planner.plan.change import Blocker, Forward
-from planner.plan.decision import Candidate, Decision
-from planner.plan.forward_only import blocker_of, going_on, mixed, schema_findings
-from planner.plan.new_table import free_version, named_by
-from planner.plan.verdict import changed
-from planner.snapshot.snapshot import Snapshot, at_version, version_of
+from mergeplan.planner.plan.categorize import Verdict, difference
+from mergeplan.planner.plan.change import Blocker, Forward
+from mergeplan.planner.plan.decision import Candidate, Decision
+from mergeplan.planner.plan.forward_only import blocker_of, going_on, mixed, schema_findings
+from mergeplan.planner.plan.new_table import free_version, named_by
+from mergeplan.planner.plan.verdict import changed
+from mergeplan.planner.snapshot.snapshot import Snapshot, at_version, version_of
 
 
 def keep_rows(candidate: Candidate, found: Verdict) -> Decision:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planner.fingerprint import digest
-from planner.model.graph import Graph
-from planner.model.model import Model
-from planner.plan.categorize import fingerprint_of
-from planner.plan.change import Adoption, Override
-from planner.plan.decision import Analysis, Decision, Inputs
-from planner.semantics.columns import Parent, Shape, code_shape, model_shape
-from planner.snapshot.meaning import in_order, meaning_of
-from planner.snapshot.snapshot import Meaning, Snapshot, at_version, version_of
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.graph import Graph
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.categorize import fingerprint_of
+from mergeplan.planner.plan.change import Adoption, Override
+from mergeplan.planner.plan.decision import Analysis, Decision, Inputs
+from mergeplan.planner.semantics.columns import Parent, Shape, code_shape, model_shape
+from mergeplan.planner.snapshot.meaning import in_order, meaning_of
+from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, at_version, version_of
 
 
 def analysed(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Analysis:

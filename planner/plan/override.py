@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.errors import RequestError
-from planner.plan.categorize import EVERY, Verdict
-from planner.plan.change import Category, Change, ChangeKind, Override
-from planner.plan.decision import Candidate
-from planner.plan.forward_only import why_not
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.plan.categorize import EVERY, Verdict
+from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
+from mergeplan.planner.plan.decision import Candidate
+from mergeplan.planner.plan.forward_only import why_not
 
 CHOICES = (Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY)
 

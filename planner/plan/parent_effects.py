@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from planner.intervals import Timeline
-from planner.plan.categorize import UNTOUCHED, Verdict
-from planner.plan.change import REBUILT, Category, Override
-from planner.plan.decision import Candidate, Decision
-from planner.plan.early_cutoff import Comparison, comparison, equal_time, open_questions
-from planner.semantics.digests import Seen
-from planner.snapshot.meaning import meaning_of
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.plan.categorize import UNTOUCHED, Verdict
+from mergeplan.planner.plan.change import REBUILT, Category, Override
+from mergeplan.planner.plan.decision import Candidate, Decision
+from mergeplan.planner.plan.early_cutoff import Comparison, comparison, equal_time, open_questions
+from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.snapshot.meaning import meaning_of
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from planner.fingerprint import digest
-from planner.intervals import Timeline, between, subtract
-from planner.model.graph import Graph
-from planner.model.model import Model
-from planner.naming import DEFAULT, Naming
-from planner.plan.change import Category, Change, Forward
-from planner.plan.schedule import Loaded, Window
-from planner.snapshot.snapshot import PREVIEW, Snapshot, at_version, version_of
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.intervals import Timeline, between, subtract
+from mergeplan.planner.model.graph import Graph
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import DEFAULT, Naming
+from mergeplan.planner.plan.change import Category, Change, Forward
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.snapshot import PREVIEW, Snapshot, at_version, version_of
 
 SINCE_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

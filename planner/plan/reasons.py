@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from planner.model.model import Model
-from planner.plan.change import Columns
-from planner.semantics.clause_texts import changed_clauses, dependent_clause
-from planner.semantics.columns import Reads, Shape
-from planner.semantics.digests import Digests
-from planner.semantics.written_columns import column_names, has_star_over
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import Columns
+from mergeplan.planner.semantics.clause_texts import changed_clauses, dependent_clause
+from mergeplan.planner.semantics.columns import Reads, Shape
+from mergeplan.planner.semantics.digests import Digests
+from mergeplan.planner.semantics.written_columns import column_names, has_star_over
 
 NOTHING = Columns()
 NO_COLUMNS = frozenset[str]()

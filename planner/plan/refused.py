@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.errors import Place
-from planner.model.model import Model
-from planner.plan.change import REBUILT, Blocker, Change
+from mergeplan.planner.errors import Place
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import REBUILT, Blocker, Change
 
 
 @dataclass(frozen=True)

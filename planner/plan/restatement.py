@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from planner.intervals import Timeline, between, intersection, merge
-from planner.model.graph import Graph, graph_of
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end, least, whole_start
-from planner.snapshot.environment import PROD, Environment
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.intervals import Timeline, between, intersection, merge
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end, least, whole_start
+from mergeplan.planner.snapshot.environment import PROD, Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 ALL_TIME = between(EPOCH.replace(year=1), EPOCH.replace(year=9999))
 

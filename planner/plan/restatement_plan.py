@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from planner.errors import RequestError
-from planner.intervals import Timeline, subtract
-from planner.model.graph import Graph, graph_of
-from planner.model.selection import Changed, select
-from planner.plan.build import Plan, in_place
-from planner.plan.change import Change, ChangeKind, Columns
-from planner.plan.restatement import LeftOut, Past, Restatement, cascade, outdated, restated_time, with_outer_tables
-from planner.plan.schedule import Loaded, Window
-from planner.snapshot.environment import PROD, Environment
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.selection import Changed, select
+from mergeplan.planner.plan.build import Plan, in_place
+from mergeplan.planner.plan.change import Change, ChangeKind, Columns
+from mergeplan.planner.plan.restatement import (
+    LeftOut,
+    Past,
+    Restatement,
+    cascade,
+    outdated,
+    restated_time,
+    with_outer_tables,
+)
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.environment import PROD, Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 def build_restatement(

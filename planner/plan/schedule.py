@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from planner.intervals import Timeline, between, intersection, merge, subtract, with_lookback
-from planner.model.graph import Graph
-from planner.model.model import Model
-from planner.plan.change import Change, ChangeKind
-from planner.snapshot.content_hash import Contents
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.intervals import Timeline, between, intersection, merge, subtract, with_lookback
+from mergeplan.planner.model.graph import Graph
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import Change, ChangeKind
+from mergeplan.planner.snapshot.content_hash import Contents
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Readiness = Callable[[Model, Timeline], Timeline]  # what of a model's missing time may be computed now

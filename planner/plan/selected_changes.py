@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.errors import RequestError
-from planner.model.graph import graph_of
-from planner.model.model import Model
-from planner.model.selection import Changed, select
-from planner.snapshot.environment import Environment
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import Changed, select
+from mergeplan.planner.snapshot.environment import Environment
 
 
 def chosen_models(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.plan.categorize import Side, Verdict, is_reordered, verdict
-from planner.plan.change import REBUILT, Category, Change, ChangeKind
-from planner.plan.decision import Candidate, Decision
-from planner.plan.diffs import source_diff
-from planner.plan.early_cutoff import Comparison
-from planner.plan.forward_only import ruled
-from planner.plan.new_table import as_keyed, first_day, shape_of
-from planner.plan.parent_effects import OverParents
-from planner.plan.reasons import Causes
-from planner.semantics.columns import Parent
-from planner.snapshot.meaning import meaning_of
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.plan.categorize import Side, Verdict, is_reordered, verdict
+from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind
+from mergeplan.planner.plan.decision import Candidate, Decision
+from mergeplan.planner.plan.diffs import source_diff
+from mergeplan.planner.plan.early_cutoff import Comparison
+from mergeplan.planner.plan.forward_only import ruled
+from mergeplan.planner.plan.new_table import as_keyed, first_day, shape_of
+from mergeplan.planner.plan.parent_effects import OverParents
+from mergeplan.planner.plan.reasons import Causes
+from mergeplan.planner.semantics.columns import Parent
+from mergeplan.planner.snapshot.meaning import meaning_of
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 def verdict_by_rule(candidate: Candidate, seen: OverParents) -> Verdict:

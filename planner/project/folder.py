@@ -8,11 +8,11 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from planner.cache.file_hashes import FileHashes
-from planner.cache.store import Cache
-from planner.errors import Place, ProjectError, ProjectErrors
-from planner.fingerprint import digest
-from planner.limits import limited
+from mergeplan.planner.cache.file_hashes import FileHashes
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.limits import limited
 
 T = TypeVar("T")
 SIMPLER = "Make it simpler: something in it is nested very deeply, repeated very often, or very long."

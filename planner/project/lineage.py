@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from planner.errors import RequestError
-from planner.model.graph import Graph, graph_of
-from planner.model.model import Model
-from planner.parsing.sql.tokens import did_you_mean
-from planner.semantics.algebra import Block, Relation
-from planner.semantics.columns import Parent, Shape, model_shape
-from planner.semantics.dependencies import tables_in
-from planner.semantics.types import spelled
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.semantics.algebra import Block, Relation
+from mergeplan.planner.semantics.columns import Parent, Shape, model_shape
+from mergeplan.planner.semantics.dependencies import tables_in
+from mergeplan.planner.semantics.types import spelled
 
 ROWS = ""  # instead of a column's name: which rows the model has
 ALL = "*"  # instead of a column's name: any column, and the rows, because it is not known which

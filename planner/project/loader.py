@@ -13,38 +13,43 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from planner.cache.store import Cache
-from planner.errors import Place, ProjectError, RequestError
-from planner.fingerprint import digest
-from planner.limits import limited
-from planner.model.model import Audit, Model
-from planner.parsing.definitions.audit_calls import check_call
-from planner.parsing.definitions.audits import parse_audits
-from planner.parsing.definitions.known_columns import KnownColumns, NotRead
-from planner.parsing.definitions.materializations.classes import Materializations
-from planner.parsing.definitions.unit_tests import UnitTest
-from planner.parsing.files.base_branch import RULED, opened
-from planner.parsing.files.catalogs import Catalogs, catalogs_of, in_its_catalog
-from planner.parsing.files.config import read_config, read_defaults
-from planner.parsing.files.configuration import CONFIGS, Source, read_source, the_one
-from planner.parsing.files.environments import naming_of
-from planner.parsing.files.external_models import external_models
-from planner.parsing.files.gateway_settings import DEFAULTS_FILE, GatewaySettings, computed_under, gateway_settings
-from planner.parsing.files.gateways import with_table_format
-from planner.parsing.files.lint_config import NONE, Chosen, OwnRule, check_ignored, chosen_rules, own_rules
-from planner.parsing.files.model_file import Defaults, line_of, parse_models
-from planner.parsing.files.schema import Config, ConnectionConfig
-from planner.parsing.sql.macro_scope import Scalar
-from planner.parsing.sql.tokens import did_you_mean
-from planner.parsing.sql.yaml_documents import Document, read_document
-from planner.project.folder import Folder
-from planner.project.refused import NOTHING, RefusedModels, Refusing, without_refused
-from planner.project.remembered import Remembered, Said, remembered
-from planner.project.seeds import with_seed
-from planner.project.unit_tests import read_unit_tests
-from planner.python.isolation import NO_ISOLATION, Isolation
-from planner.python.messages import RegisteredModel
-from planner.python.project import ProjectCode
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.errors import Place, ProjectError, RequestError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.limits import limited
+from mergeplan.planner.model.model import Audit, Model
+from mergeplan.planner.parsing.definitions.audit_calls import check_call
+from mergeplan.planner.parsing.definitions.audits import parse_audits
+from mergeplan.planner.parsing.definitions.known_columns import KnownColumns, NotRead
+from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
+from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
+from mergeplan.planner.parsing.files.base_branch import RULED, opened
+from mergeplan.planner.parsing.files.catalogs import Catalogs, catalogs_of, in_its_catalog
+from mergeplan.planner.parsing.files.config import read_config, read_defaults
+from mergeplan.planner.parsing.files.configuration import CONFIGS, Source, read_source, the_one
+from mergeplan.planner.parsing.files.environments import naming_of
+from mergeplan.planner.parsing.files.external_models import external_models
+from mergeplan.planner.parsing.files.gateway_settings import (
+    DEFAULTS_FILE,
+    GatewaySettings,
+    computed_under,
+    gateway_settings,
+)
+from mergeplan.planner.parsing.files.gateways import with_table_format
+from mergeplan.planner.parsing.files.lint_config import NONE, Chosen, OwnRule, check_ignored, chosen_rules, own_rules
+from mergeplan.planner.parsing.files.model_file import Defaults, line_of, parse_models
+from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
+from mergeplan.planner.parsing.sql.macro_scope import Scalar
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
+from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing, without_refused
+from mergeplan.planner.project.remembered import Remembered, Said, remembered
+from mergeplan.planner.project.seeds import with_seed
+from mergeplan.planner.project.unit_tests import read_unit_tests
+from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
+from mergeplan.planner.python.messages import RegisteredModel
+from mergeplan.planner.python.project import ProjectCode
 
 NO_CACHE = Cache(None)
 Parse = Callable[[str, str, Defaults], Said]  # of a text, its path and the defaults

@@ -13,13 +13,13 @@ from functools import cached_property, partial
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from planner.errors import Place, ProjectError, ProjectErrors
-from planner.limits import limited
-from planner.model.model import Model
-from planner.naming import SESSION_CATALOG
-from planner.parsing.files.model_file import line_of
-from planner.parsing.sql.names import without_default
-from planner.project.folder import SIMPLER
+from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
+from mergeplan.planner.limits import limited
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.project.folder import SIMPLER
 
 T = TypeVar("T")
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from planner.cache.store import Cache
-from planner.cache.version import reader_version
-from planner.fingerprint import digest
-from planner.model.model import Audit, AuditCall, Model
-from planner.parsing.definitions.project_defaults import Defaults, Noted
-from planner.serial import Json, from_json, to_json
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.cache.version import reader_version
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.model import Audit, AuditCall, Model
+from mergeplan.planner.parsing.definitions.project_defaults import Defaults, Noted
+from mergeplan.planner.serial import Json, from_json, to_json
 
 Said = tuple[tuple[Model, ...], tuple[Audit, ...]]  # what one file says
 _FORM = "1"

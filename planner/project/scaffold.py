@@ -10,8 +10,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
 
-from planner.errors import RequestError
-from planner.parsing.files.configuration import CONFIGS
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.parsing.files.configuration import CONFIGS
 
 FOLDERS = ("models", "seeds", "audits", "tests", "macros")
 IGNORED = (".mergeplan/", "spark-warehouse/", "metastore_db/", "derby.log", "__pycache__/")
@@ -95,5 +95,5 @@ def _template() -> list[tuple[str, bytes]]:
             elif entry.is_file():
                 found.append((prefix + entry.name, entry.read_bytes()))
 
-    walk(files("planner.project") / "example", "")
+    walk(files("mergeplan.planner.project") / "example", "")
     return found

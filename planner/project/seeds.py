@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from planner.errors import Place, ProjectError
-from planner.fingerprint import digest
-from planner.model.model import Column, Model, Seed
-from planner.parsing.files.model_file import line_of
-from planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.model import Column, Model, Seed
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 Cells = tuple[str | None, ...]
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from planner.errors import ProjectError
-from planner.model.model import Model
-from planner.parsing.definitions.project_defaults import Defaults
-from planner.parsing.definitions.unit_tests import Surroundings, UnitTest, read_tests
-from planner.parsing.files.schema import Config
-from planner.parsing.sql.yaml_documents import read_document
-from planner.project.folder import Folder
-from planner.project.refused import RefusedModels
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.project_defaults import Defaults
+from mergeplan.planner.parsing.definitions.unit_tests import Surroundings, UnitTest, read_tests
+from mergeplan.planner.parsing.files.schema import Config
+from mergeplan.planner.parsing.sql.yaml_documents import read_document
+from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.project.refused import RefusedModels
 
 
 def read_unit_tests(

@@ -24,10 +24,10 @@ from enum import Enum
 from functools import cache
 from typing import IO, Any
 
-from planner.python import rules, shims
-from planner.python.evaluator import Evaluator, UnknownColumns, call, sql_of
-from planner.python.executing import Context, Execution, first_line, intervals_of, readiness
-from planner.python.modules import module_name
+from mergeplan.planner.python import rules, shims
+from mergeplan.planner.python.evaluator import Evaluator, UnknownColumns, call, sql_of
+from mergeplan.planner.python.executing import Context, Execution, first_line, intervals_of, readiness
+from mergeplan.planner.python.modules import module_name
 
 GRACE = 2.0  # seconds that ending may take
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from planner.python.shims import ExecutionContext
+from mergeplan.planner.python.shims import ExecutionContext
 
 LAST = timedelta(microseconds=1)  # an end is the last moment inside
 

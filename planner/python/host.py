@@ -25,15 +25,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.errors import Cancelled
-from planner.isolation.profile import PACKAGE, starting
-from planner.isolation.scratch import tidied
-from planner.isolation.system import hide_process
-from planner.python.isolation import NO_ISOLATION, OPTIONS, Isolation, isolated
-from planner.python.messages import Reply, Wrong
+from mergeplan.planner.errors import Cancelled
+from mergeplan.planner.isolation.profile import PACKAGE, starting
+from mergeplan.planner.isolation.scratch import tidied
+from mergeplan.planner.isolation.system import hide_process
+from mergeplan.planner.python.isolation import NO_ISOLATION, OPTIONS, Isolation, isolated
+from mergeplan.planner.python.messages import Reply, Wrong
 
 ENVIRONMENT = re.compile(r"PATH|LANG|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|PYTHONPATH|LD_LIBRARY_PATH|JAVA_HOME")
-START = starting("planner.python.child")
+START = starting("mergeplan.planner.python.child")
 LONGEST = 64_000_000  # bytes of an answer
 LONGEST_LINE = 100_000  # bytes of a line that it prints; what is longer is several
 MOST_SAID = 4_000_000  # characters that it may print in all

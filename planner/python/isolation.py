@@ -12,13 +12,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from planner.errors import Refused
-from planner.isolation.connecting import ConnectionProxy
-from planner.isolation.interpreter import libraries
-from planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
-from planner.isolation.probe import cannot
-from planner.isolation.profile import IsolationProfile, without
-from planner.isolation.user import OWN_USER
+from mergeplan.planner.errors import Refused
+from mergeplan.planner.isolation.connecting import ConnectionProxy
+from mergeplan.planner.isolation.interpreter import libraries
+from mergeplan.planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
+from mergeplan.planner.isolation.probe import cannot
+from mergeplan.planner.isolation.profile import IsolationProfile, without
+from mergeplan.planner.isolation.user import OWN_USER
 
 __all__ = ["NO_ISOLATION", "SOCKET", "Isolation", "isolated", "isolation_of"]
 SOCKET = "spark.sock"

@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from planner.errors import Place, ProjectError
-from planner.model.model import Model
-from planner.python.host import Child, ChildFailed
-from planner.python.isolation import NO_ISOLATION, Isolation
-from planner.python.messages import ChildMessage
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.python.host import Child, ChildFailed
+from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
+from mergeplan.planner.python.messages import ChildMessage
 
 LONGEST = 120.0  # seconds that all rules together may take
 NAMES = """name path dialect sql owner description start end stamp time_column lookback batch_size partitioned_by

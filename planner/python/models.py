@@ -14,17 +14,17 @@ from typing import Any
 
 from sqlglot import exp
 
-from planner.errors import Place, ProjectError, ProjectErrors
-from planner.fingerprint import digest
-from planner.model.kind import Fill, Kind
-from planner.model.model import Model, PythonCode
-from planner.parsing.definitions.custom_kind import check_interval
-from planner.parsing.definitions.incremental import reading_itself
-from planner.parsing.files.model_file import Defaults, parse_block, parse_model
-from planner.parsing.sql.names import model_name
-from planner.python.messages import RegisteredModel
-from planner.python.modules import Module, read_module, says_only
-from planner.python.reached import Reached, reached
+from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.kind import Fill, Kind
+from mergeplan.planner.model.model import Model, PythonCode
+from mergeplan.planner.parsing.definitions.custom_kind import check_interval
+from mergeplan.planner.parsing.definitions.incremental import reading_itself
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_block, parse_model
+from mergeplan.planner.parsing.sql.names import model_name
+from mergeplan.planner.python.messages import RegisteredModel
+from mergeplan.planner.python.modules import Module, read_module, says_only
+from mergeplan.planner.python.reached import Reached, reached
 
 BRACED = re.compile(r"@\{(\w+)\}|@(\w+)")
 OURS = ("is_sql", "blueprints", "entrypoint")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from planner.errors import Place, ProjectError
+from mergeplan.planner.errors import Place, ProjectError
 
 # Functions without side effects, which a module may call while it is imported.
 PURE_CALLS = frozenset(

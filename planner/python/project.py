@@ -17,21 +17,21 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from planner.errors import Place, ProjectError
-from planner.fingerprint import digest
-from planner.model.model import Model
-from planner.naming import SESSION_CATALOG
-from planner.parsing.files.model_file import Defaults
-from planner.parsing.sql.macro_scope import Lookup
-from planner.parsing.sql.names import without_default
-from planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
-from planner.python.files.datafiles import DataFiles
-from planner.python.host import Child, ChildFailed
-from planner.python.isolation import NO_ISOLATION, Isolation
-from planner.python.messages import LoadedCode, RegisteredModel, Wrong
-from planner.python.models import ModelReader, python_models
-from planner.python.packages import versions_in
-from planner.python.reached import Reached
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.files.model_file import Defaults
+from mergeplan.planner.parsing.sql.macro_scope import Lookup
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
+from mergeplan.planner.python.files.datafiles import DataFiles
+from mergeplan.planner.python.host import Child, ChildFailed
+from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
+from mergeplan.planner.python.messages import LoadedCode, RegisteredModel, Wrong
+from mergeplan.planner.python.models import ModelReader, python_models
+from mergeplan.planner.python.packages import versions_in
+from mergeplan.planner.python.reached import Reached
 
 A = TypeVar("A", bound=BaseModel)
 LOADING = 120.0  # seconds that importing a project's files may take

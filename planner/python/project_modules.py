@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from planner.python.modules import Module, module_name, read_module
+from mergeplan.planner.python.modules import Module, module_name, read_module
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from planner.errors import Place
-from planner.fingerprint import digest
-from planner.python.files.code_names import Code, chain_of
-from planner.python.files.file_access import FileAccess
-from planner.python.files.filereads import FileReads
-from planner.python.modules import OURS, Import, Module, imported, module_name, says_only
-from planner.python.project_modules import ProjectModules, module_names
+from mergeplan.planner.errors import Place
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.python.files.code_names import Code, chain_of
+from mergeplan.planner.python.files.file_access import FileAccess
+from mergeplan.planner.python.files.filereads import FileReads
+from mergeplan.planner.python.modules import OURS, Import, Module, imported, module_name, says_only
+from mergeplan.planner.python.project_modules import ProjectModules, module_names
 
 # Names with which code can reach other code that it does not name: as names, and as attributes or imports.
 SEEKING = frozenset(

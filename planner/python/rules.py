@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import sqlglot
 from sqlglot import exp
 
-from planner.python.modules import module_name
+from mergeplan.planner.python.modules import module_name
 
 
 @dataclass(frozen=True)

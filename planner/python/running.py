@@ -14,17 +14,17 @@ from uuid import uuid4
 
 from pydantic import TypeAdapter
 
-from planner.engine.protocol import Engine, ProjectConnection, Reading
-from planner.errors import MergeplanError, PlanMoved, ProjectError
-from planner.intervals import Interval, Timeline, batches, merge, subtract
-from planner.model.model import Model, SignalCall
-from planner.naming import quoted_column
-from planner.parsing.render import no_rows
-from planner.python.given import NOTHING, Given
-from planner.python.host import Child, ChildFailed
-from planner.python.isolation import SOCKET
-from planner.python.messages import Executed
-from planner.python.project import CALLING, ProjectCode, checked, failure
+from mergeplan.planner.engine.protocol import Engine, ProjectConnection, Reading
+from mergeplan.planner.errors import MergeplanError, PlanMoved, ProjectError
+from mergeplan.planner.intervals import Interval, Timeline, batches, merge, subtract
+from mergeplan.planner.model.model import Model, SignalCall
+from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.parsing.render import no_rows
+from mergeplan.planner.python.given import NOTHING, Given
+from mergeplan.planner.python.host import Child, ChildFailed
+from mergeplan.planner.python.isolation import SOCKET
+from mergeplan.planner.python.messages import Executed
+from mergeplan.planner.python.project import CALLING, ProjectCode, checked, failure
 
 READY = TypeAdapter(bool | tuple[tuple[datetime, datetime], ...])
 MOST_IDLE = 4  # children that are kept for their model's next batch

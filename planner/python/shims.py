@@ -11,7 +11,7 @@ from enum import Enum
 from types import ModuleType
 from typing import Any, NewType, TypeVar
 
-from planner.python.evaluator import Evaluator
+from mergeplan.planner.python.evaluator import Evaluator
 
 F = TypeVar("F", bound=Callable[..., Any])
 SQL = NewType("SQL", str)

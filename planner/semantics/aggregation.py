@@ -8,15 +8,15 @@ from itertools import combinations
 
 from sqlglot import exp
 
-from planner.semantics.algebra import Block, Opaque, Part, Ref, Relation, Term, Value
-from planner.semantics.digests import Digests
-from planner.semantics.expressions import Reader, Scope, has_op
-from planner.semantics.rewrites import conjuncts
-from planner.semantics.row_order import Way
-from planner.semantics.sources import Group, is_constant
-from planner.semantics.syntax import given
-from planner.semantics.types import PLAIN, type_of
-from planner.semantics.unique import settled_aggregate
+from mergeplan.planner.semantics.algebra import Block, Opaque, Part, Ref, Relation, Term, Value
+from mergeplan.planner.semantics.digests import Digests
+from mergeplan.planner.semantics.expressions import Reader, Scope, has_op
+from mergeplan.planner.semantics.rewrites import conjuncts
+from mergeplan.planner.semantics.row_order import Way
+from mergeplan.planner.semantics.sources import Group, is_constant
+from mergeplan.planner.semantics.syntax import given
+from mergeplan.planner.semantics.types import PLAIN, type_of
+from mergeplan.planner.semantics.unique import settled_aggregate
 
 # Operations with the same result for all equal keys of a group, even for keys that look different (0.0 and -0.0). A
 # predicate made of these may be applied before the rows are grouped.

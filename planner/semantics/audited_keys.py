@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from planner.model.kind import Fill
-from planner.model.model import AuditCall, Model
-from planner.semantics.spark_sql import FAILURES, tree_of
+from mergeplan.planner.model.kind import Fill
+from mergeplan.planner.model.model import AuditCall, Model
+from mergeplan.planner.semantics.spark_sql import FAILURES, tree_of
 
 WHOLE = (Fill.WHOLE, Fill.FILE, Fill.KEY)  # of which all rows are audited together
 Keys = tuple[tuple[str, ...], ...]

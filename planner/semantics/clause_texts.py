@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from planner.semantics.spark_sql import FAILURES, tree_of
+from mergeplan.planner.semantics.spark_sql import FAILURES, tree_of
 
 SELECT = "SELECT"
 # clause of `clauses` -> the keywords under which it may be written

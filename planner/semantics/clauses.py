@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.semantics.algebra import Block, Relation, Source
-from planner.semantics.digests import Digests
-from planner.semantics.sources import Group, Limit, is_constant
+from mergeplan.planner.semantics.algebra import Block, Relation, Source
+from mergeplan.planner.semantics.digests import Digests
+from mergeplan.planner.semantics.sources import Group, Limit, is_constant
 
 
 def clauses(relation: Relation) -> Mapping[str, str]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from planner.semantics import rewrites as rules
-from planner.semantics.algebra import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
-from planner.semantics.row_order import Way
-from planner.semantics.spark_functions import (
+from mergeplan.planner.semantics import rewrites as rules
+from mergeplan.planner.semantics.algebra import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
+from mergeplan.planner.semantics.row_order import Way
+from mergeplan.planner.semantics.spark_functions import (
     depends_on_session,
     folds_rows,
     is_orderless,
@@ -19,8 +19,8 @@ from planner.semantics.spark_functions import (
     is_volatile,
     multiplies_rows,
 )
-from planner.semantics.types import is_collated, is_exact, is_of_alike, type_of
-from planner.semantics.unique import settled_window
+from mergeplan.planner.semantics.types import is_collated, is_exact, is_of_alike, type_of
+from mergeplan.planner.semantics.unique import settled_window
 
 _CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
 _DATE_PARTS = {"YEAR": "Year", "MONTH": "Month", "DAY": "Day"}

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.semantics.aggregation import Grouping, as_value
-from planner.semantics.algebra import Block, LateralJoin, Opaque, Part, Ref, Term, Value
-from planner.semantics.expressions import Reader, Scope
-from planner.semantics.sources import Generated
-from planner.semantics.spark_functions import is_volatile, multiplies_rows
+from mergeplan.planner.semantics.aggregation import Grouping, as_value
+from mergeplan.planner.semantics.algebra import Block, LateralJoin, Opaque, Part, Ref, Term, Value
+from mergeplan.planner.semantics.expressions import Reader, Scope
+from mergeplan.planner.semantics.sources import Generated
+from mergeplan.planner.semantics.spark_functions import is_volatile, multiplies_rows
 
 _EXPLODING = {  # name -> the operation, and whether it has a column with positions
     "Explode": ("explode", False),

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner.semantics import rewrites as rules
-from planner.semantics.algebra import Block, LateralJoin, Opaque, Ref, Relation, Source, Term, Value
-from planner.semantics.expressions import Reader, Scope
-from planner.semantics.generators import call_of, made
-from planner.semantics.normalize import WRITTEN
-from planner.semantics.row_order import Way, With
-from planner.semantics.sources import Compound, Full, Sealed, TableSource, Values, fresh
-from planner.semantics.spark_functions import is_volatile, multiplies_rows
-from planner.semantics.syntax import alias_columns, given
-from planner.semantics.types import is_collated
+from mergeplan.planner.semantics import rewrites as rules
+from mergeplan.planner.semantics.algebra import Block, LateralJoin, Opaque, Ref, Relation, Source, Term, Value
+from mergeplan.planner.semantics.expressions import Reader, Scope
+from mergeplan.planner.semantics.generators import call_of, made
+from mergeplan.planner.semantics.normalize import WRITTEN
+from mergeplan.planner.semantics.row_order import Way, With
+from mergeplan.planner.semantics.sources import Compound, Full, Sealed, TableSource, Values, fresh
+from mergeplan.planner.semantics.spark_functions import is_volatile, multiplies_rows
+from mergeplan.planner.semantics.syntax import alias_columns, given
+from mergeplan.planner.semantics.types import is_collated
 
 
 @dataclass

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from planner.semantics.expressions import NAMES, RANDOM_CALL, encoded
-from planner.semantics.row_order import marked
-from planner.semantics.spark_functions import is_random
+from mergeplan.planner.semantics.expressions import NAMES, RANDOM_CALL, encoded
+from mergeplan.planner.semantics.row_order import marked
+from mergeplan.planner.semantics.spark_functions import is_random
 
 WRITTEN = "written"  # marks nodes of the original query, as against those that qualification adds
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from planner.semantics import rewrites as rules
-from planner.semantics.aggregation import Grouping, as_value, distinct, folds, group_keys, grouped
-from planner.semantics.algebra import Block, LateralJoin, Opaque, Ref, Relation, Term, Value
-from planner.semantics.expressions import Scope, has_op, placed
-from planner.semantics.generators import generated, without_volatility
-from planner.semantics.joins import FromClause, settle_using
-from planner.semantics.row_order import Way, With
-from planner.semantics.set_operations import pushed, tells_groups_apart, united
-from planner.semantics.sources import Generated, Limit
-from planner.semantics.spark_functions import is_unknown, multiplies_rows
-from planner.semantics.syntax import given, has
+from mergeplan.planner.semantics import rewrites as rules
+from mergeplan.planner.semantics.aggregation import Grouping, as_value, distinct, folds, group_keys, grouped
+from mergeplan.planner.semantics.algebra import Block, LateralJoin, Opaque, Ref, Relation, Term, Value
+from mergeplan.planner.semantics.expressions import Scope, has_op, placed
+from mergeplan.planner.semantics.generators import generated, without_volatility
+from mergeplan.planner.semantics.joins import FromClause, settle_using
+from mergeplan.planner.semantics.row_order import Way, With
+from mergeplan.planner.semantics.set_operations import pushed, tells_groups_apart, united
+from mergeplan.planner.semantics.sources import Generated, Limit
+from mergeplan.planner.semantics.spark_functions import is_unknown, multiplies_rows
+from mergeplan.planner.semantics.syntax import given, has
 
 _KNOWN_CLAUSES = frozenset(
     """expressions from_ joins laterals where group having qualify windows distinct order limit offset with_ hint

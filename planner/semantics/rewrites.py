@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from planner.semantics.algebra import Block, Part, Ref, Relation, Term, Value
-from planner.semantics.sources import Group
-from planner.semantics.types import PLAIN, spelled, type_of
+from mergeplan.planner.semantics.algebra import Block, Part, Ref, Relation, Term, Value
+from mergeplan.planner.semantics.sources import Group
+from mergeplan.planner.semantics.types import PLAIN, spelled, type_of
 
 TRUE, FALSE, NULL = Term("TRUE"), Term("FALSE"), Term("NULL")
 # `NOT a < b` is `b <= a` even for NaN, because Spark orders all values; True: the operands change places.

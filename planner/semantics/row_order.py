@@ -14,8 +14,8 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from planner.semantics.algebra import Term
-from planner.semantics.syntax import alias_columns
+from mergeplan.planner.semantics.algebra import Term
+from mergeplan.planner.semantics.syntax import alias_columns
 
 STARRED, LISTED = "starred", "listed"  # what `marked` says of a SELECT with a star, and of its other outputs
 SORTS = ("order", "sort", "cluster", "distribute")

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner.semantics.aggregation import as_value, distinct
-from planner.semantics.algebra import Block, Opaque, Ref, Relation, Term, Value
-from planner.semantics.expressions import Scope
-from planner.semantics.row_order import Way
-from planner.semantics.sources import Compound, Group, Union, column_at, is_constant
-from planner.semantics.types import are_of_one_type, is_collated
+from mergeplan.planner.semantics.aggregation import as_value, distinct
+from mergeplan.planner.semantics.algebra import Block, Opaque, Ref, Relation, Term, Value
+from mergeplan.planner.semantics.expressions import Scope
+from mergeplan.planner.semantics.row_order import Way
+from mergeplan.planner.semantics.sources import Compound, Group, Union, column_at, is_constant
+from mergeplan.planner.semantics.types import are_of_one_type, is_collated
 
 
 def united(node: exp.SetOperation, left: Relation, right: Relation, way: Way) -> Relation:

@@ -5,9 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.semantics.algebra import NOTHING, ROW, Block, Digesting, Names, Part, Ref, Relation, Source, Term, Value
-from planner.semantics.row_order import Way
-from planner.semantics.types import are_of_one_type, is_collated, is_collation, type_of
+from mergeplan.planner.semantics.algebra import (
+    NOTHING,
+    ROW,
+    Block,
+    Digesting,
+    Names,
+    Part,
+    Ref,
+    Relation,
+    Source,
+    Term,
+    Value,
+)
+from mergeplan.planner.semantics.row_order import Way
+from mergeplan.planner.semantics.types import are_of_one_type, is_collated, is_collation, type_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import re
 
 from sqlglot import exp
 
-from planner.semantics.keywords import is_keyword
+from mergeplan.planner.semantics.keywords import is_keyword
 
 _CLOCK = re.compile(r"\s*(now|today|yesterday|tomorrow|\d{1,2}:\d)", re.IGNORECASE)
 SCALARS = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.semantics.syntax import given
+from mergeplan.planner.semantics.syntax import given
 
 
 def as_spark_reads(tree: exp.Expr) -> exp.Expr:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from planner.semantics.spark_defaults import DEFAULTS
+from mergeplan.planner.semantics.spark_defaults import DEFAULTS
 
 TIME_ZONE = "spark.sql.session.timeZone"
 Settings = tuple[tuple[str, str], ...]  # (key, value), sorted

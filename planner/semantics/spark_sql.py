@@ -18,8 +18,8 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.semantics.keywords import bare_as_columns
-from planner.semantics.spark_reading import as_spark_reads, without_double_brackets
+from mergeplan.planner.semantics.keywords import bare_as_columns
+from mergeplan.planner.semantics.spark_reading import as_spark_reads, without_double_brackets
 
 DEEPEST = 1000  # brackets and CASEs in each other
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from planner.semantics.algebra import Block, Part, Ref, Relation, Source, Term, Value
-from planner.semantics.sources import Group, TableSource, Union
+from mergeplan.planner.semantics.algebra import Block, Part, Ref, Relation, Source, Term, Value
+from mergeplan.planner.semantics.sources import Group, TableSource, Union
 
 # Conversions that keep the day: a cast of the filtered column is still the day of the row.
 _OF_THE_DAY = frozenset(("cast", "try cast", "TsOrDsToDate"))

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from planner.apply.adoption import Move, adopt
-from planner.apply.outcome import Outcome
-from planner.errors import ProjectError, QueryError, Refused, RequestError
-from planner.intervals import Timeline
-from planner.model.model import Model
-from planner.parsing.files.environments import naming_of
-from planner.plan.adoption import models_of_adoption
-from planner.plan.build import Plan, Request, build_plan, build_run
-from planner.plan.change import Adoption
-from planner.plan.schedule import Loaded, Window
-from planner.plan.selected_changes import chosen_models
-from planner.project.refused import Refusal
-from planner.session.adoption_checks import Checked, Declared, check_table, columns_over
-from planner.session.apply import check_queries
-from planner.session.applying import Record, carried_out
-from planner.session.unopened import with_held
-from planner.session.workspace import Workspace, loaded_in
-from planner.snapshot.environment import PROD, Environment, views_of
+from mergeplan.planner.apply.adoption import Move, adopt
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.errors import ProjectError, QueryError, Refused, RequestError
+from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.environments import naming_of
+from mergeplan.planner.plan.adoption import models_of_adoption
+from mergeplan.planner.plan.build import Plan, Request, build_plan, build_run
+from mergeplan.planner.plan.change import Adoption
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.plan.selected_changes import chosen_models
+from mergeplan.planner.project.refused import Refusal
+from mergeplan.planner.session.adoption_checks import Checked, Declared, check_table, columns_over
+from mergeplan.planner.session.apply import check_queries
+from mergeplan.planner.session.applying import Record, carried_out
+from mergeplan.planner.session.unopened import with_held
+from mergeplan.planner.session.workspace import Workspace, loaded_in
+from mergeplan.planner.snapshot.environment import PROD, Environment, views_of
 
 
 @dataclass(frozen=True)

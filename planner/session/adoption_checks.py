@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from planner.apply.layout import Layout
-from planner.apply.physical_tables import physical_table
-from planner.apply.table_columns import table_columns
-from planner.checks.adopted_time import HELD_BY_DECLARATION, Found, held_time, key_question, time_question
-from planner.engine.protocol import Engine, Standing
-from planner.engine.table import Table
-from planner.errors import RequestError
-from planner.intervals import Timeline
-from planner.model.graph import graph_of
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.parsing.render import no_rows
-from planner.plan.build import Plan
-from planner.plan.change import Adoption
-from planner.plan.schedule import Window, whole_start
-from planner.session.moments import moment
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.apply.layout import Layout
+from mergeplan.planner.apply.physical_tables import physical_table
+from mergeplan.planner.apply.table_columns import table_columns
+from mergeplan.planner.checks.adopted_time import HELD_BY_DECLARATION, Found, held_time, key_question, time_question
+from mergeplan.planner.engine.protocol import Engine, Standing
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.parsing.render import no_rows
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Adoption
+from mergeplan.planner.plan.schedule import Window, whole_start
+from mergeplan.planner.session.moments import moment
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 ASIDE = "__adopted"  # what the name of a table ends with that made room for a view
 SHARED = ("parquet", "orc", "delta")  # formats of which a table can be made over another one's files

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from planner.errors import Place, RequestError
-from planner.parsing.sql.dates import text_of
-from planner.parsing.sql.names import model_name
-from planner.parsing.sql.yaml_documents import Document, read_document
-from planner.session.adoption_checks import Declared
+from mergeplan.planner.errors import Place, RequestError
+from mergeplan.planner.parsing.sql.dates import text_of
+from mergeplan.planner.parsing.sql.names import model_name
+from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
+from mergeplan.planner.session.adoption_checks import Declared
 
 KEYS = ("table", "start", "end", "copy")
 FORM = "Write `tables:` and below it `shop.orders: legacy.orders`, or `table`, `start`, `end` and `copy` of each."

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from planner.contract.adoption import AdoptedTable, AdoptionView
-from planner.contract.from_errors import placed
-from planner.contract.from_plan import spans
-from planner.contract.plan import RefusedRow
-from planner.project.refused import Refusal
-from planner.session.adopting import Adopting, Survey
-from planner.session.adoption_checks import Checked
+from mergeplan.planner.contract.adoption import AdoptedTable, AdoptionView
+from mergeplan.planner.contract.from_errors import placed
+from mergeplan.planner.contract.from_plan import spans
+from mergeplan.planner.contract.plan import RefusedRow
+from mergeplan.planner.project.refused import Refusal
+from mergeplan.planner.session.adopting import Adopting, Survey
+from mergeplan.planner.session.adoption_checks import Checked
 
 
 def survey_view(survey: Survey) -> AdoptionView:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.apply.layout import Layout
-from planner.apply.outcome import Outcome
-from planner.apply.syntax_check import check_syntax
-from planner.parsing.files.catalogs import check_reads
-from planner.plan.build import Plan
-from planner.session.applying import Record, carried_out
-from planner.session.drift import check_sources
-from planner.session.estimates import estimates
-from planner.session.events import Revised
-from planner.session.options import PlanOptions, taken_back
-from planner.session.plan import renew
-from planner.session.planning import current, planned_for
-from planner.session.workspace import Workspace
+from mergeplan.planner.apply.layout import Layout
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.apply.syntax_check import check_syntax
+from mergeplan.planner.parsing.files.catalogs import check_reads
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.applying import Record, carried_out
+from mergeplan.planner.session.drift import check_sources
+from mergeplan.planner.session.estimates import estimates
+from mergeplan.planner.session.events import Revised
+from mergeplan.planner.session.options import PlanOptions, taken_back
+from mergeplan.planner.session.plan import renew
+from mergeplan.planner.session.planning import current, planned_for
+from mergeplan.planner.session.workspace import Workspace
 
 
 def check_queries(work: Workspace, planned: Plan) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.apply.executor import ApplyOptions
-from planner.apply.executor import apply as apply_plan
-from planner.apply.outcome import Outcome
-from planner.parsing.files.environments import replaces_views
-from planner.plan.build import Plan
-from planner.session.openlineage import openlineage
-from planner.session.workspace import Workspace
-from planner.state.leases import Lease
+from mergeplan.planner.apply.executor import ApplyOptions
+from mergeplan.planner.apply.executor import apply as apply_plan
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.parsing.files.environments import replaces_views
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.openlineage import openlineage
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.state.leases import Lease
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def carried_out(
     complete: bool = True,
     replan: Callable[[], Plan] | None = None,
 ) -> Outcome:
-    """The plan made true, and reported to OpenLineage; see `planner.apply.executor.apply`."""
+    """The plan made true, and reported to OpenLineage; see `mergeplan.planner.apply.executor.apply`."""
     with openlineage(work, planned) as reported:
         reported.outcome = apply_plan(
             planned, work.project, work.engine, work.store, lease,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.apply.events import AuditRan
-from planner.checks.audits import AuditContext, AuditResult, run_audits
-from planner.checks.masking import checked_samples
-from planner.checks.standalone import run_standalone
-from planner.errors import RequestError
-from planner.intervals import Interval
-from planner.model.graph import graph_of
-from planner.model.selection import in_default, select
-from planner.plan.schedule import ONCE
-from planner.session.git_changes import changed_since
-from planner.session.moments import moment
-from planner.session.options import AuditOptions
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import Environment
+from mergeplan.planner.apply.events import AuditRan
+from mergeplan.planner.checks.audits import AuditContext, AuditResult, run_audits
+from mergeplan.planner.checks.masking import checked_samples
+from mergeplan.planner.checks.standalone import run_standalone
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.selection import in_default, select
+from mergeplan.planner.plan.schedule import ONCE
+from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.options import AuditOptions
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import Environment
 
 
 def audited(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterator[AuditResult]:

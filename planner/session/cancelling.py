@@ -8,9 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from planner.apply.events import BatchDone, Compared, ModelStarted, ModelUpToDate, Stage, StageSkipped, StageStarted
-from planner.errors import Cancelled
-from planner.session.events import Due, Emit, Event, Linted, Tested
+from mergeplan.planner.apply.events import (
+    BatchDone,
+    Compared,
+    ModelStarted,
+    ModelUpToDate,
+    Stage,
+    StageSkipped,
+    StageStarted,
+)
+from mergeplan.planner.errors import Cancelled
+from mergeplan.planner.session.events import Due, Emit, Event, Linted, Tested
 
 
 def is_between(event: Event) -> bool:

@@ -6,24 +6,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from planner.apply.physical_tables import physical_table
-from planner.checks.data_diff import Budget, ModelDiff, Question, Side, data_diff, nullability, with_note
-from planner.checks.table_diff import SchemaDiff, schema_diff
-from planner.contract.base import Detail
-from planner.engine.table import Partitioning, Table
-from planner.errors import RequestError
-from planner.intervals import UNITS, Interval, Timeline, intersection, merge, subtract
-from planner.model.graph import graph_of
-from planner.model.model import Model
-from planner.model.selection import fits
-from planner.parsing.sql.tokens import did_you_mean
-from planner.plan.build import Plan
-from planner.session.options import DETAILS, DataDiffOptions
-from planner.session.workspace import Workspace
-from planner.snapshot.content_hash import WHOLE, Contents, equal_periods
-from planner.snapshot.environment import PROD, checked_name
-from planner.snapshot.snapshot import Snapshot
-from planner.state.physical_tables import PhysicalTable, are_ours
+from mergeplan.planner.apply.physical_tables import physical_table
+from mergeplan.planner.checks.data_diff import Budget, ModelDiff, Question, Side, data_diff, nullability, with_note
+from mergeplan.planner.checks.table_diff import SchemaDiff, schema_diff
+from mergeplan.planner.contract.base import Detail
+from mergeplan.planner.engine.table import Partitioning, Table
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import UNITS, Interval, Timeline, intersection, merge, subtract
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import fits
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.options import DETAILS, DataDiffOptions
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.content_hash import WHOLE, Contents, equal_periods
+from mergeplan.planner.snapshot.environment import PROD, checked_name
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.physical_tables import PhysicalTable, are_ours
 
 Pair = tuple[Snapshot, Snapshot]  # a model as it is in prod, and in the environment
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.model.model import Model
-from planner.plan.build import Plan, Request, build_plan
-from planner.plan.schedule import Window
-from planner.session.unopened import with_held
-from planner.session.workspace import Workspace, loaded_in
-from planner.snapshot.environment import Environment, checked_name
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.build import Plan, Request, build_plan
+from mergeplan.planner.plan.schedule import Window
+from mergeplan.planner.session.unopened import with_held
+from mergeplan.planner.session.workspace import Workspace, loaded_in
+from mergeplan.planner.snapshot.environment import Environment, checked_name
 
 
 def difference(work: Workspace, environment: str, other: str | None = None) -> Plan:

@@ -9,18 +9,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from planner.apply.drift import find_drift
-from planner.engine.protocol import Connection
-from planner.engine.spark.confinement import open_reason
-from planner.engine.spark.format_settings import starting_conf
-from planner.engine.spark.installed import find_java, java_version, spark_home
-from planner.errors import MergeplanError, RequestError
-from planner.isolation.mode import NONE, VARIABLE, isolation_of
-from planner.isolation.probe import cannot
-from planner.parsing.files.gateway_settings import conf_of
-from planner.parsing.files.schema import ConnectionConfig
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import PROD
+from mergeplan.planner.apply.drift import find_drift
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.confinement import open_reason
+from mergeplan.planner.engine.spark.format_settings import starting_conf
+from mergeplan.planner.engine.spark.installed import find_java, java_version, spark_home
+from mergeplan.planner.errors import MergeplanError, RequestError
+from mergeplan.planner.isolation.mode import NONE, VARIABLE, isolation_of
+from mergeplan.planner.isolation.probe import cannot
+from mergeplan.planner.parsing.files.gateway_settings import conf_of
+from mergeplan.planner.parsing.files.schema import ConnectionConfig
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD
 
 HIDDEN = "***"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.apply.drift import DriftKind, find_drift
-from planner.errors import Refused
-from planner.model.graph import graph_of
-from planner.plan.build import Plan
-from planner.plan.change import Blocker
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import PROD
+from mergeplan.planner.apply.drift import DriftKind, find_drift
+from mergeplan.planner.errors import Refused
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Blocker
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD
 
 
 def with_drift(work: Workspace, planned: Plan, *, describe: bool) -> Plan:

@@ -6,22 +6,22 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from planner.apply.events import Promoted, PromotionRecovered, Recovery
-from planner.apply.events import silent as no_events
-from planner.apply.janitor import RETENTION, drop_expired, expired, sweep, unneeded
-from planner.apply.old_versions import OldVersions, remove_old_versions, to_remove
-from planner.apply.promotion import drop_environment
-from planner.apply.rollback import AskedBy, RollbackPlan, planned_rollback
-from planner.apply.rollback import rollback as roll_back
-from planner.errors import RequestError
-from planner.parsing.files.environments import replaces_views, seconds_of_promotion, ttl
-from planner.session.applying import Record
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import PROD
-from planner.state.environments import HistoryAction
-from planner.state.promotions import SwapOptions
-from planner.state.retention import Forgotten
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import Promoted, PromotionRecovered, Recovery
+from mergeplan.planner.apply.events import silent as no_events
+from mergeplan.planner.apply.janitor import RETENTION, drop_expired, expired, sweep, unneeded
+from mergeplan.planner.apply.old_versions import OldVersions, remove_old_versions, to_remove
+from mergeplan.planner.apply.promotion import drop_environment
+from mergeplan.planner.apply.rollback import AskedBy, RollbackPlan, planned_rollback
+from mergeplan.planner.apply.rollback import rollback as roll_back
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.parsing.files.environments import replaces_views, seconds_of_promotion, ttl
+from mergeplan.planner.session.applying import Record
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.state.environments import HistoryAction
+from mergeplan.planner.state.promotions import SwapOptions
+from mergeplan.planner.state.retention import Forgotten
+from mergeplan.planner.state.store import StateStore
 
 HISTORY = timedelta(days=365)
 

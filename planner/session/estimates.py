@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.apply.estimate import forecast
-from planner.plan.build import Plan
-from planner.plan.costs import Estimate
-from planner.session.workspace import Workspace
+from mergeplan.planner.apply.estimate import forecast
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.session.workspace import Workspace
 
 
 def estimates(work: Workspace, planned: Plan) -> Mapping[str, Estimate]:

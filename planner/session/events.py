@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from planner.apply.events import Event as ApplyEvent
-from planner.checks.linter import Violation
-from planner.checks.unit_test_result import TestResult
-from planner.plan.build import Plan
-from planner.plan.costs import Estimate
+from mergeplan.planner.apply.events import Event as ApplyEvent
+from mergeplan.planner.checks.linter import Violation
+from mergeplan.planner.checks.unit_test_result import TestResult
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.costs import Estimate
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from planner.errors import RequestError
-from planner.model.selection import Changed
-from planner.project.loader import Project
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.selection import Changed
+from mergeplan.planner.project.loader import Project
 
 SECONDS = 30.0
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from html import escape
 
-from planner.model.model import Model
-from planner.project.lineage import ALL, ROWS, Lineage, Node
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.project.lineage import ALL, ROWS, Lineage, Node
 
 LETTER, ROW, HEAD, APART, BESIDE, EDGE = 8, 22, 42, 72, 18, 2  # of the drawing, in pixels
 STYLE = """

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from planner.checks.linter import Violation, lint
-from planner.errors import ProjectErrors
-from planner.model.graph import graph_of
-from planner.model.selection import in_default, select
-from planner.project.loader import Project
-from planner.session.events import Emit, Linted
-from planner.session.git_changes import changed_since
+from mergeplan.planner.checks.linter import Violation, lint
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.selection import in_default, select
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.session.events import Emit, Linted
+from mergeplan.planner.session.git_changes import changed_since
 
 
 @dataclass(frozen=True)

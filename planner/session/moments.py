@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from planner.errors import RequestError
-from planner.parsing.sql.dates import end_instant, instant
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.parsing.sql.dates import end_instant, instant
 
 
 def moment(text: str | None, now: datetime, *, end: bool = False) -> datetime | None:

@@ -6,9 +6,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from planner.errors import RequestError
-from planner.session.session import Session
-from planner.session.settings import OPENLINEAGE_KEY, STATE_URL, settings_of
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.settings import OPENLINEAGE_KEY, STATE_URL, settings_of
 
 
 def open(

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from planner.apply.events import Event as ApplyEvent
-from planner.apply.openlineage.facets import Scene
-from planner.apply.openlineage.listener import Listener
-from planner.apply.openlineage.transport import Sender, server_name, to_file, to_server
-from planner.apply.outcome import Outcome
-from planner.parsing.files.schema import OpenLineageConfig
-from planner.plan.build import Plan
-from planner.session.events import Emit, Warned
-from planner.session.workspace import Workspace
+from mergeplan.planner.apply.events import Event as ApplyEvent
+from mergeplan.planner.apply.openlineage.facets import Scene
+from mergeplan.planner.apply.openlineage.listener import Listener
+from mergeplan.planner.apply.openlineage.transport import Sender, server_name, to_file, to_server
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.parsing.files.schema import OpenLineageConfig
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.events import Emit, Warned
+from mergeplan.planner.session.workspace import Workspace
 
 
 class Reported:

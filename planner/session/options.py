@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import get_args
 
-from planner.contract.base import Detail
-from planner.errors import RequestError
-from planner.plan.build import Category
-from planner.snapshot.environment import PROD
+from mergeplan.planner.contract.base import Detail
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.plan.build import Category
+from mergeplan.planner.snapshot.environment import PROD
 
 DETAILS: tuple[Detail, ...] = get_args(Detail)
 RESET = "reset"  # in place of a category: what a person chose is forgotten, and the rules decide

@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, cached_property
 
-from planner.apply.physical_tables import physical_table
-from planner.checks.data_diff import Budget
-from planner.checks.explained import NotUnderstood
-from planner.checks.physical_diff import PhysicalDiff, compare
-from planner.checks.physical_plan import Known, KnownTables, PhysicalPlan, read_plan
-from planner.engine.protocol import Engine
-from planner.errors import QueryError
-from planner.intervals import Interval, Timeline
-from planner.model.model import Model
-from planner.parsing.macros.expand import dates
-from planner.parsing.render import render, stage_statements
-from planner.parsing.sql.macro_scope import EVALUATING
-from planner.plan.build import Plan
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import PROD, checked_name
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.apply.physical_tables import physical_table
+from mergeplan.planner.checks.data_diff import Budget
+from mergeplan.planner.checks.explained import NotUnderstood
+from mergeplan.planner.checks.physical_diff import PhysicalDiff, compare
+from mergeplan.planner.checks.physical_plan import Known, KnownTables, PhysicalPlan, read_plan
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.macros.expand import dates
+from mergeplan.planner.parsing.render import render, stage_statements
+from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD, checked_name
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 MOST = 30  # models, those of most rows
 SECONDS = 30.0  # for all of them together

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 
-from planner.apply.events import Promoted
-from planner.checks.remembered_tests import TestDigests
-from planner.checks.unit_test_result import TestResult
-from planner.errors import MergeplanError
-from planner.plan.build import Plan
-from planner.session.events import Tested, TestsStarted
-from planner.session.lint import check_rules
-from planner.session.options import PlanOptions
-from planner.session.planning import checked_request, planned_for, saved_request, unmoved
-from planner.session.unopened import refusals
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import PROD, view_changes, views_of
-from planner.state.environments import HistoryAction
+from mergeplan.planner.apply.events import Promoted
+from mergeplan.planner.checks.remembered_tests import TestDigests
+from mergeplan.planner.checks.unit_test_result import TestResult
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.events import Tested, TestsStarted
+from mergeplan.planner.session.lint import check_rules
+from mergeplan.planner.session.options import PlanOptions
+from mergeplan.planner.session.planning import checked_request, planned_for, saved_request, unmoved
+from mergeplan.planner.session.unopened import refusals
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD, view_changes, views_of
+from mergeplan.planner.state.environments import HistoryAction
 
 
 def requested(work: Workspace, options: PlanOptions) -> PlanOptions:
@@ -80,7 +80,9 @@ def _run_tests(work: Workspace, *, again: bool) -> None:
     changed = [test for test in tests if known.get(test.name) not in passed]
     ran: dict[str, TestResult] = {}
     if changed:
-        from planner.checks.unit_tests import run_unit_tests  # with all that runs on Spark: mostly no test has changed
+        from mergeplan.planner.checks.unit_tests import (
+            run_unit_tests,  # with all that runs on Spark: mostly no test has changed
+        )
 
         engine = work.engine
         work.on_event(TestsStarted(len(changed)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
-from planner.plan.build import Plan
-from planner.plan.change import Change
-from planner.plan.costs import Estimate
-from planner.session.wording import TITLES, cost_text, days_text, headline, shown_name
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Change
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.session.wording import TITLES, cost_text, days_text, headline, shown_name
 
 STYLE = """
 .mergeplan-plan { font: 14px/1.5 system-ui, sans-serif }

@@ -6,27 +6,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from planner.errors import Place, PlanMoved, RequestError
-from planner.model.graph import graph_of
-from planner.model.model import Model
-from planner.model.selection import in_default, select
-from planner.parsing.files.catalogs import check_views
-from planner.parsing.files.environments import environment_ttl, naming_of
-from planner.parsing.sql.names import without_default
-from planner.plan.build import Category, Plan, Request, build_plan
-from planner.plan.forward_only import ForwardOnly
-from planner.plan.restatement_plan import build_restatement
-from planner.plan.schedule import Window
-from planner.plan.selected_changes import chosen_models
-from planner.serial import from_json, to_json
-from planner.session.git_changes import changed_since
-from planner.session.moments import moment
-from planner.session.options import RESET, PlanOptions, categories, taken_back
-from planner.session.unopened import with_held, with_unopened
-from planner.session.workspace import Workspace, loaded_in
-from planner.snapshot.content_hash import Contents
-from planner.snapshot.environment import PROD, Environment, checked_name, views_of
-from planner.state.leases import Lease
+from mergeplan.planner.errors import Place, PlanMoved, RequestError
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import in_default, select
+from mergeplan.planner.parsing.files.catalogs import check_views
+from mergeplan.planner.parsing.files.environments import environment_ttl, naming_of
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.plan.build import Category, Plan, Request, build_plan
+from mergeplan.planner.plan.forward_only import ForwardOnly
+from mergeplan.planner.plan.restatement_plan import build_restatement
+from mergeplan.planner.plan.schedule import Window
+from mergeplan.planner.plan.selected_changes import chosen_models
+from mergeplan.planner.serial import from_json, to_json
+from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.options import RESET, PlanOptions, categories, taken_back
+from mergeplan.planner.session.unopened import with_held, with_unopened
+from mergeplan.planner.session.workspace import Workspace, loaded_in
+from mergeplan.planner.snapshot.content_hash import Contents
+from mergeplan.planner.snapshot.environment import PROD, Environment, checked_name, views_of
+from mergeplan.planner.state.leases import Lease
 
 
 def checked_request(work: Workspace, asked: PlanOptions) -> PlanOptions:

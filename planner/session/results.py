@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from planner.apply.outcome import Outcome
-from planner.model.model import Model
-from planner.plan.build import Plan
-from planner.plan.change import Blocker, Change
-from planner.plan.costs import Estimate
-from planner.project.lineage import Edge, Lineage, Node
-from planner.session.events import Emit, silent
-from planner.session.lineage_page import lineage_fragment
-from planner.session.options import PlanOptions
-from planner.session.plan_page import difference_fragment, plan_fragment
-from planner.session.wording import headline
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Blocker, Change
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.project.lineage import Edge, Lineage, Node
+from mergeplan.planner.session.events import Emit, silent
+from mergeplan.planner.session.lineage_page import lineage_fragment
+from mergeplan.planner.session.options import PlanOptions
+from mergeplan.planner.session.plan_page import difference_fragment, plan_fragment
+from mergeplan.planner.session.wording import headline
 
 
 class Apply(Protocol):

@@ -6,28 +6,28 @@ from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from planner.apply.auto_restatement import restate_due
-from planner.apply.drift import find_drift, forget_lost_tables, mend_views
-from planner.apply.events import ModelLate
-from planner.apply.layout import Layout
-from planner.apply.outcome import Outcome
-from planner.errors import LeaseHeld, ProjectError, RequestError
-from planner.intervals import Timeline, subtract
-from planner.model.graph import graph_of
-from planner.model.model import Model
-from planner.model.selection import in_default, select
-from planner.plan.build import Plan, build_run
-from planner.plan.schedule import Readiness, Window
-from planner.python.running import running
-from planner.session.applying import Record, carried_out
-from planner.session.estimates import estimates
-from planner.session.events import Due, Warned
-from planner.session.git_changes import changed_since
-from planner.session.moments import moment
-from planner.session.options import RunOptions
-from planner.session.workspace import Workspace, loaded_in
-from planner.snapshot.environment import PROD, Environment
-from planner.state.leases import Lease
+from mergeplan.planner.apply.auto_restatement import restate_due
+from mergeplan.planner.apply.drift import find_drift, forget_lost_tables, mend_views
+from mergeplan.planner.apply.events import ModelLate
+from mergeplan.planner.apply.layout import Layout
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.errors import LeaseHeld, ProjectError, RequestError
+from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import in_default, select
+from mergeplan.planner.plan.build import Plan, build_run
+from mergeplan.planner.plan.schedule import Readiness, Window
+from mergeplan.planner.python.running import running
+from mergeplan.planner.session.applying import Record, carried_out
+from mergeplan.planner.session.estimates import estimates
+from mergeplan.planner.session.events import Due, Warned
+from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.options import RunOptions
+from mergeplan.planner.session.workspace import Workspace, loaded_in
+from mergeplan.planner.snapshot.environment import PROD, Environment
+from mergeplan.planner.state.leases import Lease
 
 
 @dataclass(frozen=True)

@@ -10,25 +10,25 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from planner.apply.outcome import Outcome
-from planner.apply.rollback import RollbackPlan
-from planner.apply.work import Filled
-from planner.checks.audits import AuditResult
-from planner.checks.data_diff import ModelDiff
-from planner.checks.physical_diff import PhysicalDiff
-from planner.checks.table_diff import TableDiff
-from planner.engine.protocol import Rows
-from planner.errors import Cancelled, Refused, RequestError
-from planner.model.selection import in_default
-from planner.project.lineage import lineage_of
-from planner.session.apply import applied, check_catalogs, check_queries
-from planner.session.applying import Record
-from planner.session.audits import audited
-from planner.session.cancelling import interruptible
-from planner.session.data_diff import data_diffs, pairs_of_environment
-from planner.session.diff import difference
-from planner.session.drift import with_drift
-from planner.session.environments import (
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.apply.rollback import RollbackPlan
+from mergeplan.planner.apply.work import Filled
+from mergeplan.planner.checks.audits import AuditResult
+from mergeplan.planner.checks.data_diff import ModelDiff
+from mergeplan.planner.checks.physical_diff import PhysicalDiff
+from mergeplan.planner.checks.table_diff import TableDiff
+from mergeplan.planner.engine.protocol import Rows
+from mergeplan.planner.errors import Cancelled, Refused, RequestError
+from mergeplan.planner.model.selection import in_default
+from mergeplan.planner.project.lineage import lineage_of
+from mergeplan.planner.session.apply import applied, check_catalogs, check_queries
+from mergeplan.planner.session.applying import Record
+from mergeplan.planner.session.audits import audited
+from mergeplan.planner.session.cancelling import interruptible
+from mergeplan.planner.session.data_diff import data_diffs, pairs_of_environment
+from mergeplan.planner.session.diff import difference
+from mergeplan.planner.session.drift import with_drift
+from mergeplan.planner.session.environments import (
     Invalidated,
     RolledBack,
     Swept,
@@ -38,11 +38,11 @@ from planner.session.environments import (
     plan_rollback,
     rollback,
 )
-from planner.session.estimates import estimates
-from planner.session.events import Emit, silent
-from planner.session.lint import LintReport, linted
-from planner.session.moments import moment
-from planner.session.options import (
+from mergeplan.planner.session.estimates import estimates
+from mergeplan.planner.session.events import Emit, silent
+from mergeplan.planner.session.lint import LintReport, linted
+from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.options import (
     AuditOptions,
     DataDiffOptions,
     PlanOptions,
@@ -50,18 +50,18 @@ from planner.session.options import (
     TableDiffOptions,
     TestOptions,
 )
-from planner.session.physical_plan import physical_diffs_of_environment
-from planner.session.plan import made_again, prepared, renew, requested
-from planner.session.planning import save
-from planner.session.results import Difference, LineageView, SessionPlan
-from planner.session.run import RunResult, run
-from planner.session.settings import SessionSettings
-from planner.session.table_diff import table_diffs
-from planner.session.unit_tests import TestReport, tested
-from planner.session.unopened import lint_refusals
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import PROD, Environment, checked_name
-from planner.state.environments import Revision
+from mergeplan.planner.session.physical_plan import physical_diffs_of_environment
+from mergeplan.planner.session.plan import made_again, prepared, renew, requested
+from mergeplan.planner.session.planning import save
+from mergeplan.planner.session.results import Difference, LineageView, SessionPlan
+from mergeplan.planner.session.run import RunResult, run
+from mergeplan.planner.session.settings import SessionSettings
+from mergeplan.planner.session.table_diff import table_diffs
+from mergeplan.planner.session.unit_tests import TestReport, tested
+from mergeplan.planner.session.unopened import lint_refusals
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD, Environment, checked_name
+from mergeplan.planner.state.environments import Revision
 
 
 class Opened:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from planner.engine.protocol import Connection, Engine
-from planner.parsing.files.schema import StateConfig
-from planner.python.isolation import NO_ISOLATION, Isolation, isolation_of
+from mergeplan.planner.engine.protocol import Connection, Engine
+from mergeplan.planner.parsing.files.schema import StateConfig
+from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation, isolation_of
 
 STATE_URL = "MERGEPLAN_STATE_URL"
 OPENLINEAGE_KEY = "MERGEPLAN_OPENLINEAGE_API_KEY"

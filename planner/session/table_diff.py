@@ -7,19 +7,19 @@ from dataclasses import replace
 
 from sqlglot.tokenizer_core import TokenType
 
-from planner.checks.diff_query import DiffOptions
-from planner.checks.table_diff import TableDiff, changed_models, compare_tables
-from planner.errors import MergeplanError, Place, RequestError
-from planner.model.graph import graph_of
-from planner.model.selection import in_default, select
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.sql.names import model_name
-from planner.parsing.sql.tokens import SourceText, did_you_mean, tokenize
-from planner.session.git_changes import changed_since
-from planner.session.options import TableDiffOptions
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import Environment, checked_name
-from planner.state.physical_tables import are_ours
+from mergeplan.planner.checks.diff_query import DiffOptions
+from mergeplan.planner.checks.table_diff import TableDiff, changed_models, compare_tables
+from mergeplan.planner.errors import MergeplanError, Place, RequestError
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.selection import in_default, select
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.sql.names import model_name
+from mergeplan.planner.parsing.sql.tokens import SourceText, did_you_mean, tokenize
+from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.options import TableDiffOptions
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import Environment, checked_name
+from mergeplan.planner.state.physical_tables import are_ours
 
 FORM = "Write `prod:dev`, or `schema.table:schema.table`."
 

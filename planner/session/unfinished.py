@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from planner.apply.adoption import interrupted, undo_interrupted
-from planner.apply.events import PromotionPending, PromotionRecovered
-from planner.apply.recovery import RECOVERY, check_not_stuck, recover
-from planner.engine.protocol import Engine
-from planner.session.events import Emit, Warned
-from planner.snapshot.environment import PROD
-from planner.state.leases import Lease
-from planner.state.store import StateStore
+from mergeplan.planner.apply.adoption import interrupted, undo_interrupted
+from mergeplan.planner.apply.events import PromotionPending, PromotionRecovered
+from mergeplan.planner.apply.recovery import RECOVERY, check_not_stuck, recover
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.session.events import Emit, Warned
+from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
 
 UNDONE = "An adoption that was interrupted is settled: what had not come to prod is back at its name. Adopt it again."
 LEASE_WAIT = 3600.0  # seconds to wait for an environment that somebody else is changing

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
-from planner.checks.unit_test_result import TestResult
-from planner.checks.unit_tests import run_unit_tests
-from planner.errors import RequestError
-from planner.parsing.definitions.unit_tests import UnitTest
-from planner.parsing.sql.tokens import did_you_mean
-from planner.session.options import TestOptions
-from planner.session.workspace import Workspace
+from mergeplan.planner.checks.unit_test_result import TestResult
+from mergeplan.planner.checks.unit_tests import run_unit_tests
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.session.options import TestOptions
+from mergeplan.planner.session.workspace import Workspace
 
 
 @dataclass(frozen=True)

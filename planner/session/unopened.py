@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from planner.checks.linter import Violation
-from planner.errors import Place, ProjectError, RequestError
-from planner.model.model import Model
-from planner.parsing.definitions.unit_tests import UnknownModel
-from planner.parsing.files.lint_config import REFUSED
-from planner.plan.build import Plan
-from planner.plan.refused import RefusedFile, Unopened, held_computed
-from planner.project.loader import Project
-from planner.project.refused import Refusal, RefusedModels, readers_of
-from planner.session.workspace import Workspace
-from planner.snapshot.environment import PROD
+from mergeplan.planner.checks.linter import Violation
+from mergeplan.planner.errors import Place, ProjectError, RequestError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.unit_tests import UnknownModel
+from mergeplan.planner.parsing.files.lint_config import REFUSED
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.refused import RefusedFile, Unopened, held_computed
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.project.refused import Refusal, RefusedModels, readers_of
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD
 
 
 def with_held(

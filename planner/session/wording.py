@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from planner.plan.build import Plan
-from planner.plan.change import Category, Change
-from planner.plan.costs import Estimate
-from planner.snapshot.environment import PROD
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Category, Change
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.snapshot.environment import PROD
 
 TITLES = {
     Category.BREAKING: "Breaking",

@@ -12,27 +12,27 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from planner.apply.events import PromotionRecovered
-from planner.cache.store import Cache
-from planner.engine.gateways import Gateways
-from planner.engine.protocol import Connection, Engine
-from planner.engine.spark.catalog import is_embedded
-from planner.engine.spark.quoting import quoted
-from planner.errors import LeaseHeld, QueryError, RequestError
-from planner.model.graph import graph_of
-from planner.model.kind import Kind
-from planner.model.model import TABLE_FORMATS, Column, Model
-from planner.parsing.files.gateway_settings import conf_of
-from planner.parsing.files.gateways import gateways_apart
-from planner.plan.schedule import Loaded
-from planner.project.loader import LoadOptions, Project, load_project
-from planner.session.cancelling import Cancellation
-from planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, silent
-from planner.session.settings import SessionSettings, url_of
-from planner.session.unfinished import LEASE_WAIT, finish, report
-from planner.snapshot.environment import Environment
-from planner.state.leases import Lease
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import PromotionRecovered
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.engine.gateways import Gateways
+from mergeplan.planner.engine.protocol import Connection, Engine
+from mergeplan.planner.engine.spark.catalog import is_embedded
+from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.errors import LeaseHeld, QueryError, RequestError
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import TABLE_FORMATS, Column, Model
+from mergeplan.planner.parsing.files.gateway_settings import conf_of
+from mergeplan.planner.parsing.files.gateways import gateways_apart
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.project.loader import LoadOptions, Project, load_project
+from mergeplan.planner.session.cancelling import Cancellation
+from mergeplan.planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, silent
+from mergeplan.planner.session.settings import SessionSettings, url_of
+from mergeplan.planner.session.unfinished import LEASE_WAIT, finish, report
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Workspace:
     """One folder at one moment; Spark and the database stay open until `close`."""
 
     settings: SessionSettings
-    profile: str = "metadata"  # what Spark is started for, see planner.engine.spark.engine
+    profile: str = "metadata"  # what Spark is started for, see mergeplan.planner.engine.spark.engine
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     on_event: Emit = silent
     only_looks: bool = False  # it reports what a crash left half promoted, and leaves it so
@@ -162,7 +162,7 @@ class Workspace:
         """True when a Spark runs already that only has to be connected to."""
         if self.settings.open_engine is not None:
             return False
-        from planner.engine.spark.open_session import is_running
+        from mergeplan.planner.engine.spark.open_session import is_running
 
         return is_running(self.connection, self.settings.folder)
 
@@ -259,8 +259,8 @@ class Workspace:
         given = self.settings
         if given.open_engine is not None:
             return given.open_engine(connection, given.folder, self.profile)
-        from planner.engine.spark.engine import open_engine  # what drives Spark, only where Spark is needed
-        from planner.engine.spark.open_session import is_running, starts_again
+        from mergeplan.planner.engine.spark.engine import open_engine  # what drives Spark, only where Spark is needed
+        from mergeplan.planner.engine.spark.open_session import is_running, starts_again
 
         again = starts_again(connection, given.folder)
         reported = again or not is_running(connection, given.folder)

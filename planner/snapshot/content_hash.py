@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest
 
 ColumnSet = tuple[str, ...]  # sorted names, in lower case; () asks for the number of rows alone
 Found = Mapping[ColumnSet, Mapping[str, "Content"]]  # column set -> period -> content: what a Spark answers

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from planner.errors import RequestError
-from planner.model.model import Statement
-from planner.naming import DEFAULT, Naming
-from planner.naming import PROD as PROD
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.model import Statement
+from mergeplan.planner.naming import DEFAULT, Naming
+from mergeplan.planner.naming import PROD as PROD
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 NAME = re.compile(r"[a-z0-9_]{1,64}")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from planner.fingerprint import digest
-from planner.model.model import Model
-from planner.semantics.algebra import Value
-from planner.semantics.audited_keys import Keys
-from planner.semantics.columns import Shape, written_names
-from planner.semantics.digests import Seen
-from planner.semantics.types import PLAIN, spelled, stated_type
-from planner.snapshot.snapshot import Meaning
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.semantics.algebra import Value
+from mergeplan.planner.semantics.audited_keys import Keys
+from mergeplan.planner.semantics.columns import Shape, written_names
+from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.semantics.types import PLAIN, spelled, stated_type
+from mergeplan.planner.snapshot.snapshot import Meaning
 
 NO_VALUES: Mapping[str, Value] = {}
 

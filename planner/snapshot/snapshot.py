@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from planner.fingerprint import Fingerprint, digest
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.naming import DEFAULT, Naming
-from planner.semantics.audited_keys import Keys, audited_keys
-from planner.semantics.columns import Parent
-from planner.semantics.digests import Seen
+from mergeplan.planner.fingerprint import Fingerprint, digest
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import DEFAULT, Naming
+from mergeplan.planner.semantics.audited_keys import Keys, audited_keys
+from mergeplan.planner.semantics.columns import Parent
+from mergeplan.planner.semantics.digests import Seen
 
 PREVIEW = "preview_"  # how the version of a table begins that holds some days only, and is never promoted
 

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-from planner.intervals import Interval
-from planner.snapshot.content_hash import Content, Contents, Found, columns_key
-from planner.state import tables as t
-from planner.state.leases import Lease, check_lease
-from planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.snapshot.content_hash import Content, Contents, Found, columns_key
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.leases import Lease, check_lease
+from mergeplan.planner.state.transaction import Database, Transaction, chunks
 
 
 class KnownContents:

@@ -8,9 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.plan.costs import Cost
-from planner.state import tables as t
-from planner.state.transaction import Database, chunks
+from mergeplan.planner.plan.costs import Cost
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.transaction import Database, chunks
 
 
 class Costs:

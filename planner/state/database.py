@@ -18,7 +18,7 @@ from sqlalchemy.dialects import sqlite
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
-from planner.errors import RequestError
+from mergeplan.planner.errors import RequestError
 
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60
@@ -239,7 +239,7 @@ def put(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, 
 
 
 def upgrade(database: sa.Engine, package: str) -> None:
-    """Bring the tables of one package (`planner.state`, `bot.inbox`) up to date; one query when they are.
+    """Bring a package's tables (`mergeplan.planner.state`, `mergeplan.bot.inbox`) up to date; one query if they are.
 
     The package's migrations are `<package>/migrations/versions/r0001_<what>.py`, in one line, with revisions `r0001`,
     `r0002` and so on. Two processes may start at once. RequestError when the database is newer than the code.
@@ -249,7 +249,7 @@ def upgrade(database: sa.Engine, package: str) -> None:
         return
     with transaction(database) as connection:
         if connection.dialect.name == "postgresql":
-            lock = zlib.crc32(f"mergeplan:{package.partition('.')[0]}".encode())
+            lock = zlib.crc32(f"mergeplan:{package.split('.')[1]}".encode())
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
             connection.execute(sa.text(f"SET LOCAL statement_timeout = {MIGRATION_SECONDS * 1000}"))
         table = version_table(package)
@@ -273,7 +273,7 @@ def revisions(package: str) -> list[str]:
 
 def version_table(package: str) -> str:
     """The table that remembers how far the migrations of one package have come."""
-    return f"alembic_version_{package.partition('.')[0]}"
+    return f"alembic_version_{package.split('.')[1]}"
 
 
 def _is_revision(name: str) -> bool:
@@ -300,7 +300,7 @@ def _migrate(connection: sa.Connection, package: str) -> None:
 
     config = Config()
     # One env.py serves every package; only the versions are the package's own.
-    config.set_main_option("script_location", "planner.state:migrations")
+    config.set_main_option("script_location", "mergeplan.planner.state:migrations")
     config.set_main_option("version_locations", f"{package}:migrations/versions")
     config.set_main_option("path_separator", "newline")
     config.attributes.update(connection=connection, version_table=version_table(package))

@@ -11,14 +11,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.errors import RequestError
-from planner.naming import Naming
-from planner.serial import from_json
-from planner.snapshot.environment import Environment
-from planner.state import maps
-from planner.state import tables as t
-from planner.state.snapshots import Snapshots
-from planner.state.transaction import Database, Transaction
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.naming import Naming
+from mergeplan.planner.serial import from_json
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state import maps
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.snapshots import Snapshots
+from mergeplan.planner.state.transaction import Database, Transaction
 
 
 class HistoryAction(StrEnum):

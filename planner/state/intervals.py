@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from planner.intervals import Interval, Timeline, merge, subtract
-from planner.state import tables as t
-from planner.state.contents import drop_contents
-from planner.state.leases import Lease, check_lease
-from planner.state.physical_tables import lock_table
-from planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.intervals import Interval, Timeline, merge, subtract
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.contents import drop_contents
+from mergeplan.planner.state.leases import Lease, check_lease
+from mergeplan.planner.state.physical_tables import lock_table
+from mergeplan.planner.state.transaction import Database, Transaction, chunks
 
 Change = Callable[[Timeline], Timeline]
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.errors import LeaseHeld, RequestError
-from planner.state import tables as t
-from planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.errors import LeaseHeld, RequestError
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.transaction import Database, Transaction, chunks
 
 POLL_SECONDS = 0.2
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from planner.serial import Json
+from mergeplan.planner.serial import Json
 
 WHOLE = 200
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from planner.engine.protocol import Operation
-from planner.state import tables as t
-from planner.state.leases import Lease, check_lease
-from planner.state.transaction import Database
+from mergeplan.planner.engine.protocol import Operation
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.leases import Lease, check_lease
+from mergeplan.planner.state.transaction import Database
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.plan.build import Category, Override
-from planner.state import tables as t
-from planner.state.transaction import Database
+from mergeplan.planner.plan.build import Category, Override
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.transaction import Database
 
 
 class Overrides:

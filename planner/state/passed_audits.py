@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.state import tables as t
-from planner.state.transaction import Database, Transaction
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.transaction import Database, Transaction
 
 
 class PassedAudits:

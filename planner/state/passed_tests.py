@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from planner.state import tables as t
-from planner.state.transaction import Database, chunks
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.transaction import Database, chunks
 
 KEPT = timedelta(days=60)  # since a test was last asked about
 FRESH = timedelta(days=1)  # until it is written again that it was

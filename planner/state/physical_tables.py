@@ -9,14 +9,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.errors import Refused
-from planner.model.model import Column
-from planner.serial import Json, from_json, to_json
-from planner.state import tables as t
-from planner.state.contents import drop_contents
-from planner.state.environments import generation
-from planner.state.leases import Lease, check_lease
-from planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.errors import Refused
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.serial import Json, from_json, to_json
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.contents import drop_contents
+from mergeplan.planner.state.environments import generation
+from mergeplan.planner.state.leases import Lease, check_lease
+from mergeplan.planner.state.transaction import Database, Transaction, chunks
 
 
 @dataclass(frozen=True)

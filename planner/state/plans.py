@@ -9,10 +9,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.errors import RequestError
-from planner.serial import Json
-from planner.state import tables as t
-from planner.state.transaction import Database
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.serial import Json
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.transaction import Database
 
 OPEN = "open"
 ADOPTING = "adopting"  # its tables may be half moved

@@ -11,16 +11,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.errors import PlanMoved
-from planner.serial import to_json
-from planner.snapshot.environment import Environment, ViewChanges, view_changes
-from planner.state import tables as t
-from planner.state.environments import Cause, Environments, HistoryAction, map_at
-from planner.state.leases import Lease, check_lease
-from planner.state.maps import EnvironmentMap, written
-from planner.state.physical_tables import check_present
-from planner.state.snapshots import keep_snapshots
-from planner.state.transaction import Database, Transaction
+from mergeplan.planner.errors import PlanMoved
+from mergeplan.planner.serial import to_json
+from mergeplan.planner.snapshot.environment import Environment, ViewChanges, view_changes
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.environments import Cause, Environments, HistoryAction, map_at
+from mergeplan.planner.state.leases import Lease, check_lease
+from mergeplan.planner.state.maps import EnvironmentMap, written
+from mergeplan.planner.state.physical_tables import check_present
+from mergeplan.planner.state.snapshots import keep_snapshots
+from mergeplan.planner.state.transaction import Database, Transaction
 
 
 class Status(StrEnum):

@@ -7,20 +7,20 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from planner.intervals import Timeline, subtract
-from planner.plan.restatement import Past
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
-from planner.state import tables as t
-from planner.state.contents import drop_contents
-from planner.state.environments import Environments, HistoryAction, Revision
-from planner.state.intervals import change_timeline
-from planner.state.leases import Lease, check_lease
-from planner.state.passed_audits import drop_passed_audits
-from planner.state.physical_tables import PhysicalTables
-from planner.state.plans import OPEN
-from planner.state.snapshots import Snapshots
-from planner.state.transaction import Database
+from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.plan.restatement import Past
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.contents import drop_contents
+from mergeplan.planner.state.environments import Environments, HistoryAction, Revision
+from mergeplan.planner.state.intervals import change_timeline
+from mergeplan.planner.state.leases import Lease, check_lease
+from mergeplan.planner.state.passed_audits import drop_passed_audits
+from mergeplan.planner.state.physical_tables import PhysicalTables
+from mergeplan.planner.state.plans import OPEN
+from mergeplan.planner.state.snapshots import Snapshots
+from mergeplan.planner.state.transaction import Database
 
 AUTOMATIC = "automatic"  # the status of a restatement that a model's own cron began
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.naming import DEFAULT
-from planner.state import maps
-from planner.state import tables as t
-from planner.state.environments import HistoryAction
-from planner.state.promotions import Status
-from planner.state.restatements import AUTOMATIC
-from planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.naming import DEFAULT
+from mergeplan.planner.state import maps
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.environments import HistoryAction
+from mergeplan.planner.state.promotions import Status
+from mergeplan.planner.state.restatements import AUTOMATIC
+from mergeplan.planner.state.transaction import Database, Transaction, chunks
 
 
 @dataclass(frozen=True)

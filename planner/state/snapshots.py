@@ -8,13 +8,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.fingerprint import Fingerprint, digest
-from planner.model.model import Model
-from planner.naming import DEFAULT, SESSION_CATALOG
-from planner.serial import canonical, from_json, to_json
-from planner.snapshot.snapshot import Meaning, Snapshot
-from planner.state import tables as t
-from planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.fingerprint import Fingerprint, digest
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import DEFAULT, SESSION_CATALOG
+from mergeplan.planner.serial import canonical, from_json, to_json
+from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.transaction import Database, Transaction, chunks
 
 
 class Snapshots:

@@ -1,22 +1,22 @@
 """The state store: what is where, what is loaded, who may change it; SQLite or PostgreSQL, one schema for both."""
 
-from planner.state.contents import KnownContents
-from planner.state.costs import Costs
-from planner.state.environments import Environments
-from planner.state.intervals import Intervals
-from planner.state.leases import Leases
-from planner.state.operations import RunningWrites
-from planner.state.overrides import Overrides
-from planner.state.passed_audits import PassedAudits
-from planner.state.passed_tests import PassedTests
-from planner.state.physical_tables import PhysicalTables
-from planner.state.plans import Plans
-from planner.state.promotions import Promotions
-from planner.state.restatements import Restatements
-from planner.state.retention import Retention
-from planner.state.snapshots import Snapshots
-from planner.state.transaction import Database
-from planner.state.transfers import Transfers
+from mergeplan.planner.state.contents import KnownContents
+from mergeplan.planner.state.costs import Costs
+from mergeplan.planner.state.environments import Environments
+from mergeplan.planner.state.intervals import Intervals
+from mergeplan.planner.state.leases import Leases
+from mergeplan.planner.state.operations import RunningWrites
+from mergeplan.planner.state.overrides import Overrides
+from mergeplan.planner.state.passed_audits import PassedAudits
+from mergeplan.planner.state.passed_tests import PassedTests
+from mergeplan.planner.state.physical_tables import PhysicalTables
+from mergeplan.planner.state.plans import Plans
+from mergeplan.planner.state.promotions import Promotions
+from mergeplan.planner.state.restatements import Restatements
+from mergeplan.planner.state.retention import Retention
+from mergeplan.planner.state.snapshots import Snapshots
+from mergeplan.planner.state.transaction import Database
+from mergeplan.planner.state.transfers import Transfers
 
 
 class StateStore:

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from planner.state import database as db
+from mergeplan.planner.state import database as db
 
 CHUNK = 500  # values in one IN: far below what either database allows
 
@@ -59,7 +59,7 @@ class Database:
 
     def __init__(self, url: str, project: str = "") -> None:
         self.project = project
-        self.engine = db.open_upgraded(url, "planner.state")
+        self.engine = db.open_upgraded(url, "mergeplan.planner.state")
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -7,13 +7,13 @@ from typing import Any, Literal
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from planner.errors import LeaseHeld, Refused, RequestError
-from planner.naming import DEFAULT
-from planner.serial import Json
-from planner.state import tables as t
-from planner.state.database import revisions
-from planner.state.maps import ids_in
-from planner.state.transaction import Database, Transaction
+from mergeplan.planner.errors import LeaseHeld, Refused, RequestError
+from mergeplan.planner.naming import DEFAULT
+from mergeplan.planner.serial import Json
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.database import revisions
+from mergeplan.planner.state.maps import ids_in
+from mergeplan.planner.state.transaction import Database, Transaction
 
 FORMAT = 1
 AT_WORK = frozenset({t.leases.name, t.operations.name})  # no history
@@ -51,7 +51,7 @@ class Transfers:
             names = tuple(sorted(environments)) or tuple(known)
             return {
                 "mergeplan_state": FORMAT,
-                "schema": revisions("planner.state")[-1],
+                "schema": revisions("mergeplan.planner.state")[-1],
                 "project": tx.project,
                 "exported_at": tx.now().isoformat(),
                 "environments": list(names),
@@ -153,7 +153,7 @@ def _checked(data: Json) -> dict[str, list[dict[str, Any]]]:
         where = ".".join(str(part) for part in first["loc"]) or "it"
         hint = "`mergeplan state export` writes such a document."
         raise RequestError(f"This is no state that was exported: `{where}`: {first['msg']}.", hint=hint) from None
-    if document.revision not in revisions("planner.state"):
+    if document.revision not in revisions("mergeplan.planner.state"):
         message = f"The document is of a newer version ({document.revision}) than this mergeplan."
         raise RequestError(message, hint="Install the newer mergeplan.")
     names = {table.name for table in CARRIED}

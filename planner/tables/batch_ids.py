@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from planner.engine.protocol import Engine
-from planner.engine.table import Table
-from planner.fingerprint import digest
-from planner.intervals import Interval, Timeline
-from planner.model.model import Model
-from planner.tables.partitioning import BATCH
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.tables.partitioning import BATCH
 
 
 def batch_id(interval: Interval, held: Timeline) -> str:

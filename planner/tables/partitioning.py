@@ -6,15 +6,15 @@ import re
 
 from sqlglot import exp
 
-from planner.engine.spark.quoting import literal
-from planner.engine.table import PartitionColumn
-from planner.errors import ProjectError
-from planner.intervals import UNITS
-from planner.model.model import Column, Model
-from planner.naming import quoted_column
-from planner.parsing.files.model_file import line_of
-from planner.parsing.macros.expand import spark_tree
-from planner.tables.merge.unique_key import MERGE
+from mergeplan.planner.engine.spark.quoting import literal
+from mergeplan.planner.engine.table import PartitionColumn
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.intervals import UNITS
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.tables.merge.unique_key import MERGE
 
 AS_THEY_ARE = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigint")  # kept whole in a folder's name
 HIDDEN = "mergeplan_part_{}"

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
-from planner.engine.table import Table
-from planner.errors import ProjectError
-from planner.intervals import Interval, Timeline
-from planner.model.model import Column, Model
-from planner.naming import quoted_column
-from planner.parsing.files.model_file import line_of
-from planner.parsing.macros.expand import spark_tree
-from planner.tables.batch_ids import recorded_rows
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.tables.batch_ids import recorded_rows
 
 ROUNDS = 4  # until types that follow from each other stand still
 HINT = "Declare them in MODEL: `columns (day DATE, total BIGINT)`."

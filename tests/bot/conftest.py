@@ -16,16 +16,16 @@ import structlog
 import uvicorn
 from pydantic import SecretStr
 
-from bot.child.warm import Warmth
-from bot.records import PullRecord
-from bot.sandbox.server import Sandbox
-from bot.sandbox.state import CheckRun, Comment
-from bot.service.app import create_app
-from bot.service.connections import server_config
-from bot.service.serve import open_desk
-from bot.service.worker import Worker
-from bot.settings import Settings
-from planner.contract.wire import Line, read_line
+from mergeplan.bot.child.warm import Warmth
+from mergeplan.bot.records import PullRecord
+from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.state import CheckRun, Comment
+from mergeplan.bot.service.app import create_app
+from mergeplan.bot.service.connections import server_config
+from mergeplan.bot.service.serve import open_desk
+from mergeplan.bot.service.worker import Worker
+from mergeplan.bot.settings import Settings
+from mergeplan.planner.contract.wire import Line, read_line
 from tests.wire import checked
 
 SHOP = "ann/shop"
@@ -206,7 +206,7 @@ def _wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             wrong.append(f"{error}: {text[:500]}")
         return read_line(text)
 
-    monkeypatch.setattr("bot.child.planner_process.read_line", watched)
+    monkeypatch.setattr("mergeplan.bot.child.planner_process.read_line", watched)
     yield
     assert not wrong
 

@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from bot.inbox.inbox import Inbox
-from bot.projects import ROOT, project_keys
-from bot.records import AFTER_MERGE, PullRecord, PullState
-from bot.sandbox.faults import RateLimit
-from bot.sandbox.limits import ApiError
-from bot.sandbox.markdown import ticked
-from bot.sandbox.pulls import MergeMethod
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.projects import ROOT, project_keys
+from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
+from mergeplan.bot.sandbox.faults import RateLimit
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.markdown import ticked
+from mergeplan.bot.sandbox.pulls import MergeMethod
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot.approvals import People, PlanShown, Review, ReviewRule, asked_of, decide_approval, summarize_reviews
-from bot.codeowners import owners_of, read_owners
-from bot.freezes import Freeze, freeze_sentence, frozen_until, next_change
-from planner.contract.plan import ModelChange, PlanView
+from mergeplan.bot.approvals import People, PlanShown, Review, ReviewRule, asked_of, decide_approval, summarize_reviews
+from mergeplan.bot.codeowners import owners_of, read_owners
+from mergeplan.bot.freezes import Freeze, freeze_sentence, frozen_until, next_change
+from mergeplan.planner.contract.plan import ModelChange, PlanView
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 HEAD, OLD = "a" * 40, "b" * 40

@@ -9,9 +9,9 @@ from typing import NoReturn
 import httpx
 import pytest
 
-from bot.git.call import EMPTY_TREE, ServerUnreachable
-from bot.records import PullState
-from planner.errors import Place, ProjectError
+from mergeplan.bot.git.call import EMPTY_TREE, ServerUnreachable
+from mergeplan.bot.records import PullState
+from mergeplan.planner.errors import Place, ProjectError
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 from tests.bot.git.test_work_tree import git
 from tests.bot.test_pull_requests import GREEN
@@ -60,7 +60,7 @@ def test_an_error_that_stays_ends_the_checks_instead_of_being_tried_for_ever(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("bot.pulls.reconcile.rules_at", fail)
+    monkeypatch.setattr("mergeplan.bot.pulls.reconcile.rules_at", fail)
     number = bench.open(COLUMN)
     bench.idle()
 
@@ -104,7 +104,7 @@ def test_what_the_server_does_not_give_is_waited_for_in_the_open(bench: Bench, m
     def fail(*_: object) -> NoReturn:
         raise ServerUnreachable("`git ls-remote` failed (128).")
 
-    monkeypatch.setattr("bot.git.checkout.Checkout._listed", fail)
+    monkeypatch.setattr("mergeplan.bot.git.checkout.Checkout._listed", fail)
     number = bench.open(COLUMN)
     head = bench.head(number)
     until(lambda: WAITING in {run.title for run in bench.checks(head).values()})
@@ -126,7 +126,7 @@ def test_what_the_server_never_gives_ends_the_checks(bench: Bench, monkeypatch: 
     def fail(*_: object) -> NoReturn:
         raise ServerUnreachable("`git ls-remote` failed (128).")
 
-    monkeypatch.setattr("bot.git.checkout.Checkout._listed", fail)
+    monkeypatch.setattr("mergeplan.bot.git.checkout.Checkout._listed", fail)
     monkeypatch.setattr(ServerUnreachable, "tries", 2)
     number = bench.open(COLUMN)
     bench.idle()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.commands import Command, Mistake, chosen_model, read_commands
-from bot.verbs import FORMS, Verb
+from mergeplan.bot.commands import Command, Mistake, chosen_model, read_commands
+from mergeplan.bot.verbs import FORMS, Verb
 
 
 def verbs(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.records import PullState
+from mergeplan.bot.records import PullState
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench
 
 CODE = """from sqlmesh.core.config import Config, GatewayConfig, SparkConnectionConfig

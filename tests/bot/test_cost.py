@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.records import PullState
+from mergeplan.bot.records import PullState
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
 
 BUDGET = {**PROJECT, "config.yaml": "gateways: {}\ncicd_bot:\n  budget: {bytes: 1000}\n"}

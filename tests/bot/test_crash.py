@@ -16,10 +16,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.child.processes import birth
-from bot.inbox.inbox import Inbox
-from bot.records import Prod, ProdRecord, PullRecord, PullState
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.child.processes import birth
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.sandbox.server import Sandbox
 from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SECRET, SHOP, Bench, until
 
 
@@ -50,7 +50,7 @@ class Scene:
         self.service: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        names = "from bot.service.serve import run_service; from bot.settings import load_settings"
+        names = "from mergeplan.bot.service.serve import run_service; from mergeplan.bot.settings import load_settings"
         code = f"{names}; run_service(load_settings())"
         self.service = subprocess.Popen([sys.executable, "-c", code], env=self.environ, stderr=self.log)
         until(lambda: answers(self.port), what="the service to answer")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo import SECRET, _environment, run_demo
-from bot.sandbox.server import Sandbox
-from planner.errors import RequestError
+from mergeplan.bot.demo import SECRET, _environment, run_demo
+from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan.planner.errors import RequestError
 
 
 def test_a_spark_that_cannot_start_is_told_before_the_story_begins(tmp_path: Path) -> None:

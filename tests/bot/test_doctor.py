@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.doctor import github
+from mergeplan.bot.doctor import github
 
 
 def test_a_key_that_is_none_is_told_without_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.github.events import read_delivery, signature
-from bot.sandbox.server import Sandbox
-from bot.service.connections import Limits
+from mergeplan.bot.github.events import read_delivery, signature
+from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan.bot.service.connections import Limits
 from tests.bot.conftest import SECRET, SHOP
 from tests.bot.github.test_events import edit, pressed
 from tests.bot.service.test_connections import Door, _door  # noqa: F401 - the server, as a fixture

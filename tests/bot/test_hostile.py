@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.records import PullState
-from bot.sandbox.pulls import MergeMethod
+from mergeplan.bot.records import PullState
+from mergeplan.bot.sandbox.pulls import MergeMethod
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 from tests.bot.test_pull_requests import GREEN
 

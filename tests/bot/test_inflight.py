@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.inflight import EVERYTHING, Meeting, Move, Undoing, is_concerned, meeting, move, undoing
-from planner.contract.plan import ColumnChanges, ModelChange, PlanView
+from mergeplan.bot.inflight import EVERYTHING, Meeting, Move, Undoing, is_concerned, meeting, move, undoing
+from mergeplan.planner.contract.plan import ColumnChanges, ModelChange, PlanView
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
 
 

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from bot.records import Prod, PullState
+from mergeplan.bot.records import Prod, PullState
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene, _scene  # noqa: F401 - a fixture
 

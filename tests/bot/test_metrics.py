@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client import REGISTRY
 from prometheus_client.metrics import MetricWrapperBase
 
-from bot import metrics
+from mergeplan.bot import metrics
 
 DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana" / "mergeplan.json"
 LABELS = {

@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from pydantic import SecretStr
 
-from bot.notifications import Notifications
-from bot.settings import load_settings
-from planner.errors import RequestError
+from mergeplan.bot.notifications import Notifications
+from mergeplan.bot.settings import load_settings
+from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.projects import (
+from mergeplan.bot.projects import (
     ROOT,
     folder_of,
     inside,
@@ -17,8 +17,8 @@ from bot.projects import (
     repository_of,
     title_of,
 )
-from bot.settings import load_settings
-from planner.errors import RequestError
+from mergeplan.bot.settings import load_settings
+from mergeplan.planner.errors import RequestError
 
 NAME = st.from_regex(r"[A-Za-z0-9._-]{1,8}", fullmatch=True).filter(lambda name: name not in (".", ".."))
 FOLDERS = st.lists(st.lists(NAME, min_size=1, max_size=3).map("/".join), min_size=1, max_size=5, unique=True)

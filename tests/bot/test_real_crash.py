@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from bot.child.processes import birth
-from bot.inbox.inbox import Inbox
-from bot.records import PullState
-from planner.state.tables import intervals
+from mergeplan.bot.child.processes import birth
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.records import PullState
+from mergeplan.planner.state.tables import intervals
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
 from tests.bot.test_real_planner import EXAMPLE, rows

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.records import PullState
+from mergeplan.bot.records import PullState
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
 from tests.planner import runtimes

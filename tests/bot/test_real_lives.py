@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox import repos
+from mergeplan.bot.sandbox import repos
 from tests.bot.conftest import SHOP, until
 from tests.bot.lives import SKIP_LABEL, Files, World
 from tests.bot.test_crash import Scene
@@ -108,7 +108,16 @@ def from_nothing(scene: Scene, folder: Path) -> Path:
     """A home in which the branch's files were built once."""
     project, home = folder / "branch", folder / "nothing"
     subprocess.run(["git", "clone", "-q", str(scene.github.state.git(SHOP)), str(project)], check=True)
-    command = [sys.executable, "-m", "planner.cli.main", "plan", "prod", "--auto-apply", "--project", str(project)]
+    command = [
+        sys.executable,
+        "-m",
+        "mergeplan.planner.cli.main",
+        "plan",
+        "prod",
+        "--auto-apply",
+        "--project",
+        str(project),
+    ]
     environment = {**os.environ, "MERGEPLAN_HOME": str(home)}
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
     return home

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.records import PullRecord
+from mergeplan.bot.records import PullRecord
 from tests.bot.conftest import SHOP, Bench
 from tests.bot.test_real_planner import EXAMPLE, assert_merged_for_nothing
 

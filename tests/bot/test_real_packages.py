@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.records import PullState
-from planner.isolation.probe import cannot
+from mergeplan.bot.records import PullState
+from mergeplan.planner.isolation.probe import cannot
 from tests.bot.child.test_packages import SECRET, source, wheel
 from tests.bot.conftest import SECRET as BOT_SECRET
 from tests.bot.conftest import SHOP, Bench

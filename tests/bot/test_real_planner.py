@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.records import PullState
-from bot.results import is_free
-from planner.project import __file__ as project_file
+from mergeplan.bot.records import PullState
+from mergeplan.bot.results import is_free
+from mergeplan.planner.project import __file__ as project_file
 from tests.bot.conftest import SHOP, Bench
 
 EXAMPLE = Path(project_file).parent / "example"
@@ -28,7 +28,17 @@ NARROWER = "id <= 5 AND event_date between"
 
 def rows(home: Path, sql: str) -> list[list[object]]:
     """What a query of the project's own Spark returns."""
-    command = [sys.executable, "-m", "planner.cli.main", "fetchdf", sql, "--output", "json", "--project", str(EXAMPLE)]
+    command = [
+        sys.executable,
+        "-m",
+        "mergeplan.planner.cli.main",
+        "fetchdf",
+        sql,
+        "--output",
+        "json",
+        "--project",
+        str(EXAMPLE),
+    ]
     environment = {**os.environ, "MERGEPLAN_HOME": str(home)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=True)
     found: list[list[object]] = json.loads(done.stdout)["rows"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pydantic import SecretStr
 
-from bot.child.planner_process import child_environment, stdin_secrets
-from bot.cicd_section import read_section
-from bot.rules import BotConfig, config_of
-from bot.settings import Settings, checked_for_service, load_settings
-from planner.errors import ProjectError, RequestError
+from mergeplan.bot.child.planner_process import child_environment, stdin_secrets
+from mergeplan.bot.cicd_section import read_section
+from mergeplan.bot.rules import BotConfig, config_of
+from mergeplan.bot.settings import Settings, checked_for_service, load_settings
+from mergeplan.planner.errors import ProjectError, RequestError
 
 
 def test_an_empty_webhook_secret_is_refused_at_start() -> None:

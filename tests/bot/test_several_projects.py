@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bot.prod.reconcile import reconcile_prod
-from bot.records import Prod, PullRecord, PullState
-from bot.service.serve import open_desk
-from planner.errors import RequestError
+from mergeplan.bot.prod.reconcile import reconcile_prod
+from mergeplan.bot.records import Prod, PullRecord, PullState
+from mergeplan.bot.service.serve import open_desk
+from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import PROJECT, SHOP, Bench
 
 ADS = f"{SHOP}~ads"

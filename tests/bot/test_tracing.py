@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from bot.tracing import Tracing, open_tracing
-from planner.errors import RequestError
+from mergeplan.bot.tracing import Tracing, open_tracing
+from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import COLUMN, Bench, until
 
 
@@ -104,7 +104,7 @@ def test_an_error_is_named_and_not_quoted(collector: Collector) -> None:
 
 
 def test_without_an_endpoint_nothing_is_imported_and_no_variable_reaches_a_child() -> None:
-    code = "import sys, bot.cli; sys.exit('opentelemetry.sdk' in sys.modules)"
+    code = "import sys, mergeplan.bot.cli; sys.exit('opentelemetry.sdk' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert type(open_tracing({})) is Tracing
     assert type(open_tracing({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_SDK_DISABLED": "true"})) is Tracing

@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from bot.inbox.database import InboxDatabase
-from bot.inbox.inbox import Inbox
-from bot.inbox.tables import RUNS
-from bot.records import PullRecord, PullState
-from bot.sandbox.server import Sandbox
-from planner.state.database import IDLE_SECONDS
+from mergeplan.bot.inbox.database import InboxDatabase
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.inbox.tables import RUNS
+from mergeplan.bot.records import PullRecord, PullState
+from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan.planner.state.database import IDLE_SECONDS
 from tests.bot.conftest import PROJECT, SCRIPT, SECRET, SHOP, until
 from tests.bot.test_crash import _own_port, answers
 from tests.planner.conftest import new_postgresql, postgresql  # noqa: F401 - fixtures
@@ -65,7 +65,7 @@ class Services:
             "MERGEPLAN_WARM": "false",
         }
         code = (
-            "from bot.service.serve import run_service; from bot.settings import load_settings; "
+            "from mergeplan.bot.service.serve import run_service; from mergeplan.bot.settings import load_settings; "
             "run_service(load_settings())"
         )
         self.running[name] = subprocess.Popen([sys.executable, "-c", code], env=environ, stderr=self.log)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.engine import SparkEngine
 
 WHEN = re.compile(r'"(deletionTimestamp|modificationTime)":(\d+)')
 

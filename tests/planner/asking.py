@@ -11,9 +11,9 @@ from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 
-from planner.engine.spark.admission import Blocks, May, admit
-from planner.engine.spark.engine import SparkEngine
-from planner.python.running import running
+from mergeplan.planner.engine.spark.admission import Blocks, May, admit
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.python.running import running
 from tests.planner.python.test_models import DAY, project_with
 from tests.planner.shop import NOW
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from planner.fingerprint import Fingerprint, digest
-from planner.intervals import Interval
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.fingerprint import Fingerprint, digest
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,13 +8,13 @@ from typing import Any
 
 import sqlglot
 
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.plan.build import Plan, Request, build_plan
-from planner.plan.change import Category, Change
-from planner.plan.schedule import Loaded, Window
-from planner.semantics.columns import tables_of
-from planner.snapshot.environment import Environment
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.plan.build import Plan, Request, build_plan
+from mergeplan.planner.plan.change import Category, Change
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.semantics.columns import tables_of
+from mergeplan.planner.snapshot.environment import Environment
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import yaml
 
-from planner.model.kind import Kind
-from planner.model.model import AuditCall, Column, Model
-from planner.plan.change import Category, Change
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import AuditCall, Column, Model
+from mergeplan.planner.plan.change import Category, Change
 from tests.planner.building import model
 from tests.planner.sample import SOURCES
 

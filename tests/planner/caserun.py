@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from planner.errors import ProjectErrors
-from planner.plan.change import Category, Change
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.plan.change import Category, Change
 
 from .building import change_of
 from .casebook import Case, recomputed_by

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from planner.state.store import StateStore
+from mergeplan.planner.state.store import StateStore
 
 
 @pytest.fixture(scope="session")

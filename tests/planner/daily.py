@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from planner.apply.events import Emit, silent
-from planner.apply.executor import ApplyOptions, apply
-from planner.apply.outcome import Outcome
-from planner.engine.protocol import Engine
-from planner.engine.table import Table
-from planner.model.model import Column
-from planner.plan.build import Request, build_plan, build_run
-from planner.plan.schedule import Loaded, Window
-from planner.project.loader import load_project
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import Emit, silent
+from mergeplan.planner.apply.executor import ApplyOptions, apply
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.plan.build import Request, build_plan, build_run
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.project.loader import load_project
+from mergeplan.planner.state.store import StateStore
 from tests.conftest import FORMAT
 
 CONFIG = """

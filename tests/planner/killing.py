@@ -29,18 +29,18 @@ IMPORTED = (
     "pyspark.sql.connect.session",
     "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite",
-    "planner.cli.adopt",
-    "planner.cli.apply",
-    "planner.engine.spark.engine",
-    "planner.cli.environments",
-    "planner.cli.plan",
-    "planner.cli.run",
+    "mergeplan.planner.cli.adopt",
+    "mergeplan.planner.cli.apply",
+    "mergeplan.planner.engine.spark.engine",
+    "mergeplan.planner.cli.environments",
+    "mergeplan.planner.cli.plan",
+    "mergeplan.planner.cli.run",
 )
 WARM = """
 import sys
 from pathlib import Path
-from planner.engine.protocol import Connection
-from planner.engine.spark.warm import serve_warm
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.warm import serve_warm
 
 small = Connection(conf=(("spark.driver.memory", "900m"), ("spark.sql.shuffle.partitions", "2")), master="local[2]",
     formats=tuple(sys.argv[2:]))
@@ -49,8 +49,8 @@ serve_warm(Path(sys.argv[1]), small, profile="metadata", say=lambda line: print(
 READER = """
 import json, sys
 from pathlib import Path
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import open_engine
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import open_engine
 
 engine = open_engine(Connection(), Path(sys.argv[1]), wait=0)
 query = "SELECT a.v, z.v FROM {0}.a CROSS JOIN {0}.z"
@@ -233,10 +233,19 @@ class _Counted:
 
 def _child(asked: dict[str, Any]) -> int:
     """What a fork does: a verb, in a session of its own, with its output in files."""
-    from planner.cli.main import VERBS, run
-    from planner.engine.spark.spark_catalog import SparkCatalog
-    from planner.engine.spark.spark_tables import SparkTables
-    from planner.state import contents, costs, environments, intervals, physical_tables, plans, promotions, restatements
+    from mergeplan.planner.cli.main import VERBS, run
+    from mergeplan.planner.engine.spark.spark_catalog import SparkCatalog
+    from mergeplan.planner.engine.spark.spark_tables import SparkTables
+    from mergeplan.planner.state import (
+        contents,
+        costs,
+        environments,
+        intervals,
+        physical_tables,
+        plans,
+        promotions,
+        restatements,
+    )
 
     killable = (
         SparkCatalog, SparkTables, contents.KnownContents, costs.Costs, environments.Environments, intervals.Intervals,

@@ -9,16 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from planner.apply.events import silent
-from planner.apply.promotion import Wanted, promote
-from planner.engine.protocol import Stands, ViewText
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.snapshot.environment import Environment
-from planner.state.promotions import SwapOptions
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.engine.protocol import Stands, ViewText
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state.promotions import SwapOptions
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 
 V = (Column("v", "int"),)

@@ -24,14 +24,14 @@ from functools import partial
 from pathlib import Path
 
 import mergeplan
-from planner.apply.events import ViewSwapped
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import open_engine
-from planner.engine.spark.installed import find_java, spark_home
-from planner.errors import RequestError
-from planner.project.loader import load_project
-from planner.project.scaffold import Wishes, write_project
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import ViewSwapped
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import open_engine
+from mergeplan.planner.engine.spark.installed import find_java, spark_home
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.project.loader import load_project
+from mergeplan.planner.project.scaffold import Wishes, write_project
+from mergeplan.planner.state.store import StateStore
 from tests.planner.promoting import built, mixed, promoted, reading
 
 ROOT = Path(__file__).parents[2]

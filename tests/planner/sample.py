@@ -16,7 +16,7 @@ from functools import cache
 import sqlglot
 from sqlglot import exp
 
-from planner.model.model import Model
+from mergeplan.planner.model.model import Model
 
 Fetch = Callable[[str], Iterable[tuple[object, ...]]]  # a Spark query to its rows
 BATCH = 24  # queries that are asked at once: Spark needs longer than twice as long for twice as many

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from planner.apply.events import Event, silent
-from planner.apply.executor import ApplyOptions, apply
-from planner.apply.outcome import Outcome
-from planner.engine.protocol import Engine
-from planner.plan.build import Plan, Request, build_plan
-from planner.plan.schedule import Loaded, Window
-from planner.project.loader import Project, load_project
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import Event, silent
+from mergeplan.planner.apply.executor import ApplyOptions, apply
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.plan.build import Plan, Request, build_plan
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.project.loader import Project, load_project
+from mergeplan.planner.state.store import StateStore
 
 NOW = datetime(2026, 1, 6, 5, tzinfo=UTC)
 FILES = {

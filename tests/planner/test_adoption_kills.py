@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import SparkEngine, open_engine
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 from tests.planner.killing import Ended, Step, Zygote, warm_spark
 
 pytestmark = pytest.mark.prove

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.plan.change import Category
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.plan.change import Category
 
 from .building import change_of
 from .sample import contents

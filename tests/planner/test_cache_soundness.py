@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.cache.store import Cache
-from planner.errors import ProjectError, ProjectErrors
-from planner.model.model import Model
-from planner.project.loader import LoadOptions, load_project
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.errors import ProjectError, ProjectErrors
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.project.loader import LoadOptions, load_project
 from tests.planner.generating import generated
 from tests.planner.project.test_loader import project_of
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import ProjectErrors
-from planner.snapshot.environment import Environment
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.snapshot.environment import Environment
 
 from . import casebook
 from .building import planned, promoted

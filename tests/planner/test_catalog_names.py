@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.spark.admission import May
-from planner.errors import RequestError
-from planner.model.model import Model
-from planner.model.selection import in_default
-from planner.naming import Naming, Suffix
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.parsing.render import render
-from planner.project.lineage import lineage_of
-from planner.project.loader import LoadOptions, Project, load_project
-from planner.session.planning import _check_default as check_default
-from planner.snapshot.environment import Environment, view_changes
-from planner.state.snapshots import _as_named as as_named
+from mergeplan.planner.engine.spark.admission import May
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import in_default
+from mergeplan.planner.naming import Naming, Suffix
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.parsing.render import render
+from mergeplan.planner.project.lineage import lineage_of
+from mergeplan.planner.project.loader import LoadOptions, Project, load_project
+from mergeplan.planner.session.planning import _check_default as check_default
+from mergeplan.planner.snapshot.environment import Environment, view_changes
+from mergeplan.planner.state.snapshots import _as_named as as_named
 from tests.planner.building import NOW, external, planned, promoted
 
 LAKE = Defaults(NOW, catalog="lake")

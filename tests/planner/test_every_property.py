@@ -10,14 +10,14 @@ from dataclasses import fields, replace
 
 import pytest
 
-from planner.intervals import Cron
-from planner.model.kind import Fill, Kind
-from planner.model.model import AuditCall, Column, History, Model, PythonCode, Seed, SignalCall, Statement
-from planner.parsing.definitions import kinds
-from planner.parsing.files import model_file as parse
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.plan.categorize import is_edited
-from planner.plan.change import Category, Change
+from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.kind import Fill, Kind
+from mergeplan.planner.model.model import AuditCall, Column, History, Model, PythonCode, Seed, SignalCall, Statement
+from mergeplan.planner.parsing.definitions import kinds
+from mergeplan.planner.parsing.files import model_file as parse
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.plan.categorize import is_edited
+from mergeplan.planner.plan.change import Category, Change
 
 from .building import NOW, change_of, day, external, model, project
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import CommandLine, Ran
 from tests.planner.shop import rows
 

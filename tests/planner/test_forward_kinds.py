@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.plan.change import Category
-from planner.state.store import StateStore
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.plan.change import Category
+from mergeplan.planner.state.store import StateStore
 from tests.planner.daily import Daily
 
 pytestmark = pytest.mark.prove

@@ -15,14 +15,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.intervals import Interval, Timeline, merge, subtract
-from planner.model.kind import Kind
-from planner.plan.build import Plan, Request, build_plan, build_run
-from planner.plan.change import Category
-from planner.plan.forward_only import ForwardOnly
-from planner.plan.schedule import Loaded, Window
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.intervals import Interval, Timeline, merge, subtract
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.plan.build import Plan, Request, build_plan, build_run
+from mergeplan.planner.plan.change import Category
+from mergeplan.planner.plan.forward_only import ForwardOnly
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 from .building import external, model, project
 

@@ -16,18 +16,18 @@ from datetime import timedelta
 
 import pytest
 
-from planner.errors import RequestError
-from planner.intervals import Interval, Timeline, subtract
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.plan.build import Plan, Request, build_plan, build_run
-from planner.plan.change import Category
-from planner.plan.forward_only import ForwardOnly
-from planner.plan.restatement import Past
-from planner.plan.restatement_plan import build_restatement
-from planner.plan.schedule import Window, out_of_order
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import Interval, Timeline, subtract
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.build import Plan, Request, build_plan, build_run
+from mergeplan.planner.plan.change import Category
+from mergeplan.planner.plan.forward_only import ForwardOnly
+from mergeplan.planner.plan.restatement import Past
+from mergeplan.planner.plan.restatement_plan import build_restatement
+from mergeplan.planner.plan.schedule import Window, out_of_order
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 from .building import external, model, project
 from .test_forward_soundness import DAY, EXTRAS, FILTERS, PRICES, RANGED, START, WHERE, World

@@ -4,7 +4,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.intervals import Cron, Interval, batches, cron_error, merge, subtract, with_lookback
+from mergeplan.planner.intervals import Cron, Interval, batches, cron_error, merge, subtract, with_lookback
 
 from .building import day
 

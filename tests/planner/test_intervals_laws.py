@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.intervals import (
+from mergeplan.planner.intervals import (
     UNITS,
     Cron,
     Interval,

@@ -23,10 +23,10 @@ from typing import Any
 
 import pytest
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import SparkEngine, open_engine
-from planner.intervals import Interval, Timeline, subtract
-from planner.state.store import StateStore
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
+from mergeplan.planner.intervals import Interval, Timeline, subtract
+from mergeplan.planner.state.store import StateStore
 from tests.conftest import FORMAT
 from tests.planner.killing import Ended, Reader, Step, Zygote, warm_spark
 

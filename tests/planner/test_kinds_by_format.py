@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.state.store import StateStore
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.state.store import StateStore
 from tests.conftest import FORMAT, empty
 from tests.planner.daily import Daily
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.events import BatchDone, Event
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import ProjectError
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.plan.change import Category
-from planner.plan.schedule import Loaded
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import BatchDone, Event
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.plan.change import Category
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.state.store import StateStore
 
 from .building import change_of, external, model, planned, project, promoted
 from .shop import FILES, NOW, applied, rows, written

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.state.store import StateStore
+from mergeplan.planner.state.store import StateStore
 from tests.planner import runtimes
 from tests.planner.runtimes import Runtime
 

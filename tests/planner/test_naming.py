@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from planner.errors import ProjectError
-from planner.naming import Convention, Naming, Suffix
-from planner.plan.build import Plan
-from planner.plan.schedule import Loaded
-from planner.snapshot.environment import Environment
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.naming import Convention, Naming, Suffix
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import model, planned, project, promoted
 
 ONE = project(model("shop.a", "SELECT 1 AS x"), model("shop.b", "SELECT x FROM shop.a"))

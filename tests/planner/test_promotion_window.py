@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import SparkEngine, open_engine
-from planner.state.store import StateStore
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
+from mergeplan.planner.state.store import StateStore
 from tests.planner.killing import Reader, warm_spark
 from tests.planner.promoting import built, promoted
 

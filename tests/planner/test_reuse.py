@@ -2,10 +2,10 @@
 
 import pytest
 
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.plan.schedule import Loaded
-from planner.snapshot.environment import Environment
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.snapshot.environment import Environment
 
 from .building import NOW, day, external, model, planned, project, promoted
 

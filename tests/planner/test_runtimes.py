@@ -16,10 +16,10 @@ from urllib.parse import parse_qs, urlsplit
 import psycopg
 import pytest
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.java import Profile
-from planner.engine.spark.open_session import open_session
-from planner.errors import RequestError, SparkAway
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.java import Profile
+from mergeplan.planner.engine.spark.open_session import open_session
+from mergeplan.planner.errors import RequestError, SparkAway
 from tests.planner import runtimes
 from tests.planner.runtimes import ROOT, TOKEN, Runtime, write_shop
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.intervals import Cron
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.serial import from_json, to_json
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.serial import from_json, to_json
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 st.register_type_strategy(datetime, st.datetimes(timezones=st.just(UTC)))
 st.register_type_strategy(Cron, st.sampled_from(["@daily", "0 * * * *"]).map(Cron))

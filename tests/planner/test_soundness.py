@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.plan.change import Category, Change, Columns
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.plan.change import Category, Change, Columns
 
 from .building import external, model, project
 from .generating import Case, generated

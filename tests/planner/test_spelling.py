@@ -16,7 +16,7 @@ from random import Random
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.engine import SparkEngine
 
 from .spelling.constructs import constructs
 from .spelling.edits import respelled

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import ProjectError, QueryError
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.parsing.render import render
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectError, QueryError
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.parsing.render import render
 
 pytestmark = pytest.mark.prove
 

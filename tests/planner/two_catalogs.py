@@ -13,9 +13,9 @@ from pathlib import Path
 
 import mergeplan
 from mergeplan import RequestError, Session
-from planner.apply.janitor import sweep
-from planner.apply.old_versions import remove_old_versions
-from planner.session.events import silent
+from mergeplan.planner.apply.janitor import sweep
+from mergeplan.planner.apply.old_versions import remove_old_versions
+from mergeplan.planner.session.events import silent
 from tests.planner.lakehouse import NO_JARS
 
 CONFIG = """

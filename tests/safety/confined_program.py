@@ -4,8 +4,8 @@ import json
 import sys
 from pathlib import Path
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import open_engine
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import open_engine
 
 targets, home = json.loads(sys.argv[1]), Path(sys.argv[2])
 conf = (("spark.driver.memory", "700m"), ("spark.ui.enabled", "false"))

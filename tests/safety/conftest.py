@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.records import PullRecord
+from mergeplan.bot.records import PullRecord
 from tests.bot.conftest import SHOP, Bench
 from tests.safety.scene import Scene, doors, loot
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.isolation.probe import cannot_confine
+from mergeplan.planner.isolation.probe import cannot_confine
 from tests.safety.scene import SECRET
 
 NOBODY = 65_534  # a user with a name: Hadoop asks for one

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.records import PullState
-from planner.isolation.probe import cannot
+from mergeplan.bot.records import PullState
+from mergeplan.planner.isolation.probe import cannot
 from tests.bot.conftest import SHOP
 from tests.planner.engine.spark.attacks import ATTACKS as DOORS
 from tests.safety.attacks import ATTACKS

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 from sqlglot import exp
 
-from planner.apply.table_columns import shaped
-from planner.checks.audits import _rows
-from planner.checks.inlining import typed_rows
-from planner.engine.protocol import Engine
-from planner.engine.table import time_partitioning
-from planner.intervals import Interval
-from planner.model.model import Column
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.render import no_rows
-from planner.project.loader import load_project
-from planner.tables.self_reference import nothing
+from mergeplan.planner.apply.table_columns import shaped
+from mergeplan.planner.checks.audits import _rows
+from mergeplan.planner.checks.inlining import typed_rows
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.table import time_partitioning
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.render import no_rows
+from mergeplan.planner.project.loader import load_project
+from mergeplan.planner.tables.self_reference import nothing
 from tests.planner.shop import NOW
 
 CONFIG = "gateways: {spark: {connection: {type: spark}}}\nmodel_defaults: {start: 2026-01-01}\n"

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.isolation.connecting import ConnectionProxy
-from planner.isolation.interpreter import libraries
-from planner.isolation.probe import cannot
-from planner.isolation.profile import PACKAGE, IsolationProfile
+from mergeplan.planner.isolation.connecting import ConnectionProxy
+from mergeplan.planner.isolation.interpreter import libraries
+from mergeplan.planner.isolation.probe import cannot
+from mergeplan.planner.isolation.profile import PACKAGE, IsolationProfile
 from tests.safety.attacks import ATTACKS
 from tests.safety.conftest import Stage
 from tests.safety.scene import ATTACKS as FILE

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.isolation.probe import cannot
+from mergeplan.planner.isolation.probe import cannot
 from tests.safety.attacks import ATTACKS
 from tests.safety.scene import Scene, loot
 
@@ -21,8 +21,8 @@ from tests.safety.scene import Scene, loot
 PROGRAM = """
 import sys
 from pathlib import Path
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import open_engine
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import open_engine
 
 text, targets, home = sys.argv[1:]
 conf = (("spark.driver.memory", "700m"),)

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from github import Auth, Github, GithubIntegration
 
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.server import Sandbox
 
 SHOP = "ann/shop"
 

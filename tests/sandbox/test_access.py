@@ -9,10 +9,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from github import Auth, Github, GithubException, GithubIntegration, UnknownObjectException
 
-from bot.sandbox import access
-from bot.sandbox.limits import ApiError
-from bot.sandbox.server import Sandbox
-from bot.sandbox.state import Role, now
+from mergeplan.bot.sandbox import access
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.state import Role, now
 
 from .conftest import SHOP
 

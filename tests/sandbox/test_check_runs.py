@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from github import Github, GithubException
 
-from bot.sandbox.limits import ApiError
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from github import GithubIntegration
 
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP, Receiver
 

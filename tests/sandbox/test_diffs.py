@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox import repos
-from bot.sandbox.diffs import changed_files
-from bot.sandbox.repos import Person
+from mergeplan.bot.sandbox import repos
+from mergeplan.bot.sandbox.diffs import changed_files
+from mergeplan.bot.sandbox.repos import Person
 
 ANN = Person("Ann", "ann@localhost")
 

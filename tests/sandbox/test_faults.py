@@ -8,8 +8,8 @@ import pytest
 import requests
 from github import Github, GithubException, RateLimitExceededException
 
-from bot.sandbox.faults import RateLimit
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.faults import RateLimit
+from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP, Receiver
 

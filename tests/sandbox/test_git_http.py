@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox import repos
-from bot.sandbox.repos import GitError, git
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox import repos
+from mergeplan.bot.sandbox.repos import GitError, git
+from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP
 

@@ -17,11 +17,11 @@ from graphql import (
     validate,
 )
 
-from bot.github.reverts import DOCUMENT
-from bot.github.together import CheckId, CheckRequest, CommentEdit, mutation
-from bot.report.checks import CheckView
-from bot.sandbox.api_graphql import SCHEMA
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.github.reverts import DOCUMENT
+from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, mutation
+from mergeplan.bot.report.checks import CheckView
+from mergeplan.bot.sandbox.api_graphql import SCHEMA
+from mergeplan.bot.sandbox.server import Sandbox
 from tests.npm import fetched
 
 SHOP = "ann/shop"

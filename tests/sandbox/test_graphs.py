@@ -2,10 +2,10 @@
 
 import pytest
 
-from bot.report.markdown import graph
-from bot.sandbox.graphs import drawn
-from bot.sandbox.markdown import render
-from planner.contract.plan import ModelChange
+from mergeplan.bot.report.markdown import graph
+from mergeplan.bot.sandbox.graphs import drawn
+from mergeplan.bot.sandbox.markdown import render
+from mergeplan.planner.contract.plan import ModelChange
 
 
 def test_the_plan_comments_graph_is_drawn() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP, a_shop
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.sandbox.markdown import render, ticked
+from mergeplan.bot.sandbox.markdown import render, ticked
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from github import Github, GithubException
 
-from bot.sandbox import repos
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox import repos
+from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP
 

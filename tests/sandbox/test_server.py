@@ -8,14 +8,14 @@ import httpx
 import pytest
 from github import Auth, GithubIntegration
 
-from bot.sandbox.limits import ApiError
-from bot.sandbox.server import KEY_FILE, Sandbox
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.server import KEY_FILE, Sandbox
 
 from .conftest import SHOP
 
 PROGRAM = """
 import sys, pathlib
-from bot.sandbox.server import run_sandbox
+from mergeplan.bot.sandbox.server import run_sandbox
 folder = pathlib.Path(sys.argv[1])
 run_sandbox("127.0.0.1", 0, folder, None, "secret", started=lambda sandbox: print(sandbox.url, flush=True))
 """

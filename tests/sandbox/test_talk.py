@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from github import Github, GithubException
 
-from bot.sandbox.limits import ApiError
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP
 

@@ -7,8 +7,8 @@ import httpx
 from githubkit.webhooks import parse
 from githubkit_schemas.latest import models
 
-from bot.sandbox.pushes import Change
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.pushes import Change
+from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP, Receiver
 

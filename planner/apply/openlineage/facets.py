@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from planner.intervals import Interval
-from planner.model.graph import Graph, graph_of
-from planner.model.model import Model
-from planner.plan.build import Plan
-from planner.project.lineage import ALL, ROWS, Edge, Followed, How, Node, follow
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.project.lineage import ALL, ROWS, Edge, Followed, How, Node, follow
 
 PRODUCER = "urn:mergeplan"
 EVENT = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from planner.apply.events import BatchDone, Event, ModelFailed, ModelStarted
-from planner.apply.openlineage.facets import EVENT, PRODUCER, Json, Scene, facet
+from mergeplan.planner.apply.events import BatchDone, Event, ModelFailed, ModelStarted
+from mergeplan.planner.apply.openlineage.facets import EVENT, PRODUCER, Json, Scene, facet
 
 Send = Callable[[Json], None]
 

@@ -15,7 +15,7 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from planner.apply.openlineage.facets import Json
+from mergeplan.planner.apply.openlineage.facets import Json
 
 MOST = 10_000  # events that wait to be sent; more are counted as lost
 LAST_WORDS = 10.0  # seconds that the end of a plan waits for what is not sent yet

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from planner.engine.formats.conditions import ALL, between
-from planner.engine.formats.definition import in_order
-from planner.engine.protocol import Written
-from planner.engine.spark.quoting import literal, quoted
-from planner.engine.spark.session import Frame
-from planner.engine.spark.sessions import Sessions
-from planner.engine.table import Table
-from planner.intervals import Interval
+from mergeplan.planner.engine.formats.conditions import ALL, between
+from mergeplan.planner.engine.formats.definition import in_order
+from mergeplan.planner.engine.protocol import Written
+from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.spark.sessions import Sessions
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.intervals import Interval
 
 
 class CommittedTables(ABC):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.engine.spark.quoting import literal, quoted
-from planner.engine.table import PartitionColumn, Table
-from planner.intervals import Timeline
+from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.table import PartitionColumn, Table
+from mergeplan.planner.intervals import Timeline
 
 ALL = "true"
 

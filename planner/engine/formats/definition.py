@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.engine.spark.described import create_in_schema
-from planner.engine.spark.errors import is_spark
-from planner.engine.spark.quoting import literal, quoted
-from planner.engine.spark.session import Frame
-from planner.engine.spark.sessions import Sessions
-from planner.engine.spark.views import commented
-from planner.engine.table import Table
+from mergeplan.planner.engine.spark.described import create_in_schema
+from mergeplan.planner.engine.spark.errors import is_spark
+from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.spark.sessions import Sessions
+from mergeplan.planner.engine.spark.views import commented
+from mergeplan.planner.engine.table import Table
 
 
 def create_table(

@@ -17,12 +17,12 @@ import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
-from planner.engine.formats.hive_location import HiveLocation
-from planner.engine.spark.described import Described, describe
-from planner.engine.spark.quoting import quoted
-from planner.engine.spark.session import listing_here
-from planner.engine.spark.sessions import Sessions
-from planner.engine.table_files import TableFiles, declared
+from mergeplan.planner.engine.formats.hive_location import HiveLocation
+from mergeplan.planner.engine.spark.described import Described, describe
+from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.engine.spark.session import listing_here
+from mergeplan.planner.engine.spark.sessions import Sessions
+from mergeplan.planner.engine.table_files import TableFiles, declared
 
 BATCH = re.compile(r"mergeplan-[0-9a-f]{32}")
 HIDDEN = "(redacted)"  # what Spark shows in place of an option that may be a secret

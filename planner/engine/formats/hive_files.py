@@ -12,19 +12,19 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from planner.engine.formats.definition import create_table, in_order, partition_names
-from planner.engine.formats.hive_location import HiveLocation
-from planner.engine.formats.merge_into import NativeMerge
-from planner.engine.formats.partition_locations import Spec, empty, listed, point, specs_of, specs_seen
-from planner.engine.formats.shared_files import let_go, share
-from planner.engine.protocol import Expiry, Written
-from planner.engine.spark.described import describe
-from planner.engine.spark.quoting import literal, quoted
-from planner.engine.spark.session import Frame
-from planner.engine.spark.sessions import Sessions
-from planner.engine.table import Table
-from planner.errors import QueryError
-from planner.intervals import Interval, Timeline
+from mergeplan.planner.engine.formats.definition import create_table, in_order, partition_names
+from mergeplan.planner.engine.formats.hive_location import HiveLocation
+from mergeplan.planner.engine.formats.merge_into import NativeMerge
+from mergeplan.planner.engine.formats.partition_locations import Spec, empty, listed, point, specs_of, specs_seen
+from mergeplan.planner.engine.formats.shared_files import let_go, share
+from mergeplan.planner.engine.protocol import Expiry, Written
+from mergeplan.planner.engine.spark.described import describe
+from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.spark.sessions import Sessions
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.intervals import Interval, Timeline
 
 BEFORE = "mergeplan.before"  # the property that says where a table pointed before its last merge
 

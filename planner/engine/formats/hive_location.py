@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from planner.engine.spark.described import Described
+from mergeplan.planner.engine.spark.described import Described
 
 BATCH = re.compile(r"/mergeplan-[0-9a-f]{32}$")
 OWN_PLACE = re.compile(r"mergeplan\.place=([0-9a-f]+)")  # in hexadecimal digits, in which no word can be found

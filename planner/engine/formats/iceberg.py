@@ -13,16 +13,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from planner.engine.formats.committed_tables import CommittedTables
-from planner.engine.formats.conditions import ALL, within
-from planner.engine.formats.definition import create_table
-from planner.engine.formats.merge_into import NativeMerge
-from planner.engine.protocol import Expiry, Written
-from planner.engine.spark.quoting import literal, quoted
-from planner.engine.spark.session import Frame
-from planner.engine.table import Table
-from planner.intervals import Timeline
-from planner.naming import parts_of
+from mergeplan.planner.engine.formats.committed_tables import CommittedTables
+from mergeplan.planner.engine.formats.conditions import ALL, within
+from mergeplan.planner.engine.formats.definition import create_table
+from mergeplan.planner.engine.formats.merge_into import NativeMerge
+from mergeplan.planner.engine.protocol import Expiry, Written
+from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.naming import parts_of
 
 KEY = "mergeplan"  # what every snapshot of ours says of itself, a merge also which one it is
 OURS = "written"

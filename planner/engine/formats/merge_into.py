@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
-from planner.engine.protocol import MergeInto, Written
-from planner.engine.spark.quoting import quoted
-from planner.engine.spark.session import Frame
-from planner.engine.spark.sessions import Sessions
-from planner.engine.table import Table
+from mergeplan.planner.engine.protocol import MergeInto, Written
+from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.spark.sessions import Sessions
+from mergeplan.planner.engine.table import Table
 
 
 @dataclass(frozen=True)

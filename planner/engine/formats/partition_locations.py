@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterable
 from urllib.parse import unquote
 
-from planner.engine.spark.quoting import literal, quoted
-from planner.engine.spark.session import Frame
-from planner.engine.table import PartitionColumn, Table
+from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.table import PartitionColumn, Table
 
 Run = Callable[[str], Frame]
 Spec = tuple[str | None, ...]  # the values of a partition, in the order of `Table.partition_columns`

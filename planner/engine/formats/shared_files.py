@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-from planner.engine.formats.partition_locations import NULL, Run
-from planner.engine.spark.quoting import literal, quoted
-from planner.engine.table import Partitioning, Table
-from planner.intervals import Timeline
+from mergeplan.planner.engine.formats.partition_locations import NULL, Run
+from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.table import Partitioning, Table
+from mergeplan.planner.intervals import Timeline
 
 ADDED_AT_ONCE = 500  # partitions in one statement
 

@@ -23,11 +23,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from planner.engine.formats.merge_into import NativeMerge
-from planner.engine.protocol import Expiry, Written
-from planner.engine.spark.session import Frame
-from planner.engine.table import Table
-from planner.intervals import Interval, Timeline
+from mergeplan.planner.engine.formats.merge_into import NativeMerge
+from mergeplan.planner.engine.protocol import Expiry, Written
+from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.intervals import Interval, Timeline
 
 
 class TableFormat(Protocol):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.errors import RequestError
+from mergeplan.planner.errors import RequestError
 
 EXTENSIONS, PACKAGES, JARS = "spark.sql.extensions", "spark.jars.packages", "spark.jars"
 CATALOG = "spark.sql.catalog.spark_catalog"

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planner.engine.spark.admitted_fields import FIELDS, PACKAGE, sentence
-from planner.naming import SESSION_CATALOG
-from planner.parsing.sql.names import without_default
-from planner.parsing.sql.queried_tables import (
+from mergeplan.planner.engine.spark.admitted_fields import FIELDS, PACKAGE, sentence
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.parsing.sql.queried_tables import (
     TABLE_FUNCTIONS,
     NotAdmitted,
     Queried,
@@ -25,7 +25,7 @@ from planner.parsing.sql.queried_tables import (
     queried,
     table_name,
 )
-from planner.parsing.sql.spark_registry import OPTIONS, is_closed, option_refusal
+from mergeplan.planner.parsing.sql.spark_registry import OPTIONS, is_closed, option_refusal
 
 Message = Any  # of protobuf, whose classes are made when they are imported
 DEEPEST = 1_000  # messages within each other; Spark reads 1,024

@@ -12,13 +12,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.class_archive import OFF, VARIABLE, ClassArchive, archive_of
-from planner.engine.spark.classic_session import ClassicSession
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.installed import find_java, spark_home
-from planner.engine.spark.java import Profile
-from planner.engine.spark.session import silence
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.class_archive import OFF, VARIABLE, ClassArchive, archive_of
+from mergeplan.planner.engine.spark.classic_session import ClassicSession
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.installed import find_java, spark_home
+from mergeplan.planner.engine.spark.java import Profile
+from mergeplan.planner.engine.spark.session import silence
 
 QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"  # Java names each class that it leaves out
 PATIENCE = 600.0  # seconds for Java to write it

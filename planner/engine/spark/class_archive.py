@@ -21,7 +21,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest
 
 VARIABLE = "MERGEPLAN_SPARK_ARCHIVE"  # `off`, or the folder of the archives
 OFF = "off"
@@ -30,7 +30,7 @@ OURS = re.compile(r"[0-9a-f]{32}")  # the name of an archive of ours
 KEPT = 3  # archives, of other versions of Java and Spark too; one takes about 200 MB
 AGAIN = 24 * 3600.0  # seconds until an archive is tried again that could not be made
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-MAKER = "planner.engine.spark.archive_maker"
+MAKER = "mergeplan.planner.engine.spark.archive_maker"
 
 
 @dataclass(frozen=True)

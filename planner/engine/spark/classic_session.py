@@ -13,17 +13,17 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.engine.formats.tested_pairs import CATALOG
-from planner.engine.protocol import Connection, Server
-from planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
-from planner.engine.spark.connect_server import ConnectServer, local_url, serving_conf
-from planner.engine.spark.errors import translated
-from planner.engine.spark.format_settings import remember_formats, starting_conf
-from planner.engine.spark.java import Jvm, Profile, java_environment, start_jvm
-from planner.engine.spark.scans import plan_bytes
-from planner.engine.spark.session import LISTED, EngineSession, Frame, listing_here
-from planner.engine.spark.trace_tag import trace_id
-from planner.errors import MergeplanError, RequestError
+from mergeplan.planner.engine.formats.tested_pairs import CATALOG
+from mergeplan.planner.engine.protocol import Connection, Server
+from mergeplan.planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
+from mergeplan.planner.engine.spark.connect_server import ConnectServer, local_url, serving_conf
+from mergeplan.planner.engine.spark.errors import translated
+from mergeplan.planner.engine.spark.format_settings import remember_formats, starting_conf
+from mergeplan.planner.engine.spark.java import Jvm, Profile, java_environment, start_jvm
+from mergeplan.planner.engine.spark.scans import plan_bytes
+from mergeplan.planner.engine.spark.session import LISTED, EngineSession, Frame, listing_here
+from mergeplan.planner.engine.spark.trace_tag import trace_id
+from mergeplan.planner.errors import MergeplanError, RequestError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

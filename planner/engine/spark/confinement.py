@@ -19,15 +19,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from zipfile import BadZipFile, ZipFile
 
-from planner.engine.formats.tested_pairs import PACKAGES
-from planner.engine.spark.installed import spark_home
-from planner.isolation.addresses import AllowedAddress
-from planner.isolation.gate import ConnectionGate
-from planner.isolation.mode import ADDRESSES, SPARK, Isolation, isolation_of, spark_access_of
-from planner.isolation.probe import cannot_confine
-from planner.isolation.profile import PACKAGE, SYSTEM, IsolationProfile, without
-from planner.isolation.scratch import tidied
-from planner.isolation.seccomp import Network
+from mergeplan.planner.engine.formats.tested_pairs import PACKAGES
+from mergeplan.planner.engine.spark.installed import spark_home
+from mergeplan.planner.isolation.addresses import AllowedAddress
+from mergeplan.planner.isolation.gate import ConnectionGate
+from mergeplan.planner.isolation.mode import ADDRESSES, SPARK, Isolation, isolation_of, spark_access_of
+from mergeplan.planner.isolation.probe import cannot_confine
+from mergeplan.planner.isolation.profile import PACKAGE, SYSTEM, IsolationProfile, without
+from mergeplan.planner.isolation.scratch import tidied
+from mergeplan.planner.isolation.seccomp import Network
 
 # Addresses of services in a setting's value; a path with `file:` and Derby's, which is in this process, are none.
 SERVICE = re.compile(r"(?<![\w.+-])(?!file://|local://)[a-z][\w.+-]*://|\bjdbc:(?!derby:)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.engine.spark.session import USER
+from mergeplan.planner.engine.spark.session import USER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

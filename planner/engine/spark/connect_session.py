@@ -10,18 +10,18 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from planner.engine.protocol import Operation, Server
-from planner.engine.spark.catalog import Owner
-from planner.engine.spark.errors import LACKS, condition, translated
-from planner.engine.spark.format_requests import Visit
-from planner.engine.spark.reattach import Attaching
-from planner.engine.spark.scans import explained_bytes
-from planner.engine.spark.server_operations import ConnectOperations, session_url
-from planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
-from planner.engine.spark.trace_tag import trace_id
-from planner.errors import QueryError, RequestError, SparkAway
-from planner.semantics.spark_defaults import DEFAULTS
-from planner.semantics.spark_settings import shaping
+from mergeplan.planner.engine.protocol import Operation, Server
+from mergeplan.planner.engine.spark.catalog import Owner
+from mergeplan.planner.engine.spark.errors import LACKS, condition, translated
+from mergeplan.planner.engine.spark.format_requests import Visit
+from mergeplan.planner.engine.spark.reattach import Attaching
+from mergeplan.planner.engine.spark.scans import explained_bytes
+from mergeplan.planner.engine.spark.server_operations import ConnectOperations, session_url
+from mergeplan.planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
+from mergeplan.planner.engine.spark.trace_tag import trace_id
+from mergeplan.planner.errors import QueryError, RequestError, SparkAway
+from mergeplan.planner.semantics.spark_defaults import DEFAULTS
+from mergeplan.planner.semantics.spark_settings import shaping
 
 
 def without_token(remote: str) -> str:

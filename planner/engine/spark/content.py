@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planner.engine.spark.quoting import literal, quoted
-from planner.engine.table import Table
-from planner.errors import QueryError
-from planner.intervals import Interval
-from planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Found, content, empty
+from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Found, content, empty
 
 HALVES = ("a", "b")
 # A hash is summed in three parts of at most 22 bits: 2^41 rows do not overflow, and decimals would be slower.

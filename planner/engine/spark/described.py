@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.engine.spark.errors import condition
-from planner.engine.spark.quoting import quoted
-from planner.engine.spark.sessions import Sessions
+from mergeplan.planner.engine.spark.errors import condition
+from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.engine.spark.sessions import Sessions
 
 # How a catalog of its own describes a view, and how everything else is described.
 DETAILED = ("# Detailed Table Information", "# Detailed View Information")

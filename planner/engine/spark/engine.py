@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from planner.engine.protocol import Connection, Engine, Operation, Operations, ProjectConnection, Rows
-from planner.engine.spark.catalog import WAIT
-from planner.engine.spark.errors import is_spark, translated
-from planner.engine.spark.java import profile_of
-from planner.engine.spark.open_session import open_session
-from planner.engine.spark.project_proxy import ProjectProxy
-from planner.engine.spark.scans import relations
-from planner.engine.spark.session import EngineSession
-from planner.engine.spark.sessions import Sessions, wrapped
-from planner.engine.spark.spark_catalog import SparkCatalog
-from planner.engine.spark.spark_tables import SparkTables
-from planner.engine.spark.typed_rows import fetched_rows
-from planner.errors import QueryError
-from planner.model.model import Column
+from mergeplan.planner.engine.protocol import Connection, Engine, Operation, Operations, ProjectConnection, Rows
+from mergeplan.planner.engine.spark.catalog import WAIT
+from mergeplan.planner.engine.spark.errors import is_spark, translated
+from mergeplan.planner.engine.spark.java import profile_of
+from mergeplan.planner.engine.spark.open_session import open_session
+from mergeplan.planner.engine.spark.project_proxy import ProjectProxy
+from mergeplan.planner.engine.spark.scans import relations
+from mergeplan.planner.engine.spark.session import EngineSession
+from mergeplan.planner.engine.spark.sessions import Sessions, wrapped
+from mergeplan.planner.engine.spark.spark_catalog import SparkCatalog
+from mergeplan.planner.engine.spark.spark_tables import SparkTables
+from mergeplan.planner.engine.spark.typed_rows import fetched_rows
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.model import Column
 
 
 def open_engine(connection: Connection, home: Path, profile: str = "metadata", wait: float = WAIT) -> SparkEngine:

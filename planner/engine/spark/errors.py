@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from planner.errors import Cancelled, MergeplanError, QueryError, SparkAway
+from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError, SparkAway
 
 CANCELLED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "SPARK_JOB_CANCELLED")
 WRAPPER = "SELECT * FROM (\n"  # what stands before a query that must not be a command: a line of its own

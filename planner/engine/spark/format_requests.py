@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.catalog import WARM_WAIT, Owner, alive, write_private
-from planner.errors import CatalogBusy, RequestError
-from planner.fingerprint import digest
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.catalog import WARM_WAIT, Owner, alive, write_private
+from mergeplan.planner.errors import CatalogBusy, RequestError
+from mergeplan.planner.fingerprint import digest
 
 # What says where jars come from; all else of a connection is set in each session.
 JAR_SETTINGS = ("spark.jars", "spark.sql.extensions", "spark.driver.extraJavaOptions")

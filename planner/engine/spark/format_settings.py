@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from planner.engine.formats.tested_pairs import CATALOG, EXTENSIONS, FORMATS, settings_for, sign_of, title_of
-from planner.engine.protocol import Connection
-from planner.engine.spark.catalog import driver_conf, is_embedded, spark_folder
-from planner.engine.spark.installed import spark_version
-from planner.errors import RequestError
+from mergeplan.planner.engine.formats.tested_pairs import CATALOG, EXTENSIONS, FORMATS, settings_for, sign_of, title_of
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.catalog import driver_conf, is_embedded, spark_folder
+from mergeplan.planner.engine.spark.installed import spark_version
+from mergeplan.planner.errors import RequestError
 
 REMEMBERED = "table_formats"
 SIGNS = (EXTENSIONS, CATALOG)  # by which a Spark tells which formats it knows

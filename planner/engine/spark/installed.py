@@ -10,7 +10,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from planner.errors import RequestError
+from mergeplan.planner.errors import RequestError
 
 OLDEST = 17
 

@@ -15,14 +15,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any
 
-from planner.engine.spark.class_archive import ClassArchive, archive_of
-from planner.engine.spark.confinement import Confinement, confine, open_reason
-from planner.engine.spark.installed import find_java, spark_home
-from planner.engine.spark.resolving import start_timeout, unresolved
-from planner.engine.spark.workers import Workers, isolated_workers
-from planner.errors import RequestError, SparkAway
-from planner.isolation.mode import isolation_of
-from planner.isolation.probe import cannot
+from mergeplan.planner.engine.spark.class_archive import ClassArchive, archive_of
+from mergeplan.planner.engine.spark.confinement import Confinement, confine, open_reason
+from mergeplan.planner.engine.spark.installed import find_java, spark_home
+from mergeplan.planner.engine.spark.resolving import start_timeout, unresolved
+from mergeplan.planner.engine.spark.workers import Workers, isolated_workers
+from mergeplan.planner.errors import RequestError, SparkAway
+from mergeplan.planner.isolation.mode import isolation_of
+from mergeplan.planner.isolation.probe import cannot
 
 PROFILE_VARIABLE = "MERGEPLAN_SPARK_PROFILE"
 START_TIMEOUT = 120.0

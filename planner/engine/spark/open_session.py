@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from planner.engine.protocol import Connection, Server
-from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, session_conf, spark_folder
-from planner.engine.spark.classic_session import ClassicSession
-from planner.engine.spark.connect_server import local_url
-from planner.engine.spark.connect_session import ConnectSession, without_token
-from planner.engine.spark.format_requests import Visit, ask, lacks
-from planner.engine.spark.format_settings import SIGNS, check_formats
-from planner.engine.spark.java import Profile
-from planner.engine.spark.session import EngineSession, silence
-from planner.errors import RequestError
+from mergeplan.planner.engine.protocol import Connection, Server
+from mergeplan.planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, session_conf, spark_folder
+from mergeplan.planner.engine.spark.classic_session import ClassicSession
+from mergeplan.planner.engine.spark.connect_server import local_url
+from mergeplan.planner.engine.spark.connect_session import ConnectSession, without_token
+from mergeplan.planner.engine.spark.format_requests import Visit, ask, lacks
+from mergeplan.planner.engine.spark.format_settings import SIGNS, check_formats
+from mergeplan.planner.engine.spark.java import Profile
+from mergeplan.planner.engine.spark.session import EngineSession, silence
+from mergeplan.planner.errors import RequestError
 
 
 def is_running(connection: Connection, home: Path) -> bool:

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from planner.engine.protocol import Reading, Server
-from planner.engine.spark.admission import Blocks, May, TemporaryView, admit, function_of, view_of
-from planner.engine.spark.libraries import LIB
-from planner.engine.spark.proxied_session import SERVICE, ProxiedSession, bytes_of
-from planner.engine.spark.proxy_messages import Malformed, message_of
-from planner.errors import RequestError
-from planner.naming import SESSION_CATALOG
-from planner.parsing.sql.names import without_default
-from planner.parsing.sql.queried_tables import NotAdmitted
+from mergeplan.planner.engine.protocol import Reading, Server
+from mergeplan.planner.engine.spark.admission import Blocks, May, TemporaryView, admit, function_of, view_of
+from mergeplan.planner.engine.spark.libraries import LIB
+from mergeplan.planner.engine.spark.proxied_session import SERVICE, ProxiedSession, bytes_of
+from mergeplan.planner.engine.spark.proxy_messages import Malformed, message_of
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted
 
 LARGEST = 128 * 1024 * 1024  # bytes of one message, as pyspark and Spark have it
 THREADS = 32  # requests at a time; each that is answered with rows holds one while it lasts

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from planner.engine.protocol import Server
-from planner.engine.spark.libraries import LIB
+from mergeplan.planner.engine.protocol import Server
+from mergeplan.planner.engine.spark.libraries import LIB
 
 SERVICE = "spark.connect.SparkConnectService"
 STARTING = 120.0  # seconds that a session of Spark may take to begin

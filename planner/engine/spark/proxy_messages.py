@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from planner.engine.spark.admission import DEEPEST
-from planner.engine.spark.libraries import LIB
-from planner.parsing.sql.queried_tables import NotAdmitted
+from mergeplan.planner.engine.spark.admission import DEEPEST
+from mergeplan.planner.engine.spark.libraries import LIB
+from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted
 
 
 class Malformed(NotAdmitted):

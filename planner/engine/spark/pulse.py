@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from planner.errors import MergeplanError, QueryError, RequestError
+from mergeplan.planner.errors import MergeplanError, QueryError, RequestError
 
 EVERY = 30.0  # seconds between two queries
 PATIENCE = 300.0  # seconds that an answer may take: a Spark short of memory or cores is slow, and may recover

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from planner.engine.protocol import OperationGone
-from planner.engine.spark.libraries import LIB
+from mergeplan.planner.engine.protocol import OperationGone
+from mergeplan.planner.engine.spark.libraries import LIB
 
 EXECUTE, RELEASE = (f"/spark.connect.SparkConnectService/{name}" for name in ("ExecutePlan", "ReleaseExecute"))
 WRITES = ("write_operation", "write_operation_v2")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from planner.engine.formats.tested_pairs import PACKAGES, how_to_bring
-from planner.errors import RequestError
+from mergeplan.planner.engine.formats.tested_pairs import PACKAGES, how_to_bring
+from mergeplan.planner.errors import RequestError
 
 FETCHING = 600.0  # seconds for the first start; afterwards they lie in the folder that Spark keeps them in
 UNRESOLVED = re.compile(r"unresolved dependency: ([\w.-]+)#([\w.-]+);([\w.-]+)")

@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, suppress
 from typing import Protocol
 from uuid import uuid4
 
-from planner.engine.protocol import Operation
-from planner.engine.spark.reattach import Attaching
-from planner.engine.spark.session import EngineSession
-from planner.errors import RequestError
+from mergeplan.planner.engine.protocol import Operation
+from mergeplan.planner.engine.spark.reattach import Attaching
+from mergeplan.planner.engine.spark.session import EngineSession
+from mergeplan.planner.errors import RequestError
 
 
 class ClientSession(EngineSession, Protocol):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from planner.engine.protocol import Operation, Server
+from mergeplan.planner.engine.protocol import Operation, Server
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from typing import TypeVar
 from uuid import uuid4
 
-from planner.engine.protocol import Operation, OperationGone, Operations
-from planner.engine.spark.errors import WRAPPER, is_spark, translated
-from planner.engine.spark.session import EngineSession, Frame, ServerOperations
-from planner.errors import Cancelled, QueryError, RequestError, SparkAway
-from planner.fingerprint import digest
-from planner.parsing.sql.function_calls import closed_call
+from mergeplan.planner.engine.protocol import Operation, OperationGone, Operations
+from mergeplan.planner.engine.spark.errors import WRAPPER, is_spark, translated
+from mergeplan.planner.engine.spark.session import EngineSession, Frame, ServerOperations
+from mergeplan.planner.errors import Cancelled, QueryError, RequestError, SparkAway
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.parsing.sql.function_calls import closed_call
 
 T = TypeVar("T")
 

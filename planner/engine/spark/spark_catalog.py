@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.engine.protocol import Standing, Stands, ViewText
-from planner.engine.spark.described import NO_OBJECT, Described, create_in_schema, describe
-from planner.engine.spark.errors import condition, is_spark, replaces_views
-from planner.engine.spark.quoting import literal, quoted
-from planner.engine.spark.sessions import Sessions
-from planner.engine.spark.views import OURS, creation, listing_ours, properties_clause
-from planner.errors import QueryError
-from planner.model.model import Column
-from planner.naming import SESSION_CATALOG, parts_of
+from mergeplan.planner.engine.protocol import Standing, Stands, ViewText
+from mergeplan.planner.engine.spark.described import NO_OBJECT, Described, create_in_schema, describe
+from mergeplan.planner.engine.spark.errors import condition, is_spark, replaces_views
+from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.sessions import Sessions
+from mergeplan.planner.engine.spark.views import OURS, creation, listing_ours, properties_clause
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.naming import SESSION_CATALOG, parts_of
 
 
 class SparkCatalog:

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from planner.engine.formats.delta import Delta
-from planner.engine.formats.files_of_tables import files_of
-from planner.engine.formats.hive_files import HiveFiles
-from planner.engine.formats.iceberg import Iceberg
-from planner.engine.formats.merge_into import NativeMerge
-from planner.engine.formats.table_format import TableFormat
-from planner.engine.protocol import Expiry, Merge, MergeInto, Written
-from planner.engine.spark.content import question
-from planner.engine.spark.described import describe
-from planner.engine.spark.errors import is_spark
-from planner.engine.spark.quoting import literal, quoted
-from planner.engine.spark.session import Frame
-from planner.engine.spark.sessions import Sessions
-from planner.engine.spark.typed_rows import bad_cell, typed
-from planner.engine.table import Table
-from planner.engine.table_files import TableFiles
-from planner.intervals import Interval, Timeline
-from planner.model.model import Column
-from planner.snapshot.content_hash import ColumnSet, Found
+from mergeplan.planner.engine.formats.delta import Delta
+from mergeplan.planner.engine.formats.files_of_tables import files_of
+from mergeplan.planner.engine.formats.hive_files import HiveFiles
+from mergeplan.planner.engine.formats.iceberg import Iceberg
+from mergeplan.planner.engine.formats.merge_into import NativeMerge
+from mergeplan.planner.engine.formats.table_format import TableFormat
+from mergeplan.planner.engine.protocol import Expiry, Merge, MergeInto, Written
+from mergeplan.planner.engine.spark.content import question
+from mergeplan.planner.engine.spark.described import describe
+from mergeplan.planner.engine.spark.errors import is_spark
+from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.spark.sessions import Sessions
+from mergeplan.planner.engine.spark.typed_rows import bad_cell, typed
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.engine.table_files import TableFiles
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.snapshot.content_hash import ColumnSet, Found
 
 
 class SparkTables:

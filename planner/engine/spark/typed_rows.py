@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from planner.engine.spark.quoting import quoted
-from planner.engine.spark.session import Frame
-from planner.engine.table import Table
-from planner.errors import QueryError
+from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import QueryError
 
 # A cast would give the time of the session's own zone.
 _IN_UTC = "timestampadd(MICROSECOND, unix_micros({0}), timestamp_ntz '1970-01-01 00:00:00')"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quoted
 
 OURS = "mergeplan.properties"
 

@@ -18,11 +18,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
-from planner.engine.spark.classic_session import ClassicSession
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.format_requests import (
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
+from mergeplan.planner.engine.spark.classic_session import ClassicSession
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.format_requests import (
     FormatRequest,
     accept,
     accepted,
@@ -33,11 +33,11 @@ from planner.engine.spark.format_requests import (
     refuse,
     request_of,
 )
-from planner.engine.spark.format_settings import known_formats, starting_conf
-from planner.engine.spark.java import profile_of
-from planner.engine.spark.pulse import Pulse
-from planner.engine.spark.session import silence
-from planner.errors import RequestError
+from mergeplan.planner.engine.spark.format_settings import known_formats, starting_conf
+from mergeplan.planner.engine.spark.java import profile_of
+from mergeplan.planner.engine.spark.pulse import Pulse
+from mergeplan.planner.engine.spark.session import silence
+from mergeplan.planner.errors import RequestError
 
 SHARED = {
     "spark.scheduler.mode": "FAIR",

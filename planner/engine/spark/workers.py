@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
 
-from planner.isolation.interpreter import libraries
-from planner.isolation.mode import Isolation
-from planner.isolation.profile import PACKAGE, IsolationProfile, starting, without
-from planner.isolation.scratch import tidied
-from planner.isolation.seccomp import Network
-from planner.isolation.user import OWN_USER
+from mergeplan.planner.isolation.interpreter import libraries
+from mergeplan.planner.isolation.mode import Isolation
+from mergeplan.planner.isolation.profile import PACKAGE, IsolationProfile, starting, without
+from mergeplan.planner.isolation.scratch import tidied
+from mergeplan.planner.isolation.seccomp import Network
+from mergeplan.planner.isolation.user import OWN_USER
 
-START = starting("planner.isolation.worker")
+START = starting("mergeplan.planner.isolation.worker")
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from planner.parsing.config_code.sqlmesh_names import CATEGORIZED, MODES, TYPES, class_named
-from planner.parsing.config_code.values import (
+from mergeplan.planner.parsing.config_code.sqlmesh_names import CATEGORIZED, MODES, TYPES, class_named
+from mergeplan.planner.parsing.config_code.values import (
     Content,
     Entries,
     FilePath,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from planner.errors import Place, ProjectError
-from planner.parsing.config_code.calls import WITHOUT_RUNNING
-from planner.parsing.config_code.expressions import Imported
-from planner.parsing.config_code.statements import names_of
-from planner.parsing.config_code.values import Entries, Filling, Unreadable, Value, plain, valued
-from planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.config_code.calls import WITHOUT_RUNNING
+from mergeplan.planner.parsing.config_code.expressions import Imported
+from mergeplan.planner.parsing.config_code.statements import names_of
+from mergeplan.planner.parsing.config_code.values import Entries, Filling, Unreadable, Value, plain, valued
+from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 LONGEST = 100_000  # characters of a config.py
 NAME = "config"  # SQLMesh's `--config` names another one; this is the one that it takes without

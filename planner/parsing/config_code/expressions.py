@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from planner.parsing.config_code.calls import WITHOUT_RUNNING, Call, added, below, called, environment, parent
-from planner.parsing.config_code.sqlmesh_names import member_named
-from planner.parsing.config_code.values import (
+from mergeplan.planner.parsing.config_code.calls import WITHOUT_RUNNING, Call, added, below, called, environment, parent
+from mergeplan.planner.parsing.config_code.sqlmesh_names import member_named
+from mergeplan.planner.parsing.config_code.values import (
     Content,
     Entries,
     FilePath,

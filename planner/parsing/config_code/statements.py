@@ -11,9 +11,9 @@ import builtins
 from collections import ChainMap
 from collections.abc import Iterator
 
-from planner.parsing.config_code.calls import CALLS, WITHOUT_RUNNING
-from planner.parsing.config_code.expressions import Bound, Budget, Imported, Names, full_name, read, shown
-from planner.parsing.config_code.values import Entries, Items, Unreadable
+from mergeplan.planner.parsing.config_code.calls import CALLS, WITHOUT_RUNNING
+from mergeplan.planner.parsing.config_code.expressions import Bound, Budget, Imported, Names, full_name, read, shown
+from mergeplan.planner.parsing.config_code.values import Entries, Items, Unreadable
 
 Bindings = dict[str, Bound]
 # calls that change no value, whatever they give

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from planner.errors import MergeplanError, Place, ProjectError
-from planner.model.model import Audit, AuditCall
-from planner.parsing.definitions.builtin_audits import ALIASES, BUILT_IN, BuiltIn
-from planner.parsing.macros.expand import DATES, spark_tree
-from planner.parsing.macros.splicing import named
-from planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.errors import MergeplanError, Place, ProjectError
+from mergeplan.planner.model.model import Audit, AuditCall
+from mergeplan.planner.parsing.definitions.builtin_audits import ALIASES, BUILT_IN, BuiltIn
+from mergeplan.planner.parsing.macros.expand import DATES, spark_tree
+from mergeplan.planner.parsing.macros.splicing import named
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 NON_BLOCKING = "_non_blocking"
 

@@ -9,21 +9,36 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from planner.errors import Place, ProjectError
-from planner.intervals import Cron
-from planner.model.model import Audit, AuditCall
-from planner.parsing.definitions.audit_calls import parameters
-from planner.parsing.definitions.body import is_jinja
-from planner.parsing.definitions.common_blocks import begins, block_statements, dated, spark_query, table_names
-from planner.parsing.definitions.kinds import cron
-from planner.parsing.definitions.project_defaults import Defaults
-from planner.parsing.definitions.properties import Property, audit_calls, block, boolean, name, pairs, settings, word
-from planner.parsing.macros.expand import check_places, expand, expand_block
-from planner.parsing.macros.splicing import is_placed, reads_as
-from planner.parsing.sql.misreading import misread
-from planner.parsing.sql.names import name_tables, named_tokens
-from planner.parsing.sql.tokens import SourceText, Tokens, checked_dialect, opened, parsed, tokenize
-from planner.parsing.sql.verbatim import verbatim, without_trailing_commas
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.model import Audit, AuditCall
+from mergeplan.planner.parsing.definitions.audit_calls import parameters
+from mergeplan.planner.parsing.definitions.body import is_jinja
+from mergeplan.planner.parsing.definitions.common_blocks import (
+    begins,
+    block_statements,
+    dated,
+    spark_query,
+    table_names,
+)
+from mergeplan.planner.parsing.definitions.kinds import cron
+from mergeplan.planner.parsing.definitions.project_defaults import Defaults
+from mergeplan.planner.parsing.definitions.properties import (
+    Property,
+    audit_calls,
+    block,
+    boolean,
+    name,
+    pairs,
+    settings,
+    word,
+)
+from mergeplan.planner.parsing.macros.expand import check_places, expand, expand_block
+from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
+from mergeplan.planner.parsing.sql.misreading import misread
+from mergeplan.planner.parsing.sql.names import name_tables, named_tokens
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, checked_dialect, opened, parsed, tokenize
+from mergeplan.planner.parsing.sql.verbatim import verbatim, without_trailing_commas
 
 _AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
     formatting stamp""".split()

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from sqlglot.tokenizer_core import TokenType
 
-from planner.parsing.sql.tokens import SourceText, Tokens, closing, split, tokenize
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, split, tokenize
 
 _QUOTED = r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`"
 COMMENT = re.compile(rf"{_QUOTED}|(?P<comment>--[^\n]*|/\*.*?\*/)", re.DOTALL)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.parsing.definitions.properties import Property, block
-from planner.parsing.macros.expand import expander
-from planner.parsing.sql.macro_scope import MacroScope
-from planner.parsing.sql.token_lists import joined
-from planner.parsing.sql.tokens import SourceText, Tokens, closing, split
+from mergeplan.planner.parsing.definitions.properties import Property, block
+from mergeplan.planner.parsing.macros.expand import expander
+from mergeplan.planner.parsing.sql.macro_scope import MacroScope
+from mergeplan.planner.parsing.sql.token_lists import joined
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, split
 
 Blueprint = Mapping[str, tuple[Token, ...]]  # name in lower case -> its tokens
 HELD = ("blueprints", "session_properties", "pre_statements", "post_statements", "on_virtual_update")

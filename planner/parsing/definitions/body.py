@@ -8,15 +8,20 @@ from dataclasses import dataclass, replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import Place, ProjectError
-from planner.model.model import Statement
-from planner.parsing.definitions.statements import is_needless, read_statement, read_view_statement, temporary_function
-from planner.parsing.macros.expand import expander
-from planner.parsing.macros.expander import Expander
-from planner.parsing.macros.jinja import Template, dated, rendered
-from planner.parsing.sql.macro_scope import CREATING, EVALUATING, MacroScope
-from planner.parsing.sql.token_lists import fused
-from planner.parsing.sql.tokens import SourceText, Tokens, statements, tokenize
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.model import Statement
+from mergeplan.planner.parsing.definitions.statements import (
+    is_needless,
+    read_statement,
+    read_view_statement,
+    temporary_function,
+)
+from mergeplan.planner.parsing.macros.expand import expander
+from mergeplan.planner.parsing.macros.expander import Expander
+from mergeplan.planner.parsing.macros.jinja import Template, dated, rendered
+from mergeplan.planner.parsing.sql.macro_scope import CREATING, EVALUATING, MacroScope
+from mergeplan.planner.parsing.sql.token_lists import fused
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, statements, tokenize
 
 VIEWS_BEGIN, VIEWS_END = "ON_VIRTUAL_UPDATE_BEGIN", "ON_VIRTUAL_UPDATE_END"
 JINJA = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN")

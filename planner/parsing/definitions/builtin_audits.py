@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.macros.expand import spark_tree
 
 Arguments = Mapping[str, exp.Expr]
 UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"

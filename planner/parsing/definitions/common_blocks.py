@@ -8,12 +8,12 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, UnsupportedError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import Place, ProjectError
-from planner.parsing.definitions.project_defaults import Defaults
-from planner.parsing.definitions.properties import Property, names
-from planner.parsing.sql.names import model_name
-from planner.parsing.sql.spark_text import spark_text
-from planner.parsing.sql.tokens import SourceText, Tokens, statements
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.definitions.project_defaults import Defaults
+from mergeplan.planner.parsing.definitions.properties import Property, names
+from mergeplan.planner.parsing.sql.names import model_name
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, statements
 
 
 def block_statements(source: SourceText, tokens: Tokens, expected: str) -> list[list[Token]]:

@@ -10,15 +10,22 @@ from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import ProjectError
-from planner.model.kind import Fill, Kind
-from planner.model.model import Model
-from planner.parsing.definitions.incremental import BOTH, ORDER_KEYS
-from planner.parsing.definitions.materializations.calls import Write
-from planner.parsing.definitions.materializations.classes import Materializations
-from planner.parsing.definitions.materializations.values import Column, Listed, NotUnderstood, Quoted, Unclear, Value
-from planner.parsing.definitions.properties import Property, inside, items, properties, settings, word
-from planner.parsing.sql.tokens import SourceText, Tokens, tokenize
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.kind import Fill, Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.incremental import BOTH, ORDER_KEYS
+from mergeplan.planner.parsing.definitions.materializations.calls import Write
+from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
+from mergeplan.planner.parsing.definitions.materializations.values import (
+    Column,
+    Listed,
+    NotUnderstood,
+    Quoted,
+    Unclear,
+    Value,
+)
+from mergeplan.planner.parsing.definitions.properties import Property, inside, items, properties, settings, word
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, tokenize
 
 CUSTOM = "CUSTOM"
 KEYS = ("materialization", "materialization_properties", *BOTH, *ORDER_KEYS, "auto_restatement_cron",

@@ -18,12 +18,12 @@ from sqlglot.errors import SqlglotError
 from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import ProjectError
-from planner.parsing.definitions.block_format import COMMENT, comment_texts, header_text
-from planner.parsing.definitions.body import StatementTokens
-from planner.parsing.sql.misreading import differ
-from planner.parsing.sql.tokens import CLOSE, SourceText, Tokens, closing, opened, parsed, tokenize
-from planner.semantics.spark_sql import CALLS, SPARK, generate_in_place
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.definitions.block_format import COMMENT, comment_texts, header_text
+from mergeplan.planner.parsing.definitions.body import StatementTokens
+from mergeplan.planner.parsing.sql.misreading import differ
+from mergeplan.planner.parsing.sql.tokens import CLOSE, SourceText, Tokens, closing, opened, parsed, tokenize
+from mergeplan.planner.semantics.spark_sql import CALLS, SPARK, generate_in_place
 
 QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
 BLOCKS = ("MODEL", "AUDIT")

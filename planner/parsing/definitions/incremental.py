@@ -7,11 +7,19 @@ from dataclasses import replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from planner.errors import Place, ProjectError
-from planner.model.kind import Fill, Kind
-from planner.model.model import History, Model
-from planner.parsing.definitions.properties import Property, boolean, expressions, integer, spark_type, word, words
-from planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parsed, tokenize
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.kind import Fill, Kind
+from mergeplan.planner.model.model import History, Model
+from mergeplan.planner.parsing.definitions.properties import (
+    Property,
+    boolean,
+    expressions,
+    integer,
+    spark_type,
+    word,
+    words,
+)
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parsed, tokenize
 
 CHANGES = ("error", "warn", "allow", "ignore")
 POLICY_KEYS = ("on_destructive_change", "on_additive_change", "auto_restatement_cron")

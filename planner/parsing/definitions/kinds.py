@@ -10,12 +10,12 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.time import format_time
 from sqlglot.tokenizer_core import TokenType
 
-from planner.errors import Place, ProjectError
-from planner.intervals import Cron, cron_error
-from planner.model.kind import Kind
-from planner.model.model import Model, Seed
-from planner.parsing.definitions.custom_kind import CUSTOM, custom
-from planner.parsing.definitions.incremental import (
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.intervals import Cron, cron_error
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model, Seed
+from mergeplan.planner.parsing.definitions.custom_kind import CUSTOM, custom
+from mergeplan.planner.parsing.definitions.incremental import (
     BOTH,
     KEYS,
     ORDER_KEYS,
@@ -24,9 +24,17 @@ from planner.parsing.definitions.incremental import (
     with_policies,
     with_settings,
 )
-from planner.parsing.definitions.materializations.classes import Materializations
-from planner.parsing.definitions.properties import Property, boolean, inside, properties, settings, word, words
-from planner.parsing.sql.tokens import SourceText, closing, did_you_mean, split
+from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
+from mergeplan.planner.parsing.definitions.properties import (
+    Property,
+    boolean,
+    inside,
+    properties,
+    settings,
+    word,
+    words,
+)
+from mergeplan.planner.parsing.sql.tokens import SourceText, closing, did_you_mean, split
 
 LATER = frozenset(("MANAGED", "INCREMENTAL"))
 ALIASES = {"SCD_TYPE_2": Kind.SCD_TYPE_2_BY_TIME}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.model.model import Model
-from planner.parsing.sql.macro_scope import ColumnTypes
-from planner.semantics.columns import Parent, model_shape
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes
+from mergeplan.planner.semantics.columns import Parent, model_shape
 
 
 class NotRead(Exception):

@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from planner.errors import ProjectError
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.parsing.definitions.body import Around, StatementTokens
-from planner.parsing.definitions.properties import Property
-from planner.parsing.sql.tokens import SourceText, statements, tokenize
-from planner.parsing.sql.yaml_documents import Document, Path
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.body import Around, StatementTokens
+from mergeplan.planner.parsing.definitions.properties import Property
+from mergeplan.planner.parsing.sql.tokens import SourceText, statements, tokenize
+from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
 AT = "model_defaults"
 MERGED = ("physical_properties", "virtual_properties")

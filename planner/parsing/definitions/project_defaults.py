@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from planner.model.kind import Kind
-from planner.model.model import AuditCall
-from planner.naming import SESSION_CATALOG
-from planner.parsing.definitions.body import Around, Macros, StatementTokens
-from planner.parsing.definitions.materializations.classes import NONE, Materializations
-from planner.parsing.definitions.properties import Property
-from planner.parsing.macros.expand import MacroScope
-from planner.parsing.sql.dates import end_instant, instant, moves
-from planner.parsing.sql.macro_scope import ColumnTypes, Lookup, no_columns
-from planner.parsing.sql.user_macros import MacroCall, NoMacros, UserMacros, Variable
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import AuditCall
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.definitions.body import Around, Macros, StatementTokens
+from mergeplan.planner.parsing.definitions.materializations.classes import NONE, Materializations
+from mergeplan.planner.parsing.definitions.properties import Property
+from mergeplan.planner.parsing.macros.expand import MacroScope
+from mergeplan.planner.parsing.sql.dates import end_instant, instant, moves
+from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes, Lookup, no_columns
+from mergeplan.planner.parsing.sql.user_macros import MacroCall, NoMacros, UserMacros, Variable
 
 
 @dataclass

@@ -12,9 +12,9 @@ from sqlglot.errors import ParseError
 from sqlglot.errors import TokenError as SqlTokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import Place, ProjectError
-from planner.model.model import AuditCall, Column
-from planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parsed, split
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.model import AuditCall, Column
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parsed, split
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 TRANSFORMS = ("years", "months", "days", "hours", "year", "month", "day", "hour", "date", "bucket", "truncate")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.intervals import UNITS, Cron, is_zone
-from planner.parsing.definitions.properties import Property, word
-from planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.intervals import UNITS, Cron, is_zone
+from mergeplan.planner.parsing.definitions.properties import Property, word
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 
 def zone(given: Property) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from planner.parsing.definitions.body import StatementTokens
-from planner.parsing.definitions.properties import Property, inside
-from planner.parsing.sql.tokens import SourceText, split, tokenize
-from planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.parsing.definitions.body import StatementTokens
+from mergeplan.planner.parsing.definitions.properties import Property, inside
+from mergeplan.planner.parsing.sql.tokens import SourceText, split, tokenize
+from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 _SETTING = re.compile(r"spark\.sql\.[\w.]+", re.IGNORECASE)
 _EQUALS = ("=", ":=")

@@ -7,9 +7,9 @@ import json
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from planner.model.model import SignalCall
-from planner.parsing.definitions.properties import Property, items, properties
-from planner.parsing.sql.tokens import Tokens, closing, parsed
+from mergeplan.planner.model.model import SignalCall
+from mergeplan.planner.parsing.definitions.properties import Property, items, properties
+from mergeplan.planner.parsing.sql.tokens import Tokens, closing, parsed
 
 
 def signal_calls(given: Property) -> tuple[SignalCall, ...]:

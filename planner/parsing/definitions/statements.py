@@ -13,19 +13,19 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from planner.errors import ProjectError
-from planner.model.model import Statement
-from planner.parsing.macros.splicing import is_placed, reads_as
-from planner.parsing.sql.function_calls import refused_call
-from planner.parsing.sql.misreading import misread
-from planner.parsing.sql.names import name_tables, named_tokens, without_default
-from planner.parsing.sql.spark_registry import is_closed
-from planner.parsing.sql.spark_text import spark_text
-from planner.parsing.sql.token_lists import text_of
-from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parsed
-from planner.parsing.sql.verbatim import verbatim, without_trailing_commas
-from planner.semantics.spark_settings import UNREADABLE
-from planner.semantics.spark_sql import SPARK
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Statement
+from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
+from mergeplan.planner.parsing.sql.function_calls import refused_call
+from mergeplan.planner.parsing.sql.misreading import misread
+from mergeplan.planner.parsing.sql.names import name_tables, named_tokens, without_default
+from mergeplan.planner.parsing.sql.spark_registry import is_closed
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.parsing.sql.token_lists import text_of
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parsed
+from mergeplan.planner.parsing.sql.verbatim import verbatim, without_trailing_commas
+from mergeplan.planner.semantics.spark_settings import UNREADABLE
+from mergeplan.planner.semantics.spark_sql import SPARK
 
 THIS = "@this_model"
 _NAME = r"`?(?P<name>\w+)`?"

@@ -7,8 +7,8 @@ import io
 import re
 from collections.abc import Mapping
 
-from planner.errors import ProjectError
-from planner.parsing.sql.yaml_documents import Document, Path, read_document
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.sql.yaml_documents import Document, Path, read_document
 
 SETTINGS = ("sep", "delimiter", "quotechar", "na_values", "skip_blank_lines")
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")

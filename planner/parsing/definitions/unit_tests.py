@@ -6,15 +6,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from planner.errors import Place, ProjectError
-from planner.naming import SESSION_CATALOG
-from planner.parsing.definitions.properties import spark_type
-from planner.parsing.definitions.unit_test_rows import csv_rows, yaml_rows
-from planner.parsing.macros.expand import Scalar
-from planner.parsing.sql.dates import end_instant, instant, text_of
-from planner.parsing.sql.names import written_name
-from planner.parsing.sql.tokens import did_you_mean
-from planner.parsing.sql.yaml_documents import Document, Path
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.definitions.properties import spark_type
+from mergeplan.planner.parsing.definitions.unit_test_rows import csv_rows, yaml_rows
+from mergeplan.planner.parsing.macros.expand import Scalar
+from mergeplan.planner.parsing.sql.dates import end_instant, instant, text_of
+from mergeplan.planner.parsing.sql.names import written_name
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
 Row = Mapping[str, object]
 Words = tuple[str, ...]

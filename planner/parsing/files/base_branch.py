@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planner.parsing.files.configuration import END, START, Source, marked
-from planner.parsing.sql.yaml_documents import Document, Path
+from mergeplan.planner.parsing.files.configuration import END, START, Source, marked
+from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
 RULED = ("gateways", "default_gateway", "openlineage", "audits")
 _STAND_IN = "1"  # a text, a number and true

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from planner.errors import Place, ProjectError
-from planner.model.model import TABLE_FORMATS, Model
-from planner.naming import PROD, SESSION_CATALOG, Naming, parts_of
-from planner.parsing.files.gateway_settings import conf_of
-from planner.parsing.files.model_file import line_of
-from planner.parsing.files.schema import ConnectionConfig
-from planner.semantics.spark_settings import properties
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.model import TABLE_FORMATS, Model
+from mergeplan.planner.naming import PROD, SESSION_CATALOG, Naming, parts_of
+from mergeplan.planner.parsing.files.gateway_settings import conf_of
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.parsing.files.schema import ConnectionConfig
+from mergeplan.planner.semantics.spark_settings import properties
 
 _CATALOG = re.compile(r"spark\.sql\.catalog\.([A-Za-z0-9_-]+)")
 _FORMATS = {"org.apache.iceberg.spark.SparkCatalog": "iceberg", "io.unitycatalog.spark.UCSingleCatalog": "delta"}

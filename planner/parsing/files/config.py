@@ -9,22 +9,22 @@ from typing import Any, TypeVar, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from planner.errors import Place, ProjectError, ProjectErrors
-from planner.intervals import cron_error
-from planner.model.kind import Kind
-from planner.naming import SESSION_CATALOG
-from planner.parsing.definitions.audits import audit_call
-from planner.parsing.definitions.body import Around
-from planner.parsing.definitions.kinds import kind_named
-from planner.parsing.definitions.model_defaults import default_properties, default_statements, statement_parts
-from planner.parsing.definitions.project_defaults import Defaults
-from planner.parsing.definitions.sessions import default_session
-from planner.parsing.files.environments import check_environments
-from planner.parsing.files.gateways import gateway_variables, gateways_apart
-from planner.parsing.files.schema import Config, ModelDefaults, Section
-from planner.parsing.sql.dates import instant, moves
-from planner.parsing.sql.tokens import checked_dialect, did_you_mean
-from planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
+from mergeplan.planner.intervals import cron_error
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.definitions.audits import audit_call
+from mergeplan.planner.parsing.definitions.body import Around
+from mergeplan.planner.parsing.definitions.kinds import kind_named
+from mergeplan.planner.parsing.definitions.model_defaults import default_properties, default_statements, statement_parts
+from mergeplan.planner.parsing.definitions.project_defaults import Defaults
+from mergeplan.planner.parsing.definitions.sessions import default_session
+from mergeplan.planner.parsing.files.environments import check_environments
+from mergeplan.planner.parsing.files.gateways import gateway_variables, gateways_apart
+from mergeplan.planner.parsing.files.schema import Config, ModelDefaults, Section
+from mergeplan.planner.parsing.sql.dates import instant, moves
+from mergeplan.planner.parsing.sql.tokens import checked_dialect, did_you_mean
+from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 M = TypeVar("M", bound=BaseModel)
 

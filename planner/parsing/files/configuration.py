@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from planner.errors import Place, ProjectError
-from planner.parsing.config_code.document import read_code
-from planner.parsing.config_code.values import Filling, Scalar, Unreadable, Variable
-from planner.parsing.sql.yaml_documents import Document, read_document
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.config_code.document import read_code
+from mergeplan.planner.parsing.config_code.values import Filling, Scalar, Unreadable, Variable
+from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 
 CONFIGS = ("config.yaml", "config.yml", "config.py")
 NAME = "config.yaml"  # what a project has that has nothing else

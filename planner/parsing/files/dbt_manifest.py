@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planner.errors import Place, ProjectError
-from planner.model.model import Column
-from planner.parsing.sql.names import model_name
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.sql.names import model_name
 
 BUILT = ("model", "seed", "snapshot")
 NO_TABLE = ("ephemeral",)

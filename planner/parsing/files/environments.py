@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 
-from planner.errors import ProjectError
-from planner.naming import PROD, SESSION_CATALOG, Convention, Naming, Suffix
-from planner.parsing.files.schema import Config
-from planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.naming import PROD, SESSION_CATALOG, Convention, Naming, Suffix
+from mergeplan.planner.parsing.files.schema import Config
+from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 _TTL = re.compile(r"(?:in\s+)?(\d+)\s+(minute|hour|day|week|month|year)s?")
 _UNITS = {

@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any
 
-from planner.intervals import Cron
-from planner.model.kind import Kind
-from planner.model.model import AuditCall, Column, Model
-from planner.parsing.definitions.audits import audit_call
-from planner.parsing.definitions.project_defaults import Defaults
-from planner.parsing.definitions.properties import spark_type
-from planner.parsing.sql.dates import moves, text_of
-from planner.parsing.sql.names import written_name
-from planner.parsing.sql.tokens import checked_dialect, did_you_mean
-from planner.parsing.sql.yaml_documents import Document, Path
+from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import AuditCall, Column, Model
+from mergeplan.planner.parsing.definitions.audits import audit_call
+from mergeplan.planner.parsing.definitions.project_defaults import Defaults
+from mergeplan.planner.parsing.definitions.properties import spark_type
+from mergeplan.planner.parsing.sql.dates import moves, text_of
+from mergeplan.planner.parsing.sql.names import written_name
+from mergeplan.planner.parsing.sql.tokens import checked_dialect, did_you_mean
+from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
 _KEYS = """name description columns column_descriptions owner tags grain grains references start dialect
     gateway audits""".split()

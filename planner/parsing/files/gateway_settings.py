@@ -6,11 +6,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from planner.errors import Place, ProjectError
-from planner.model.model import Model
-from planner.parsing.files.schema import ConnectionConfig
-from planner.parsing.sql.yaml_documents import Document
-from planner.semantics.spark_settings import TIME_ZONE, UNREADABLE, Settings, properties, shaping, unreadable, zone_of
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.schema import ConnectionConfig
+from mergeplan.planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.semantics.spark_settings import (
+    TIME_ZONE,
+    UNREADABLE,
+    Settings,
+    properties,
+    shaping,
+    unreadable,
+    zone_of,
+)
 
 DEFAULTS_FILE = "spark-defaults.conf"
 # Dates of an interval that name no time zone, though they are in UTC: a session interprets them in its own.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.parsing.files.schema import Config, ConnectionConfig
-from planner.parsing.sql.user_macros import Variable
+from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
+from mergeplan.planner.parsing.sql.user_macros import Variable
 
 
 def gateway_variables(config: Config) -> dict[str, dict[str, Variable]]:

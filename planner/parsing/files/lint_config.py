@@ -6,13 +6,13 @@ import ast
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from planner.errors import Place, ProjectError
-from planner.model.model import Model
-from planner.parsing.definitions.properties import rule_name
-from planner.parsing.files.model_file import line_of
-from planner.parsing.files.schema import LinterConfig
-from planner.parsing.sql.tokens import did_you_mean
-from planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.properties import rule_name
+from mergeplan.planner.parsing.files.model_file import line_of
+from mergeplan.planner.parsing.files.schema import LinterConfig
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 RULES = {
     "ambiguousorinvalidcolumn": "Every column exists in exactly one of the tables that are read.",

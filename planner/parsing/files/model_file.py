@@ -15,20 +15,33 @@ from pathlib import PurePosixPath
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import Place, ProjectError, ProjectErrors
-from planner.intervals import Cron
-from planner.model.kind import Fill, Kind
-from planner.model.model import TABLE_FORMATS, Audit, Model, Statement
-from planner.parsing.definitions.audits import read_audits
-from planner.parsing.definitions.blueprints import blueprints, held_out
-from planner.parsing.definitions.body import Around, Body, StatementTokens, outside_jinja, read_around, read_body
-from planner.parsing.definitions.common_blocks import begins, block_statements, dated, spark_query, table_names
-from planner.parsing.definitions.custom_kind import check_interval
-from planner.parsing.definitions.incremental import reading_itself
-from planner.parsing.definitions.kinds import cron, with_kind
-from planner.parsing.definitions.model_defaults import MERGED, applying, merged
-from planner.parsing.definitions.project_defaults import Defaults as Defaults
-from planner.parsing.definitions.properties import (
+from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
+from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.kind import Fill, Kind
+from mergeplan.planner.model.model import TABLE_FORMATS, Audit, Model, Statement
+from mergeplan.planner.parsing.definitions.audits import read_audits
+from mergeplan.planner.parsing.definitions.blueprints import blueprints, held_out
+from mergeplan.planner.parsing.definitions.body import (
+    Around,
+    Body,
+    StatementTokens,
+    outside_jinja,
+    read_around,
+    read_body,
+)
+from mergeplan.planner.parsing.definitions.common_blocks import (
+    begins,
+    block_statements,
+    dated,
+    spark_query,
+    table_names,
+)
+from mergeplan.planner.parsing.definitions.custom_kind import check_interval
+from mergeplan.planner.parsing.definitions.incremental import reading_itself
+from mergeplan.planner.parsing.definitions.kinds import cron, with_kind
+from mergeplan.planner.parsing.definitions.model_defaults import MERGED, applying, merged
+from mergeplan.planner.parsing.definitions.project_defaults import Defaults as Defaults
+from mergeplan.planner.parsing.definitions.properties import (
     Property,
     audit_calls,
     block,
@@ -46,17 +59,17 @@ from planner.parsing.definitions.properties import (
     word,
     words,
 )
-from planner.parsing.definitions.schedules import unit, unit_error, zone
-from planner.parsing.definitions.sessions import session_statements
-from planner.parsing.definitions.signals import signal_calls
-from planner.parsing.macros.expand import MacroScope, check_places, expand_block, spark_tree
-from planner.parsing.macros.splicing import is_placed, reads_as
-from planner.parsing.sql.dates import moves
-from planner.parsing.sql.misreading import misread
-from planner.parsing.sql.names import model_name, name_outputs, name_tables, named_tokens
-from planner.parsing.sql.tokens import SourceText, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
-from planner.parsing.sql.verbatim import named, verbatim, without_trailing_commas
-from planner.semantics.spark_sql import FAILURES
+from mergeplan.planner.parsing.definitions.schedules import unit, unit_error, zone
+from mergeplan.planner.parsing.definitions.sessions import session_statements
+from mergeplan.planner.parsing.definitions.signals import signal_calls
+from mergeplan.planner.parsing.macros.expand import MacroScope, check_places, expand_block, spark_tree
+from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
+from mergeplan.planner.parsing.sql.dates import moves
+from mergeplan.planner.parsing.sql.misreading import misread
+from mergeplan.planner.parsing.sql.names import model_name, name_outputs, name_tables, named_tokens
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
+from mergeplan.planner.parsing.sql.verbatim import named, verbatim, without_trailing_commas
+from mergeplan.planner.semantics.spark_sql import FAILURES
 
 LATER = """physical_version default_catalog
     table_properties project""".split()

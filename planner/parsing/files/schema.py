@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from planner.parsing.sql.dates import text_of
+from mergeplan.planner.parsing.sql.dates import text_of
 
 
 class Section(BaseModel):

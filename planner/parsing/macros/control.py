@@ -8,9 +8,9 @@ from decimal import Decimal
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from planner.parsing.macros.expander import BuiltIn, Expander, Invocation, function_of
-from planner.parsing.macros.signature import arguments_of, counted
-from planner.parsing.sql.token_lists import Piece, value_tokens
+from mergeplan.planner.parsing.macros.expander import BuiltIn, Expander, Invocation, function_of
+from mergeplan.planner.parsing.macros.signature import arguments_of, counted
+from mergeplan.planner.parsing.sql.token_lists import Piece, value_tokens
 
 
 def define(room: Expander, call: Invocation) -> list[Piece]:

@@ -14,13 +14,13 @@ from functools import lru_cache
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.intervals import NAMED, Interval
-from planner.parsing.macros.control import CONTROL
-from planner.parsing.macros.expander import Expander
-from planner.parsing.macros.relations import RELATIONS
-from planner.parsing.macros.values import VALUES
-from planner.parsing.sql.macro_scope import DATES, MacroScope, Scalar
-from planner.parsing.sql.tokens import SourceText, Tokens, parsed, tokenize
+from mergeplan.planner.intervals import NAMED, Interval
+from mergeplan.planner.parsing.macros.control import CONTROL
+from mergeplan.planner.parsing.macros.expander import Expander
+from mergeplan.planner.parsing.macros.relations import RELATIONS
+from mergeplan.planner.parsing.macros.values import VALUES
+from mergeplan.planner.parsing.sql.macro_scope import DATES, MacroScope, Scalar
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, parsed, tokenize
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUILT_IN = {**CONTROL, **VALUES, **RELATIONS}

@@ -13,12 +13,21 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import ProjectError
-from planner.parsing.macros.evaluate import Unknowable, Value, value_of
-from planner.parsing.sql.macro_scope import DATES, MacroScope
-from planner.parsing.sql.token_lists import Piece, fused, in_brackets, joined, made, text_of, tokens_of, value_tokens
-from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, closing, did_you_mean, parsed, split
-from planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.macros.evaluate import Unknowable, Value, value_of
+from mergeplan.planner.parsing.sql.macro_scope import DATES, MacroScope
+from mergeplan.planner.parsing.sql.token_lists import (
+    Piece,
+    fused,
+    in_brackets,
+    joined,
+    made,
+    text_of,
+    tokens_of,
+    value_tokens,
+)
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, closing, did_you_mean, parsed, split
+from mergeplan.planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
 
 DEEPEST = 50  # macros inside the results of macros
 LATER = ("resolve_template", "column_type", "physical_location", "insert_seed")  # SQLMesh has them

@@ -13,12 +13,12 @@ from typing import Any, NoReturn
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import Place, ProjectError
-from planner.limits import limited
-from planner.parsing.sql.macro_scope import DATES, MacroScope
-from planner.parsing.sql.token_lists import made, tokens_of
-from planner.parsing.sql.tokens import SourceText, Tokens
-from planner.parsing.sql.user_macros import Variable
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.limits import limited
+from mergeplan.planner.parsing.sql.macro_scope import DATES, MacroScope
+from mergeplan.planner.parsing.sql.token_lists import made, tokens_of
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens
+from mergeplan.planner.parsing.sql.user_macros import Variable
 
 LONGEST = 1_000_000  # characters that a template may grow to
 LONGEST_NUMBER = 10_000  # bits of a whole number that a template computes

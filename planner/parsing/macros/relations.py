@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.naming import in_catalog
-from planner.parsing.macros.expander import BuiltIn, Expander, Invocation
-from planner.parsing.macros.signature import bound, flag, text
-from planner.parsing.sql.macro_scope import ColumnTypes
-from planner.parsing.sql.names import without_default
-from planner.parsing.sql.token_lists import Piece, text_of
-from planner.parsing.sql.tokens import parsed
+from mergeplan.planner.naming import in_catalog
+from mergeplan.planner.parsing.macros.expander import BuiltIn, Expander, Invocation
+from mergeplan.planner.parsing.macros.signature import bound, flag, text
+from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.parsing.sql.token_lists import Piece, text_of
+from mergeplan.planner.parsing.sql.tokens import parsed
 
 _STAR = ("relation", "alias", "exclude", "prefix", "suffix", "quote_identifiers", "except")
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from planner.parsing.macros.expander import Expander, Invocation
-from planner.parsing.sql.token_lists import Piece
-from planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.parsing.macros.expander import Expander, Invocation
+from mergeplan.planner.parsing.sql.token_lists import Piece
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 
 def counted(room: Expander, call: Invocation, least: int, most: int, form: str) -> None:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.naming import SESSION_CATALOG, in_catalog
-from planner.parsing.macros.expand import is_a_name, spark_tree
-from planner.parsing.sql.names import name_tables
-from planner.parsing.sql.spark_text import spark_text
-from planner.parsing.sql.tokens import SourceText, closing, tokenize
+from mergeplan.planner.naming import SESSION_CATALOG, in_catalog
+from mergeplan.planner.parsing.macros.expand import is_a_name, spark_tree
+from mergeplan.planner.parsing.sql.names import name_tables
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.parsing.sql.tokens import SourceText, closing, tokenize
 
 THIS = "@this_model"
 # names that Spark does not accept as the unquoted alias of a table

@@ -6,9 +6,9 @@ from datetime import date
 
 from sqlglot import exp
 
-from planner.parsing.macros.expander import BuiltIn, Expander, Invocation
-from planner.parsing.macros.signature import arguments_of, bound, flag, text
-from planner.parsing.sql.token_lists import Piece
+from mergeplan.planner.parsing.macros.expander import BuiltIn, Expander, Invocation
+from mergeplan.planner.parsing.macros.signature import arguments_of, bound, flag, text
+from mergeplan.planner.parsing.sql.token_lists import Piece
 
 NULL_KEY = "_sqlmesh_surrogate_key_null_"  # SQLMesh's constant, so that existing keys stay the same
 _LENGTHS = {"SHA224": 224, "SHA256": 256, "SHA384": 384, "SHA512": 512}

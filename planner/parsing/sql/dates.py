@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, time, timedelta
 
-from planner.intervals import Interval
+from mergeplan.planner.intervals import Interval
 
 _AGO = re.compile(r"(\d+)\s+(minute|hour|day|week|month|year)s?(?:\s+ago)?")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}")

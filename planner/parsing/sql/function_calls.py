@@ -16,7 +16,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.parsing.sql.spark_registry import (
+from mergeplan.planner.parsing.sql.spark_registry import (
     CLOSED,
     JAVA,
     OPTIONS,

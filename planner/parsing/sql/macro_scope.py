@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot.tokenizer_core import Token
 
-from planner.parsing.sql.user_macros import NoMacros, Scalar, UserMacros, Variable
+from mergeplan.planner.parsing.sql.user_macros import NoMacros, Scalar, UserMacros, Variable
 
 SUFFIXES = ("dt", "dtntz", "date", "ds", "ts", "tstz", "epoch", "millis", "hour")
 DATES = frozenset(f"{prefix}_{suffix}" for prefix in ("start", "end", "execution") for suffix in SUFFIXES)

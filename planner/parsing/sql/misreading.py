@@ -14,11 +14,11 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.fingerprint import digest
-from planner.naming import SESSION_CATALOG
-from planner.parsing.sql.token_lists import fused
-from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
-from planner.semantics.expressions import has_other_precedence
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.sql.token_lists import fused
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
+from mergeplan.planner.semantics.expressions import has_other_precedence
 
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)

@@ -11,11 +11,11 @@ import re
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import Place, ProjectError
-from planner.naming import SESSION_CATALOG, in_catalog, parts_of
-from planner.parsing.sql.token_lists import made
-from planner.parsing.sql.tokens import SourceText, Tokens
-from planner.semantics.keywords import is_keyword
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.naming import SESSION_CATALOG, in_catalog, parts_of
+from mergeplan.planner.parsing.sql.token_lists import made
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens
+from mergeplan.planner.semantics.keywords import is_keyword
 
 _PART = re.compile(r"[a-z0-9_]+")
 _CATALOG_PART = re.compile(r"[a-z0-9_-]+")

@@ -15,10 +15,10 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.parsing.sql.forbidden_sql import reaching
-from planner.parsing.sql.function_calls import refused_call
-from planner.parsing.sql.spark_registry import refusal
-from planner.parsing.sql.spark_text import joined_quotes
+from mergeplan.planner.parsing.sql.forbidden_sql import reaching
+from mergeplan.planner.parsing.sql.function_calls import refused_call
+from mergeplan.planner.parsing.sql.spark_registry import refusal
+from mergeplan.planner.parsing.sql.spark_text import joined_quotes
 
 LONGEST = 1_000_000  # characters of a query
 FIRST = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})  # with what a query begins

@@ -11,10 +11,10 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.parsing.sql.spark_text import joined_quotes
-from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens
-from planner.parsing.sql.user_macros import Variable
-from planner.semantics.spark_sql import SPARK
+from mergeplan.planner.parsing.sql.spark_text import joined_quotes
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens
+from mergeplan.planner.parsing.sql.user_macros import Variable
+from mergeplan.planner.semantics.spark_sql import SPARK
 
 Piece = list[Token]  # one value, column, table, condition, statement
 _NAME = re.compile(r"[A-Za-z_]\w*")

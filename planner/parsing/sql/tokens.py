@@ -14,12 +14,12 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import Place, ProjectError
-from planner.naming import SESSION_CATALOG
-from planner.parsing.sql.forbidden_sql import reaching
-from planner.parsing.sql.function_calls import refused_call
-from planner.parsing.sql.spark_text import joined_quotes, kept_calls, spark_text
-from planner.semantics.spark_sql import FAILURES, SPARK, trees
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.sql.forbidden_sql import reaching
+from mergeplan.planner.parsing.sql.function_calls import refused_call
+from mergeplan.planner.parsing.sql.spark_text import joined_quotes, kept_calls, spark_text
+from mergeplan.planner.semantics.spark_sql import FAILURES, SPARK, trees
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
 ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Protocol
 
-from planner.errors import Place, ProjectError
+from mergeplan.planner.errors import Place, ProjectError
 
 Scalar = str | int | float | bool | date | None
 Variable = Scalar | tuple["Variable", ...] | Mapping[str, "Variable"]

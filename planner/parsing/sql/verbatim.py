@@ -13,9 +13,9 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import ProjectError
-from planner.parsing.sql.token_lists import fused, made
-from planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.sql.token_lists import fused, made
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
 
 _WORD = re.compile(r"@?[A-Za-z0-9_]+(?: [A-Za-z]+)*")  # `GROUP BY` is one token of the parser's
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")

@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from planner.errors import Place, ProjectError
-from planner.parsing.sql.yaml_problems import explain_yaml_error
-from planner.parsing.sql.yaml_variables import HINT, SUPPORTED, Replacement, Variable, replace_variables
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.sql.yaml_problems import explain_yaml_error
+from mergeplan.planner.parsing.sql.yaml_variables import HINT, SUPPORTED, Replacement, Variable, replace_variables
 
 Path = tuple[str | int, ...]
 MOST = 1_000_000  # values that a file may hold, each counted wherever an alias repeats it

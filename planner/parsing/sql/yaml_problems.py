@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from planner.errors import Place, ProjectError
+from mergeplan.planner.errors import Place, ProjectError
 
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|={7})(?: |$)", re.MULTILINE)
 _SPACES = "Indent it with spaces: YAML allows no tabs there."

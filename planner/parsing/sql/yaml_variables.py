@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from planner.errors import Place, ProjectError
+from mergeplan.planner.errors import Place, ProjectError
 
 _TEXT = r"'[^'\n]*'|\"[^\"\n]*\""
 _NUMBER = r"[+-]?\d+(?:\.\d+)?"

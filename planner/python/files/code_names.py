@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from planner.python.modules import Import, Module, imported
-from planner.python.project_modules import ProjectModules
+from mergeplan.planner.python.modules import Import, Module, imported
+from mergeplan.planner.python.project_modules import ProjectModules
 
 Code = ast.stmt | ast.Module
 BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__package__"}

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
-from planner.fingerprint import digest
-from planner.python.files.filereads import FileNames, FileReads
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.python.files.filereads import FileNames, FileReads
 
 # What lies inside a project's folder and does not belong to it: what tools keep there.
 _LEFT_OUT = frozenset(

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from planner.errors import Place
-from planner.python.files.code_names import BUILTINS, Code, Names, OtherName, OwnName, chain_of
-from planner.python.files.known_packages import OPENERS, PATHS, SAME_PATH, opens_no_file
-from planner.python.files.path_names import LISTING, TO_PATH, Ends, PathNames
-from planner.python.modules import Module
-from planner.python.project_modules import ProjectModules
+from mergeplan.planner.errors import Place
+from mergeplan.planner.python.files.code_names import BUILTINS, Code, Names, OtherName, OwnName, chain_of
+from mergeplan.planner.python.files.known_packages import OPENERS, PATHS, SAME_PATH, opens_no_file
+from mergeplan.planner.python.files.path_names import LISTING, TO_PATH, Ends, PathNames
+from mergeplan.planner.python.modules import Module
+from mergeplan.planner.python.project_modules import ProjectModules
 
 # What a `Path` is asked for that is not in a file.
 _TEXT_OF_PATH = frozenset(

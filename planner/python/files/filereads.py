@@ -15,10 +15,10 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import PurePosixPath
 
-from planner.python.files.code_names import Code
-from planner.python.files.file_access import FileAccess, file_accesses
-from planner.python.modules import Module
-from planner.python.project_modules import ProjectModules
+from mergeplan.planner.python.files.code_names import Code
+from mergeplan.planner.python.files.file_access import FileAccess, file_accesses
+from mergeplan.planner.python.modules import Module
+from mergeplan.planner.python.project_modules import ProjectModules
 
 
 @dataclass

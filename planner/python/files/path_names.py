@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from planner.python.files.code_names import Item, Names, OtherName, OwnName, Value, chain_of
-from planner.python.files.known_packages import BUFFERS, JOINS, OPENERS, PATHS, PATTERNS, REMOTE, SAME_PATH
+from mergeplan.planner.python.files.code_names import Item, Names, OtherName, OwnName, Value, chain_of
+from mergeplan.planner.python.files.known_packages import BUFFERS, JOINS, OPENERS, PATHS, PATTERNS, REMOTE, SAME_PATH
 
 SAME_PLACE = frozenset("resolve absolute expanduser as_posix".split())  # methods that return the same path
 TO_PATH = SAME_PLACE | frozenset("joinpath with_name with_suffix with_stem relative_to cwd home".split())

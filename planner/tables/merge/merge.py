@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from planner.engine.protocol import MergeInto
-from planner.intervals import Interval
-from planner.model.model import Column, Model
-from planner.parsing.macros.expand import dates
-from planner.tables.merge.relations import MergeBatch
-from planner.tables.merge.scd_type_2 import versions, versions_into
-from planner.tables.merge.unique_key import upsert, upsert_into
+from mergeplan.planner.engine.protocol import MergeInto
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.parsing.macros.expand import dates
+from mergeplan.planner.tables.merge.relations import MergeBatch
+from mergeplan.planner.tables.merge.scd_type_2 import versions, versions_into
+from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
 
 
 def merged(

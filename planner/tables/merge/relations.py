@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from planner.model.model import Column
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.sql.spark_text import spark_text
 
 QUERY = "mergeplan_query"  # the model's query, which stands before all else as it is written
 PRESENT = "mergeplan_in"  # true in each row of a side, so that NULL tells that a row of the other met none

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from sqlglot import exp
 
-from planner.engine.protocol import MergeInto
-from planner.model.model import Column, History
-from planner.parsing.sql.spark_text import spark_text
-from planner.tables.merge.relations import (
+from mergeplan.planner.engine.protocol import MergeInto
+from mergeplan.planner.model.model import Column, History
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.tables.merge.relations import (
     KEY,
     PRESENT,
     MergeBatch,

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from planner.engine.protocol import MergeInto
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.render import fill
-from planner.parsing.sql.spark_text import spark_text
-from planner.semantics.spark_functions import is_volatile
-from planner.tables.merge.relations import (
+from mergeplan.planner.engine.protocol import MergeInto
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.render import fill
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.semantics.spark_functions import is_volatile
+from mergeplan.planner.tables.merge.relations import (
     PRESENT,
     MergeBatch,
     absent,

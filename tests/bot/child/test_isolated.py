@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.child import isolated
-from bot.child.isolated import brings_code, confinement_words, isolation_words
-from bot.child.planner_process import Task, start_child
-from bot.settings import Settings, load_settings
-from planner.errors import RequestError
+from mergeplan.bot.child import isolated
+from mergeplan.bot.child.isolated import brings_code, confinement_words, isolation_words
+from mergeplan.bot.child.planner_process import Task, start_child
+from mergeplan.bot.settings import Settings, load_settings
+from mergeplan.planner.errors import RequestError
 
 ECHO = "import json, os; print(json.dumps({name: each for name, each in os.environ.items() if 'ISOLATION' in name}))"
 

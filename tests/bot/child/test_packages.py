@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from bot.child.packages import packages_folder
-from bot.child.requirements import requirements_of
-from bot.child.wheels import BadWheel, unpack
-from bot.settings import Settings
-from planner.errors import ProjectError
-from planner.isolation.probe import cannot
-from planner.python.packages import versions_in
+from mergeplan.bot.child.packages import packages_folder
+from mergeplan.bot.child.requirements import requirements_of
+from mergeplan.bot.child.wheels import BadWheel, unpack
+from mergeplan.bot.settings import Settings
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.isolation.probe import cannot
+from mergeplan.planner.python.packages import versions_in
 
 SECRET = "planted-secret-77aa"  # noqa: S105  # of nobody
 # The build backend of a source that looks for secrets while it is built, and brings what it found into its wheel.

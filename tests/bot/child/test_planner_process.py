@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
-from bot.child.planner_process import SHUTDOWN, Finished, Task, child_environment, planner_argv, run_planner
-from bot.settings import Settings
+from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, child_environment, planner_argv, run_planner
+from mergeplan.bot.settings import Settings
 from tests.bot.conftest import SHOP
 
 SITE = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from bot.child.reader import RepositoryReader
-from planner.errors import ProjectError
+from mergeplan.bot.child.reader import RepositoryReader
+from mergeplan.planner.errors import ProjectError
 
 RULES = "cicd_bot:\n  pr_environment_name: ci\n  rules: [{models: shop.*, approvals: 1}]\n"
 
@@ -54,7 +54,7 @@ def test_any_end_of_the_child_is_an_error_at_the_file_and_is_not_tried_again(
 ) -> None:
     reader = RepositoryReader()
     for command in ((sys.executable, "-c", f"import os, sys; sys.stdin.read(); {end}"), ("/nonexistent",)):
-        monkeypatch.setattr("bot.child.reader.CHILD", command)
+        monkeypatch.setattr("mergeplan.bot.child.reader.CHILD", command)
         with pytest.raises(ProjectError) as caught:
             reader.section("config.yaml", RULES)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.child.requirements import requirements_of
-from planner.errors import ProjectError
+from mergeplan.bot.child.requirements import requirements_of
+from mergeplan.planner.errors import ProjectError
 
 
 def asked(**files: str) -> tuple[str, ...] | None:

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.child.planner_process import Finished, Task, open_standby, run_planner
-from bot.child.processes import birth
-from bot.child.standby import Standby
-from bot.context import PlannerCall
-from bot.inbox.queue import Job
-from bot.settings import Settings
+from mergeplan.bot.child.planner_process import Finished, Task, open_standby, run_planner
+from mergeplan.bot.child.processes import birth
+from mergeplan.bot.child.standby import Standby
+from mergeplan.bot.context import PlannerCall
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.settings import Settings
 from tests.bot.conftest import SHOP, Bench, until
 
 PREPARES = """
 import sys, time
 from pathlib import Path
-from bot.child.standby import Standby
+from mergeplan.bot.child.standby import Standby
 standby = Standby(Path(sys.argv[1]), {"PATH": "/usr/bin:/bin"})
 standby.prepare()
 print(standby._child.pid, flush=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.git.call import CheckoutFailed
-from bot.git.checkout import Checkout, changes_no_model
-from bot.git.objects import name_of, reading
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.git.call import CheckoutFailed
+from mergeplan.bot.git.checkout import Checkout, changes_no_model
+from mergeplan.bot.git.objects import name_of, reading
+from mergeplan.bot.sandbox.server import Sandbox
 from tests.bot.git.test_work_tree import git
 
 SHOP = "ann/shop"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.git.call import CheckoutFailed
-from bot.git.checkout import Checkout
-from bot.git.objects import name_of
-from bot.records import PullState
-from bot.sandbox.server import Sandbox
+from mergeplan.bot.git.call import CheckoutFailed
+from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.git.objects import name_of
+from mergeplan.bot.records import PullState
+from mergeplan.bot.sandbox.server import Sandbox
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
 

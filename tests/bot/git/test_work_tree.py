@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.git.call import CheckoutFailed
-from bot.git.objects import reading
-from bot.git.work_tree import WorkTree, claimed
+from mergeplan.bot.git.call import CheckoutFailed
+from mergeplan.bot.git.objects import reading
+from mergeplan.bot.git.work_tree import WorkTree, claimed
 
 FIRST = {"a.sql": "one", "models/b.sql": "two", "models/deep/c.sql": "three", "run.sh": "#!/bin/sh\n", "d": "a file"}
 SECOND = {"a.sql": "one", "models/b.sql": "another", "models/e.sql": "five", "d/f.sql": "in a folder", "run.sh": "x"}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bot.github.events import Event, Ignored, InvalidDelivery, Pressed, read_delivery, signature
-from bot.records import Press
-from bot.report.comment import comment_digest
+from mergeplan.bot.github.events import Event, Ignored, InvalidDelivery, Pressed, read_delivery, signature
+from mergeplan.bot.records import Press
+from mergeplan.bot.report.comment import comment_digest
 
 REPOSITORY = {"full_name": "ann/shop"}
 SECRET = "a-secret"  # noqa: S105 - of this test

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from bot.github.calls import redacted
-from bot.github.patience import Pause
-from bot.records import PullState
-from bot.sandbox.faults import RateLimit
+from mergeplan.bot.github.calls import redacted
+from mergeplan.bot.github.patience import Pause
+from mergeplan.bot.records import PullState
+from mergeplan.bot.sandbox.faults import RateLimit
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.inbox.queue import Job
-from bot.records import PullState
-from bot.sandbox.faults import RateLimit
-from bot.service.worker import Worker
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.records import PullState
+from mergeplan.bot.sandbox.faults import RateLimit
+from mergeplan.bot.service.worker import Worker
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
 from tests.bot.service.test_app import send
 

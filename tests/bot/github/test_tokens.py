@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.github.permissions import token_permissions
-from bot.sandbox.state import APP_PERMISSIONS
+from mergeplan.bot.github.permissions import token_permissions
+from mergeplan.bot.sandbox.state import APP_PERMISSIONS
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
 

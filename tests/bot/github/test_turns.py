@@ -7,7 +7,7 @@ import threading
 import time
 from itertools import pairwise
 
-from bot.github.turns import Turns
+from mergeplan.bot.github.turns import Turns
 from tests.bot.conftest import COLUMN, Bench, until
 
 REST = 0.05

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.inbox.inbox import Inbox
-from planner.errors import RequestError
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.planner.errors import RequestError
 
 NOISE = random.Random(5).randbytes(60_000)  # noqa: S311  # not for secrets
 
@@ -48,7 +48,7 @@ def test_the_service_does_not_start_on_a_damaged_inbox_and_says_why(tmp_path: Pa
     given = {"MERGEPLAN_HOME": str(tmp_path), "MERGEPLAN_WEBHOOK_SECRET": "s" * 32, "MERGEPLAN_GITHUB_TOKEN": "t"}
 
     ran = subprocess.run(
-        [sys.executable, "-m", "bot.main", "serve", "--port", "0"],
+        [sys.executable, "-m", "mergeplan.bot.main", "serve", "--port", "0"],
         env={"PATH": os.environ["PATH"], **given}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
 

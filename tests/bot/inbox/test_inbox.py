@@ -9,13 +9,13 @@ from contextlib import ExitStack, closing
 import pytest
 import sqlalchemy as sa
 
-from bot.github.events import Event, WrittenComment
-from bot.inbox.database import InboxDatabase
-from bot.inbox.inbox import Inbox
-from bot.inbox.runs import Run
-from bot.inbox.tables import PRODS, PULLS
-from bot.records import PullState
-from planner.errors import RequestError
+from mergeplan.bot.github.events import Event, WrittenComment
+from mergeplan.bot.inbox.database import InboxDatabase
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.inbox.runs import Run
+from mergeplan.bot.inbox.tables import PRODS, PULLS
+from mergeplan.bot.records import PullState
+from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import until
 from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa: F401 - fixtures
 
@@ -270,7 +270,7 @@ def test_the_plan_of_a_record_that_an_earlier_build_stored_is_found(inbox: Inbox
 def test_a_service_that_stands_still_loses_its_turn(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planner.state.database.IDLE_SECONDS", 1)
+    monkeypatch.setattr("mergeplan.planner.state.database.IDLE_SECONDS", 1)
     url, turns = request.getfixturevalue("new_postgresql")(), list[str]()
     one, other = InboxDatabase(url), InboxDatabase(url)
 

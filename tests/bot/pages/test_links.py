@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from bot.pages.links import DAYS, PageLinks, links_of, page_key
-from bot.settings import Settings
+from mergeplan.bot.pages.links import DAYS, PageLinks, links_of, page_key
+from mergeplan.bot.settings import Settings
 
 NOW = 1_800_000_000.0
 LINKS = PageLinks("https://bot.example", page_key("a private key"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.prod.decide import (
+from mergeplan.bot.prod.decide import (
     Action,
     AdoptProd,
     BuildProd,
@@ -30,10 +30,10 @@ from bot.prod.decide import (
     prod_steps,
     sweep_is_due,
 )
-from bot.records import Prod, ProdRecord, PullRecord, PullState
-from bot.results import PlannerOutcome, read_outcome
-from planner.contract.lines import ErrorLine
-from planner.contract.result import EnvironmentRow, ResultLine
+from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.results import PlannerOutcome, read_outcome
+from mergeplan.planner.contract.lines import ErrorLine
+from mergeplan.planner.contract.result import EnvironmentRow, ResultLine
 
 HEAD, OLD = "a" * 40, "b" * 40
 READY = ProdRecord("ann/shop", Prod.READY, "main", HEAD, HEAD, 3)

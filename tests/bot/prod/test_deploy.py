@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.records import PullState
+from mergeplan.bot.records import PullState
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
 
 ON = {**PROJECT, "config.yaml": "gateways: {}\ncicd_bot:\n  enable_deploy_command: true\n  merge_method: squash\n"}

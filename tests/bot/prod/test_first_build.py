@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bot.records import Prod, PullState
+from mergeplan.bot.records import Prod, PullState
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 from tests.bot.test_pull_requests import GREEN
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bot.prod.rollback import Rollbacks
-from bot.pulls import reconcile
-from bot.records import PullState
-from bot.sandbox.state import PullRequest
+from mergeplan.bot.prod.rollback import Rollbacks
+from mergeplan.bot.pulls import reconcile
+from mergeplan.bot.records import PullState
+from mergeplan.bot.sandbox.state import PullRequest
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
 
 BEFORE = PROJECT["models/orders.sql"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.pulls.arguments import EDITED_MOST, model_files, plan_arguments
-from bot.records import PullRecord
-from bot.rules import BotConfig
+from mergeplan.bot.pulls.arguments import EDITED_MOST, model_files, plan_arguments
+from mergeplan.bot.records import PullRecord
+from mergeplan.bot.rules import BotConfig
 
 
 def test_the_models_that_a_pull_request_edits_must_open() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.pulls.decide import (
+from mergeplan.bot.pulls.decide import (
     DropEnvironment,
     DropGroup,
     HandToProd,
@@ -20,7 +20,7 @@ from bot.pulls.decide import (
     decide,
     interrupts,
 )
-from bot.records import MergeGroup, News, PendingWord, Prod, ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.records import MergeGroup, News, PendingWord, Prod, ProdRecord, Pull, PullRecord, PullState
 
 HEAD, OLD = "a" * 40, "b" * 40
 PULL = Pull(7, "A change", "wim", True, False, "", HEAD, "ann/shop", "main", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.records import PullState
+from mergeplan.bot.records import PullState
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.commands import Command
-from bot.pulls.policy import Allowed, Facts, NotAllowed, decide
-from bot.verbs import DEFAULT_NEEDS, ROLES, Verb
+from mergeplan.bot.commands import Command
+from mergeplan.bot.pulls.policy import Allowed, Facts, NotAllowed, decide
+from mergeplan.bot.verbs import DEFAULT_NEEDS, ROLES, Verb
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HEAD, OLD = "a" * 40, "b" * 40

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.github.events import Event, Pressed
-from bot.records import Press, PullState
-from bot.sandbox import webhooks
-from bot.sandbox.markdown import ticked
-from bot.sandbox.state import CheckRun
+from mergeplan.bot.github.events import Event, Pressed
+from mergeplan.bot.records import Press, PullState
+from mergeplan.bot.sandbox import webhooks
+from mergeplan.bot.sandbox.markdown import ticked
+from mergeplan.bot.sandbox.state import CheckRun
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 from tests.bot.prod.test_deploy import ON
 from tests.bot.test_cost import BUDGET

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from bot.pulls.due import what_is_due
-from bot.records import ENVIRONMENT, LINT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
+from mergeplan.bot.pulls.due import what_is_due
+from mergeplan.bot.records import ENVIRONMENT, LINT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 
 

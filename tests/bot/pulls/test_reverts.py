@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from bot.github.reverts import is_revert
-from bot.pulls.reverts import reverted
-from bot.records import Pull, PullRecord, Reversal
-from bot.rules import BotConfig
-from bot.settings import ACTIONS_LOGIN
+from mergeplan.bot.github.reverts import is_revert
+from mergeplan.bot.pulls.reverts import reverted
+from mergeplan.bot.records import Pull, PullRecord, Reversal
+from mergeplan.bot.rules import BotConfig
+from mergeplan.bot.settings import ACTIONS_LOGIN
 
 MERGED = Pull(41, "A change", "wim", False, True, "c" * 40, "a" * 40, "ann/shop", "main", "", "change")
 REVERT = replace(MERGED, number=50, is_open=True, merged=False, head_ref="revert-41-change")

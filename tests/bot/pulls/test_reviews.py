@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import yaml
 
-from bot.records import PullState
-from planner.errors import ProjectError
+from mergeplan.bot.records import PullState
+from mergeplan.planner.errors import ProjectError
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
 
 Make = Callable[..., Bench]
@@ -262,7 +262,7 @@ def test_where_prods_rules_cannot_be_read_nothing_is_promoted_by_itself(
     def refused(*_: object) -> None:
         raise ProjectError("`cicd_bot.rules` has an unknown key.")
 
-    monkeypatch.setattr("bot.context.config_of", refused)
+    monkeypatch.setattr("mergeplan.bot.context.config_of", refused)
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.commands import Mistake, read_commands
-from bot.pulls.routing import ProjectFacts, checked, meant
+from mergeplan.bot.commands import Mistake, read_commands
+from mergeplan.bot.pulls.routing import ProjectFacts, checked, meant
 
 SHOP = ProjectFacts("ann/shop", "shop", True, ("shop.orders", "shop.totals"))
 ADS = ProjectFacts("ann/shop~ads", "ads", True, ("ads.clicks",))

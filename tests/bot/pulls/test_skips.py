@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from bot.cicd_section import read_section
-from bot.records import Pull, PullRecord, PullState
-from bot.rules import config_of
-from bot.sandbox.limits import ApiError
-from bot.service.worker import is_behind
-from planner.errors import ProjectError
+from mergeplan.bot.cicd_section import read_section
+from mergeplan.bot.records import Pull, PullRecord, PullState
+from mergeplan.bot.rules import config_of
+from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.service.worker import is_behind
+from mergeplan.planner.errors import ProjectError
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 
 Make = Callable[..., Bench]

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bot.git.call import CheckoutFailed
-from bot.git.checkout import Checkout, Merge
-from bot.github.events import WrittenComment
-from bot.records import Answer, PullState
+from mergeplan.bot.git.call import CheckoutFailed
+from mergeplan.bot.git.checkout import Checkout, Merge
+from mergeplan.bot.github.events import WrittenComment
+from mergeplan.bot.records import Answer, PullState
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
 BOTH = {**COLUMN, "models/totals.sql": "SELECT count(*) AS m FROM shop.orders\n"}

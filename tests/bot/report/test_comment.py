@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from bot.records import Prod, ProdRecord, PullRecord, PullState
-from bot.report.checks import checks
-from bot.report.comment import Shown, plan_comment
-from bot.report.markdown import COMMENT_LIMIT, code, days, fence, inert
-from bot.results import kept_lines, packed, unpacked
-from planner.contract.wire import read_line
+from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.checks import checks
+from mergeplan.bot.report.comment import Shown, plan_comment
+from mergeplan.bot.report.markdown import COMMENT_LIMIT, code, days, fence, inert
+from mergeplan.bot.results import kept_lines, packed, unpacked
+from mergeplan.planner.contract.wire import read_line
 
 
 def shown(state: PullState = PullState.PLANNED, *, models: list[dict[str, Any]] | None = None, **changes: Any) -> Shown:

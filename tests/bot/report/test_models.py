@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.report.comment import plan_comment
-from bot.report.models import Site, diffs_blocks, grouped, model_row
-from planner.contract.plan import ModelChange
+from mergeplan.bot.report.comment import plan_comment
+from mergeplan.bot.report.models import Site, diffs_blocks, grouped, model_row
+from mergeplan.planner.contract.plan import ModelChange
 from tests.bot.report.test_comment import balanced, shown
 
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.commands import Command, Mistake, read_commands
-from bot.records import Press, PullState
-from bot.report.checks import check_key, checks, pull_of_key, with_buttons
-from bot.report.comment import Shown, plan_comment
-from bot.report.offers import BOX, has_ticks, offers, taken_up, ticked
-from bot.verbs import ROLES, Verb
+from mergeplan.bot.commands import Command, Mistake, read_commands
+from mergeplan.bot.records import Press, PullState
+from mergeplan.bot.report.checks import check_key, checks, pull_of_key, with_buttons
+from mergeplan.bot.report.comment import Shown, plan_comment
+from mergeplan.bot.report.offers import BOX, has_ticks, offers, taken_up, ticked
+from mergeplan.bot.verbs import ROLES, Verb
 from tests.bot.report.test_comment import ended, shown
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,90}(\.[a-z_][a-z0-9_]{0,90}){0,2}", fullmatch=True) | st.text(max_size=60)

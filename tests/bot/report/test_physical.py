@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.report.physical import physical_blocks
-from bot.results import PlannerOutcome
-from planner.contract.physical import PhysicalChangeRow, PhysicalPlanRow
+from mergeplan.bot.report.physical import physical_blocks
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.planner.contract.physical import PhysicalChangeRow, PhysicalPlanRow
 
 
 def row(model: str, cost: str = "", note: str = "", **more: Any) -> PhysicalPlanRow:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.report.rollback import behind_words, rollback_words, rolled_back_words
-from bot.results import PlannerOutcome
-from planner.contract.history import BehindRow, MovedViewRow, RevisionRow, RollbackView
+from mergeplan.bot.report.rollback import behind_words, rollback_words, rolled_back_words
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.planner.contract.history import BehindRow, MovedViewRow, RevisionRow, RollbackView
 
 DAYS = BehindRow(
     model="s.a",

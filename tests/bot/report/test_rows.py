@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bot.report.rows import impact_block, rows_blocks, rows_title, schema_block, share
-from bot.results import PlannerOutcome
-from planner.contract.plan import PlanView
-from planner.contract.tables import DataDifference
+from mergeplan.bot.report.rows import impact_block, rows_blocks, rows_title, schema_block, share
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.planner.contract.plan import PlanView
+from mergeplan.planner.contract.tables import DataDifference
 
 
 def diff(model: str, changed: int = 0, **more: Any) -> DataDifference:

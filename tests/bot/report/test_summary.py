@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.report.comment import plan_comment
-from bot.report.summary import job_summary
+from mergeplan.bot.report.comment import plan_comment
+from mergeplan.bot.report.summary import job_summary
 from tests.bot.report.test_comment import balanced, shown
 
 

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from bot.records import PullState
-from bot.report.checks import checks
-from bot.report.comment import plan_comment
-from bot.report.words import moved_sentence, open_words, promise_sentence, refused_words, skipped_words
-from bot.results import PlannerOutcome
-from planner.contract.plan import CostEstimate, LeftOutRow, ModelChange, PlanView, RefusedRow, TableComparison
+from mergeplan.bot.records import PullState
+from mergeplan.bot.report.checks import checks
+from mergeplan.bot.report.comment import plan_comment
+from mergeplan.bot.report.words import moved_sentence, open_words, promise_sentence, refused_words, skipped_words
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.planner.contract.plan import CostEstimate, LeftOutRow, ModelChange, PlanView, RefusedRow, TableComparison
 from tests.bot.report.test_comment import shown
 
 T = TypeVar("T", bound=BaseModel)

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.inbox.inbox import Inbox
-from bot.pulls.due import what_is_due
-from bot.sandbox.server import Sandbox
-from bot.service.action import action_settings, run_action
-from planner.errors import RequestError
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.pulls.due import what_is_due
+from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan.bot.service.action import action_settings, run_action
+from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SHOP
 
 LOGIN = "github-actions[bot]"

@@ -16,13 +16,13 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from bot.context import BotContext
-from bot.github.events import InvalidDelivery, read_delivery, signature
-from bot.github.gateway import GitHub
-from bot.inbox.inbox import Inbox
-from bot.records import PullState
-from bot.service.app import create_app
-from bot.settings import Settings
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.github.events import InvalidDelivery, read_delivery, signature
+from mergeplan.bot.github.gateway import GitHub
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.records import PullState
+from mergeplan.bot.service.app import create_app
+from mergeplan.bot.settings import Settings
 from tests.bot.conftest import COLUMN, SECRET, SHOP, Bench, until
 
 

@@ -15,13 +15,13 @@ import pytest
 import uvicorn
 from pydantic import SecretStr
 
-from bot.context import BotContext
-from bot.github.events import signature
-from bot.github.gateway import GitHub
-from bot.inbox.inbox import Inbox
-from bot.service.app import create_app
-from bot.service.connections import Limits, server_config
-from bot.settings import Settings
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.github.events import signature
+from mergeplan.bot.github.gateway import GitHub
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.service.app import create_app
+from mergeplan.bot.service.connections import Limits, server_config
+from mergeplan.bot.settings import Settings
 from tests.bot.conftest import SECRET, SHOP, until
 
 FORGED = "sha256=" + "0" * 64

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.github.events import signature
+from mergeplan.bot.github.events import signature
 from tests.bot.conftest import COLUMN, SECRET, SHOP, Bench
 from tests.npm import fetched
 

@@ -15,9 +15,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from bot.github.events import Event, signature
-from bot.inbox.inbox import Inbox
-from bot.service.intake import Intake
+from mergeplan.bot.github.events import Event, signature
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.service.intake import Intake
 from tests.bot.conftest import SECRET, SHOP
 from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa: F401 - fixtures
 
@@ -27,11 +27,11 @@ from pathlib import Path
 from typing import cast
 import uvicorn
 from pydantic import SecretStr
-from bot.context import BotContext
-from bot.inbox.inbox import Inbox
-from bot.service.app import create_app
-from bot.service.connections import server_config
-from bot.settings import Settings
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.service.app import create_app
+from mergeplan.bot.service.connections import server_config
+from mergeplan.bot.settings import Settings
 settings = Settings(webhook_secret=SecretStr(sys.argv[4]), home=Path(sys.argv[3]))
 context = BotContext(settings, Inbox(sys.argv[2]), cast("GitHub", None), "nobody")
 door = socket.socket(fileno=int(sys.argv[1]))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from bot.records import PullState
+from mergeplan.bot.records import PullState
 from tests.bot.conftest import COLUMN, FILTER, SECRET, SHOP, Bench, until
 
 

@@ -15,12 +15,12 @@ import httpx
 import pytest
 from github import Auth, GithubIntegration
 
-from bot.github.manifest import Registered, conversion_address, form_address, manifest, web_address
-from bot.github.permissions import EVENTS, OPTIONAL, PERMISSIONS
-from bot.sandbox.server import Sandbox
-from bot.sandbox.state import APP_EVENTS, APP_PERMISSIONS
-from bot.service.register_app import Registration, register
-from planner.errors import RequestError
+from mergeplan.bot.github.manifest import Registered, conversion_address, form_address, manifest, web_address
+from mergeplan.bot.github.permissions import EVENTS, OPTIONAL, PERMISSIONS
+from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan.bot.sandbox.state import APP_EVENTS, APP_PERMISSIONS
+from mergeplan.bot.service.register_app import Registration, register
+from mergeplan.planner.errors import RequestError
 
 HOOK = "https://bot.example/webhook"
 Begin = Callable[[Registration], str]

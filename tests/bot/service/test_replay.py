@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bot.service.replay import Stored, read_stored, rehearsed, sent
-from bot.settings import Settings
-from planner.errors import RequestError
+from mergeplan.bot.service.replay import Stored, read_stored, rehearsed, sent
+from mergeplan.bot.settings import Settings
+from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.bot.github.test_events import pressed
 

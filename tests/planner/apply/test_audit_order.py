@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.apply.audit_order import with_audited
-from planner.engine.spark.engine import SparkEngine
-from planner.state.store import StateStore
+from mergeplan.planner.apply.audit_order import with_audited
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.state.store import StateStore
 from tests.planner.shop import ALONE, FILES, applied, rows, written
 
 NAMES = "abcdef"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.before_after_all import AFTER, BEFORE, statements_of
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import ProjectError
-from planner.project.loader import load_project
-from planner.snapshot.environment import Environment
-from planner.state.store import StateStore
+from mergeplan.planner.apply.before_after_all import AFTER, BEFORE, statements_of
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.project.loader import load_project
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.project.test_loader import CONFIG, project_of
 from tests.planner.shop import FILES, NOW, applied, rows, written

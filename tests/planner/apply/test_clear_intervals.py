@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.physical_tables import table_lease
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import LeaseHeld, PlanMoved
-from planner.model.model import Column
-from planner.snapshot.content_hash import Content
-from planner.state.leases import Lease
-from planner.state.store import StateStore
+from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import LeaseHeld, PlanMoved
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.snapshot.content_hash import Content
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days
 from tests.planner.shop import applied, planned, written
 

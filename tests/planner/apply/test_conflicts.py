@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from planner.apply.conflicts import TRIES, repeated
-from planner.errors import LeaseHeld, QueryError
+from mergeplan.planner.apply.conflicts import TRIES, repeated
+from mergeplan.planner.errors import LeaseHeld, QueryError
 
 CONFLICT = QueryError("Transaction conflict detected.", condition="DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
 ICEBERGS = QueryError("Found conflicting files that can contain records matching true: [a.parquet]")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.estimate import forecast
-from planner.engine.spark.engine import SparkEngine
-from planner.plan.build import Plan
-from planner.plan.costs import Estimate
-from planner.plan.schedule import Window
-from planner.state.store import StateStore
+from mergeplan.planner.apply.estimate import forecast
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.plan.schedule import Window
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import DAY, FIRST
 from tests.planner.shop import FILES, NOW, applied, planned, written
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.events import (
+from mergeplan.planner.apply.events import (
     AuditRan,
     BatchDone,
     Event,
@@ -27,15 +27,15 @@ from planner.apply.events import (
     TableAwaited,
     TableCreated,
 )
-from planner.apply.executor import ApplyOptions, apply
-from planner.apply.physical_tables import table_lease
-from planner.engine.protocol import ViewText, Written
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table
-from planner.errors import AuditFailed, Cancelled, PlanMoved, ProjectError, QueryError, Refused
-from planner.model.model import Column
-from planner.plan.build import Blocker
-from planner.state.store import StateStore
+from mergeplan.planner.apply.executor import ApplyOptions, apply
+from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.engine.protocol import ViewText, Written
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import AuditFailed, Cancelled, PlanMoved, ProjectError, QueryError, Refused
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.plan.build import Blocker
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days
 from tests.planner.engines import Double
 from tests.planner.shop import ALONE, FILES, NOW, applied, carried_out, planned, rows, written

@@ -6,16 +6,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.apply.events import Event, TableDropped, silent
-from planner.apply.janitor import drop_expired, sweep, unneeded
-from planner.apply.promotion import Wanted, drop_environment, promote
-from planner.engine.protocol import Engine, ViewText
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table
-from planner.model.model import Column
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import Event, TableDropped, silent
+from mergeplan.planner.apply.janitor import drop_expired, sweep, unneeded
+from mergeplan.planner.apply.promotion import Wanted, drop_environment, promote
+from mergeplan.planner.engine.protocol import Engine, ViewText
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
 
 pytestmark = pytest.mark.usefixtures("state_url")  # on both databases

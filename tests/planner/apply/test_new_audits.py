@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planner.apply.events import AuditRan, Event
-from planner.engine.spark.engine import SparkEngine
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import AuditRan, Event
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.state.store import StateStore
 from tests.planner.shop import ALONE, applied, written
 
 TOTAL = "MODEL (name shop.total, kind FULL{});\nSELECT 7 AS total"

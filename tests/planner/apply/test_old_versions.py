@@ -10,17 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.apply.events import silent
-from planner.apply.old_versions import Kept, OldVersions, judged, physical_views, remove_old_versions, to_remove
-from planner.apply.physical_tables import table_lease
-from planner.apply.promotion import Wanted, promote
-from planner.engine.protocol import Engine, Expiry, ViewText
-from planner.errors import QueryError
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.snapshot.snapshot import Snapshot
-from planner.state.physical_tables import PhysicalTable
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.old_versions import (
+    Kept,
+    OldVersions,
+    judged,
+    physical_views,
+    remove_old_versions,
+    to_remove,
+)
+from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.engine.protocol import Engine, Expiry, ViewText
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.physical_tables import PhysicalTable
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 
 ID = (Column("id", "int"),)

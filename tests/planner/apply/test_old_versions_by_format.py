@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from planner.apply.events import silent
-from planner.apply.old_versions import OldVersions, remove_old_versions
-from planner.apply.promotion import Wanted, promote
-from planner.apply.rollback import planned_rollback, rollback
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import QueryError
-from planner.snapshot.environment import PROD
-from planner.snapshot.snapshot import Snapshot
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.old_versions import OldVersions, remove_old_versions
+from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.apply.rollback import planned_rollback, rollback
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
 from tests.conftest import FORMAT
 from tests.planner.ageing import later
 from tests.planner.builders import environment

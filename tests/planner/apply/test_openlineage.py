@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from planner.apply.events import BatchDone, Event, ModelFailed, ModelStarted
-from planner.apply.openlineage.facets import Scene
-from planner.apply.openlineage.listener import Listener
-from planner.apply.openlineage.transport import Sender, server_name, to_file, to_server
-from planner.intervals import Interval
-from planner.model.kind import Kind
-from planner.model.model import Column
-from planner.plan.build import Plan
-from planner.snapshot.environment import Environment
+from mergeplan.planner.apply.events import BatchDone, Event, ModelFailed, ModelStarted
+from mergeplan.planner.apply.openlineage.facets import Scene
+from mergeplan.planner.apply.openlineage.listener import Listener
+from mergeplan.planner.apply.openlineage.transport import Sender, server_name, to_file, to_server
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project
 
 ORDERS = replace(

@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 import pytest
 
-from planner.apply.events import silent
-from planner.apply.promotion import Wanted, promote
-from planner.apply.recovery import recover
-from planner.engine.protocol import ViewText
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table
-from planner.errors import QueryError
-from planner.model.model import Column
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
-from planner.state.promotions import SwapOptions
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.apply.recovery import recover
+from mergeplan.planner.engine.protocol import ViewText
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.promotions import SwapOptions
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 
 ID = (Column("id", "int"),)

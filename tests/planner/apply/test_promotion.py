@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 import pytest
 
-from planner.apply.events import (
+from mergeplan.planner.apply.events import (
     Event,
     Promoted,
     PromotionFound,
@@ -15,17 +15,17 @@ from planner.apply.events import (
     ViewSwapped,
     silent,
 )
-from planner.apply.promotion import Wanted, drop_environment, promote
-from planner.apply.recovery import recover
-from planner.engine.protocol import ViewText
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table
-from planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
-from planner.model.model import Column
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
-from planner.state.environments import HistoryAction
-from planner.state.store import StateStore
+from mergeplan.planner.apply.promotion import Wanted, drop_environment, promote
+from mergeplan.planner.apply.recovery import recover
+from mergeplan.planner.engine.protocol import ViewText
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.environments import HistoryAction
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.engines import Double
 
@@ -90,7 +90,7 @@ def test_views_come_are_repointed_and_go(
 def test_the_views_of_a_group_are_recorded_in_one_transaction(
     store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planner.apply.swap_views.GROUP", 2)
+    monkeypatch.setattr("mergeplan.planner.apply.swap_views.GROUP", 2)
     old, new = [built(f"s.{name}", 1) for name in "abc"], [built(f"s.{name}", 2) for name in "abc"]
     to(store, engine, environment("prod", *old))
     groups = list[Collection[str]]()

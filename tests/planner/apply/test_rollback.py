@@ -7,16 +7,16 @@ from datetime import timedelta
 
 import pytest
 
-from planner.apply.events import Promoted, silent
-from planner.apply.rollback import AskedBy, MovedView, RollbackPlan, planned_rollback, rollback
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import QueryError, Refused, RequestError
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
-from planner.state.environments import Cause, HistoryAction
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import Promoted, silent
+from mergeplan.planner.apply.rollback import AskedBy, MovedView, RollbackPlan, planned_rollback, rollback
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import QueryError, Refused, RequestError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.environments import Cause, HistoryAction
+from mergeplan.planner.state.store import StateStore
 from tests.planner.apply.test_promotion import Breaking, _built, shown, to  # noqa: F401 - a fixture
 from tests.planner.builders import FIRST, days, environment, snapshot
 

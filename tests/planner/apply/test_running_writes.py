@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 
-from planner.apply.events import BatchAwaited, BatchRepeated, Event
-from planner.apply.physical_tables import table_lease
-from planner.apply.running_writes import BatchWrites, TableWrites, running
-from planner.engine.protocol import Engine, Operation
-from planner.errors import LeaseHeld
-from planner.intervals import Interval
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import BatchAwaited, BatchRepeated, Event
+from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.apply.running_writes import BatchWrites, TableWrites, running
+from mergeplan.planner.engine.protocol import Engine, Operation
+from mergeplan.planner.errors import LeaseHeld
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.state.store import StateStore
 
 DAYS = [Interval(day, day + timedelta(days=1)) for day in (datetime(2026, 1, n, tzinfo=UTC) for n in (1, 2))]
 TABLE, PARENT = "phys.orders", "phys.items"
@@ -101,7 +101,7 @@ def test_a_write_of_another_interval_is_ended(runs: Runs) -> None:
 
 def test_a_write_of_another_version_of_mergeplan_is_ended(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     runs.killed()
-    monkeypatch.setattr("planner.apply.running_writes.version", lambda name: "next")
+    monkeypatch.setattr("mergeplan.planner.apply.running_writes.version", lambda name: "next")
     assert (runs.next(), runs.server.ended) == (None, [FIRST])
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.events import AuditRan, Event
-from planner.checks.standalone import dates_interval, due
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import ProjectErrors
-from planner.intervals import Cron, Interval
-from planner.model.model import Audit
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import AuditRan, Event
+from mergeplan.planner.checks.standalone import dates_interval, due
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.intervals import Cron, Interval
+from mergeplan.planner.model.model import Audit
+from mergeplan.planner.state.store import StateStore
 from tests.planner.shop import ALONE, applied, written
 
 TOTAL = "MODEL (name shop.total, kind FULL);\nSELECT {} AS total"

@@ -11,22 +11,22 @@ from typing import Any
 
 import pytest
 
-from planner.apply.events import silent
-from planner.apply.janitor import sweep
-from planner.apply.promotion import Wanted, promote
-from planner.apply.recovery import recover
-from planner.apply.view_switch import moved_views, position, switch_of, through_switch
-from planner.engine.protocol import Stands, ViewText
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table
-from planner.errors import QueryError
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
-from planner.state.environments import HistoryAction
-from planner.state.promotions import Promotion, SwapOptions
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.janitor import sweep
+from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.apply.recovery import recover
+from mergeplan.planner.apply.view_switch import moved_views, position, switch_of, through_switch
+from mergeplan.planner.engine.protocol import Stands, ViewText
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.environments import HistoryAction
+from mergeplan.planner.state.promotions import Promotion, SwapOptions
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.engines import Double
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.cache import file_hashes
-from planner.cache.file_hashes import FileHashes
-from planner.cache.store import Cache
+from mergeplan.planner.cache import file_hashes
+from mergeplan.planner.cache.file_hashes import FileHashes
+from mergeplan.planner.cache.store import Cache
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.cache.store import Cache
+from mergeplan.planner.cache.store import Cache
 
 WRITES = """
 import sys
 from pathlib import Path
-from planner.cache.store import Cache
+from mergeplan.planner.cache.store import Cache
 cache, mine = Cache(Path(sys.argv[1])), sys.argv[2]
 for number in range(40):
     cache.put({f"{mine} {number} {part}": f"text {mine} {number} {part}" * 50 for part in range(20)})

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from planner.checks.physical_plan import Known, PhysicalPlan, read_plan
+from mergeplan.planner.checks.physical_plan import Known, PhysicalPlan, read_plan
 
 FOLDER = Path(__file__).parent / "explained"
 TABLES = {

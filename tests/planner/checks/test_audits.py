@@ -7,13 +7,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.checks.audits import AuditContext, AuditResult, audit_query, is_blocking, read_by_audits, run_audit
-from planner.engine.protocol import Engine, Rows, ViewText
-from planner.errors import ProjectError, QueryError
-from planner.intervals import Interval
-from planner.model.model import AuditCall, Model
-from planner.parsing.definitions.audits import parse_audits
-from planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.checks.audits import (
+    AuditContext,
+    AuditResult,
+    audit_query,
+    is_blocking,
+    read_by_audits,
+    run_audit,
+)
+from mergeplan.planner.engine.protocol import Engine, Rows, ViewText
+from mergeplan.planner.errors import ProjectError, QueryError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import AuditCall, Model
+from mergeplan.planner.parsing.definitions.audits import parse_audits
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)
 DAY = Interval(datetime(2020, 1, 2, tzinfo=UTC), datetime(2020, 1, 3, tzinfo=UTC))

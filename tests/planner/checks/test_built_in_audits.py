@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.checks.audits import audit_query, is_blocking
-from planner.checks.masking import mask, shown
-from planner.engine.protocol import Engine, Rows
-from planner.errors import ProjectError
-from planner.model.model import Model
-from planner.parsing.definitions.builtin_audits import BUILT_IN
-from planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.checks.audits import audit_query, is_blocking
+from mergeplan.planner.checks.masking import mask, shown
+from mergeplan.planner.engine.protocol import Engine, Rows
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.builtin_audits import BUILT_IN
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)
 CASES = r"""

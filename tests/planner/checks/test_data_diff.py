@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from planner.checks.data_diff import Budget, key_of, nullability, shown_samples
-from planner.checks.row_condition import row_condition
-from planner.checks.table_diff import Samples
-from planner.engine.protocol import Engine, Rows
-from planner.errors import Cancelled, RequestError
-from planner.model.kind import Kind
-from planner.model.model import AuditCall, Model
+from mergeplan.planner.checks.data_diff import Budget, key_of, nullability, shown_samples
+from mergeplan.planner.checks.row_condition import row_condition
+from mergeplan.planner.checks.table_diff import Samples
+from mergeplan.planner.engine.protocol import Engine, Rows
+from mergeplan.planner.errors import Cancelled, RequestError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import AuditCall, Model
 
 SLOW = "SELECT COUNT(*) FROM RANGE(1000000000000) AS a WHERE SIN(id) > 2"
 

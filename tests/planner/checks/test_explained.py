@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.checks.explained import NotUnderstood, explained
+from mergeplan.planner.checks.explained import NotUnderstood, explained
 from tests.planner.checks.plans import texts
 
 

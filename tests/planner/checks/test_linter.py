@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from planner.checks.linter import CHECKS, LintedProject, Violation, lint
-from planner.parsing.files.lint_config import BUILT_IN
-from planner.project.loader import load_project
+from mergeplan.planner.checks.linter import CHECKS, LintedProject, Violation, lint
+from mergeplan.planner.parsing.files.lint_config import BUILT_IN
+from mergeplan.planner.project.loader import load_project
 from tests.planner.casebook import cases
 from tests.planner.project.test_loader import CONFIG, NOW, project_of
 

@@ -4,7 +4,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from planner.parsing.sql.names import name_outputs
+from mergeplan.planner.parsing.sql.names import name_outputs
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.checks.physical_diff import Cost, PhysicalChange, compare
-from planner.checks.physical_plan import PhysicalPlan, Scan
+from mergeplan.planner.checks.physical_diff import Cost, PhysicalChange, compare
+from mergeplan.planner.checks.physical_plan import PhysicalPlan, Scan
 from tests.planner.checks.plans import READ, plan
 
 NAMES = st.lists(st.sampled_from("abc"), unique=True).map(lambda names: tuple(sorted(names)))

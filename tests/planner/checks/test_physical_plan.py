@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.checks.explained import NotUnderstood
-from planner.checks.physical_plan import Scan, read_plan
+from mergeplan.planner.checks.explained import NotUnderstood
+from mergeplan.planner.checks.physical_plan import Scan, read_plan
 from tests.planner.checks.plans import READ, TABLES, plan, texts
 
 CHOSEN, WHOLE = Scan("shop.orders", True, True, ("day",)), Scan("shop.orders", False, False)

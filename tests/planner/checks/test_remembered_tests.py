@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.checks.remembered_tests import TestDigests
-from planner.engine.protocol import Connection
-from planner.project.loader import Project, load_project
+from mergeplan.planner.checks.remembered_tests import TestDigests
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.project.loader import Project, load_project
 from tests.planner.project.test_loader import CONFIG, project_of
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from planner.checks.diff_query import BUCKETS, DiffOptions
-from planner.checks.table_diff import RowDiff, TableDiff, changed_models, compare_tables, schema_diff
-from planner.engine.protocol import Engine, ViewText
-from planner.errors import RequestError
-from planner.model.model import Column
+from mergeplan.planner.checks.diff_query import BUCKETS, DiffOptions
+from mergeplan.planner.checks.table_diff import RowDiff, TableDiff, changed_models, compare_tables, schema_diff
+from mergeplan.planner.engine.protocol import Engine, ViewText
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.model import Column
 
 Row = tuple[object, ...]
 TYPES = {

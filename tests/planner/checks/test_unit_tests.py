@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.checks.freezing import ctes_of, frozen_text
-from planner.checks.inlining import typed_rows
-from planner.checks.rows import canonical, compared
-from planner.checks.unit_test_result import TestResult
-from planner.checks.unit_tests import run_unit_tests
-from planner.engine.protocol import Engine, Rows
-from planner.errors import ProjectErrors
-from planner.project.loader import load_project
+from mergeplan.planner.checks.freezing import ctes_of, frozen_text
+from mergeplan.planner.checks.inlining import typed_rows
+from mergeplan.planner.checks.rows import canonical, compared
+from mergeplan.planner.checks.unit_test_result import TestResult
+from mergeplan.planner.checks.unit_tests import run_unit_tests
+from mergeplan.planner.engine.protocol import Engine, Rows
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.project.loader import load_project
 from tests.planner.project.test_loader import project_of
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from planner.cli.main import VERBS, run
-from planner.engine.protocol import Connection, Engine
-from planner.engine.spark.engine import SparkEngine
-from planner.state.store import StateStore
+from mergeplan.planner.cli.main import VERBS, run
+from mergeplan.planner.engine.protocol import Connection, Engine
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.state.store import StateStore
 from tests.conftest import empty
 from tests.planner.engines import Double
 from tests.planner.shop import written

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.apply.events import silent
-from planner.apply.janitor import sweep
-from planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.janitor import sweep
+from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.engines import Double
 

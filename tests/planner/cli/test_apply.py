@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import TODAY, CommandLine, Ran
 from tests.planner.shop import ALONE, rows, written
 

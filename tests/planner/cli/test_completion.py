@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from planner.cli.main import VERBS
+from mergeplan.planner.cli.main import VERBS
 from tests.planner.cli.conftest import CommandLine
 
 
@@ -30,7 +30,7 @@ def test_verbs_and_options_are_completed(words: str, number: str, expected: str)
     environment = {"_MERGEPLAN_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": number}
 
     ran = subprocess.run(
-        [sys.executable, "-m", "planner.cli.main"],
+        [sys.executable, "-m", "mergeplan.planner.cli.main"],
         env=environment,
         capture_output=True,
         text=True,

@@ -17,8 +17,8 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
-from planner.snapshot.environment import Environment
-from planner.state.store import StateStore
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.shop import ALONE, written
@@ -29,7 +29,7 @@ HOLDS = (
 )
 NO_ROOM = """
 import resource, sys
-from planner.cli.main import VERBS, run
+from mergeplan.planner.cli.main import VERBS, run
 limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 sys.exit(run(VERBS, ["plan", "dev", "--no-prompts", "--skip-tests"]))
@@ -132,7 +132,9 @@ def test_nobody_waits_for_a_state_that_is_whole_or_new(mergeplan: CommandLine, m
         raise AssertionError(f"slept for {seconds} s")
 
     # in that module alone: other threads of this process may sleep
-    monkeypatch.setattr("planner.state.database.time", SimpleNamespace(sleep=asleep, monotonic=time.monotonic))
+    monkeypatch.setattr(
+        "mergeplan.planner.state.database.time", SimpleNamespace(sleep=asleep, monotonic=time.monotonic)
+    )
 
     assert mergeplan("environments").code == 0
     (mergeplan.root / ".mergeplan/state.db").unlink()
@@ -249,8 +251,8 @@ def test_a_postgresql_that_refuses_is_told_without_the_password(
 
 
 def test_a_postgresql_that_ends_a_transaction_is_told(new_postgresql: Callable[[], str], postgresql: str) -> None:
-    from planner.errors import RequestError
-    from planner.state.database import clock, transaction
+    from mergeplan.planner.errors import RequestError
+    from mergeplan.planner.state.database import clock, transaction
 
     with closing(StateStore(new_postgresql())) as store, psycopg.connect(postgresql, autocommit=True) as admin:
         with pytest.raises(RequestError, match="does not answer"), transaction(store.database.engine) as connection:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from planner.apply.events import silent
-from planner.apply.promotion import Wanted, promote
-from planner.engine.protocol import ViewText
-from planner.engine.spark.engine import SparkEngine
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.snapshot.environment import Environment
+from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.engine.protocol import ViewText
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.builders import snapshot
 from tests.planner.cli.conftest import TODAY, CommandLine
 from tests.planner.shop import ALONE, rows

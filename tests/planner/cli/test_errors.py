@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.cli.main import VERBS
-from planner.project.scaffold import write_example
+from mergeplan.planner.cli.main import VERBS
+from mergeplan.planner.project.scaffold import write_example
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.project.test_loader import BAD, project_of
 
@@ -252,7 +252,7 @@ def test_a_full_disk_is_no_defect_of_ours(offline: CommandLine, monkeypatch: pyt
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     write_example(offline.root)
-    monkeypatch.setattr("planner.session.workspace.load_project", full)
+    monkeypatch.setattr("mergeplan.planner.session.workspace.load_project", full)
 
     ran, as_json = offline("plan"), offline("plan", "-o", "json")
 

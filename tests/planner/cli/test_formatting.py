@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import write_example
 from tests.planner.cli.conftest import CommandLine
 
 UGLY = "MODEL (name shop.ugly, kind FULL);\nselect 1 as one"

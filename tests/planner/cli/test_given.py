@@ -8,10 +8,10 @@ from typing import Any
 import click
 import pytest
 
-from planner.cli.given import given_to
-from planner.cli.handling import Handling
-from planner.cli.main import VERBS, Verbs
-from planner.session.options import (
+from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.handling import Handling
+from mergeplan.planner.cli.main import VERBS, Verbs
+from mergeplan.planner.session.options import (
     AuditOptions,
     DataDiffOptions,
     PlanOptions,

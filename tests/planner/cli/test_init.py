@@ -21,7 +21,7 @@ def answered(folder: Path, *answers: str) -> str:
     os.write(ours, "".join(f"{each}\n" for each in answers).encode())
     try:
         ran = subprocess.run(
-            [sys.executable, "-m", "planner.cli.main", "init"],
+            [sys.executable, "-m", "mergeplan.planner.cli.main", "init"],
             cwd=folder, stdin=theirs, capture_output=True, text=True, check=True, timeout=60,
         )  # fmt: skip
     finally:

@@ -236,7 +236,7 @@ def test_a_project_without_models_has_an_empty_graph(shop: CommandLine) -> None:
 
 @pytest.mark.parametrize("arguments", [["lineage", "shop.total"], ["dag", "-o", "html"]])
 def test_neither_imports_spark(arguments: list[str], shop: CommandLine) -> None:
-    code = f"from planner.cli.main import VERBS, run\nrun(VERBS, {[*arguments, '-p', str(shop.root)]})"
+    code = f"from mergeplan.planner.cli.main import VERBS, run\nrun(VERBS, {[*arguments, '-p', str(shop.root)]})"
 
     assert "pyspark" not in imported_by(code)
     assert shop.opened == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import write_example
 from tests.planner.cli.conftest import CommandLine
 
 STAR = "MODEL (name shop.star, kind FULL);\nSELECT * FROM sqlmesh_example.full_model\n"

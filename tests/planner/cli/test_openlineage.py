@@ -31,7 +31,7 @@ def test_a_plan_tells_its_runs_to_a_file_and_fails_for_no_server(shop: Callable[
 
 
 def test_the_base_branch_rules_over_where_events_go(offline: CommandLine) -> None:
-    from planner.project.loader import LoadOptions, load_project
+    from mergeplan.planner.project.loader import LoadOptions, load_project
     from tests.planner.shop import NOW, written
 
     written(offline.root, config=CONFIG % "url: 'https://evil.example', api_key: x")

@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.apply.events import BatchDone
-from planner.apply.outcome import Outcome
-from planner.apply.work import Failure, Filled
-from planner.cli.closing_text import closing_text
-from planner.cli.plan_text import batch_text
-from planner.errors import QueryError
-from planner.intervals import Interval
-from planner.plan.costs import Estimate
-from planner.session.wording import cost_text
+from mergeplan.planner.apply.events import BatchDone
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.apply.work import Failure, Filled
+from mergeplan.planner.cli.closing_text import closing_text
+from mergeplan.planner.cli.plan_text import batch_text
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.session.wording import cost_text
 
 
 @pytest.mark.parametrize(

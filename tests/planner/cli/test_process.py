@@ -16,7 +16,7 @@ from tests.planner.shop import FILES, written
 from tests.wire import checked
 
 ROOT = Path(__file__).parents[3]
-MERGEPLAN = (sys.executable, "-m", "bot.main")
+MERGEPLAN = (sys.executable, "-m", "mergeplan.bot.main")
 CONFIG = FILES["config.yaml"].replace(
     "concurrent_tasks: 2",
     "config: {spark.driver.memory: 700m, spark.sql.shuffle.partitions: 2, spark.master: 'local[2]'}",

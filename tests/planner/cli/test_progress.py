@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.cli.progress_text import show_progress
-from planner.session.events import SparkStarted, SparkStarting, TestsStarted
+from mergeplan.planner.cli.progress_text import show_progress
+from mergeplan.planner.session.events import SparkStarted, SparkStarting, TestsStarted
 
 
 def test_what_takes_seconds_is_announced_on_standard_error_also_where_it_is_piped(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import CommandLine, Ran, emptied
 
 MODEL = "sqlmesh_example.incremental_model"

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from planner.apply.rollback import Behind
-from planner.cli.rollback_text import behind_text
-from planner.model.kind import Kind
-from planner.model.model import Model
+from mergeplan.planner.apply.rollback import Behind
+from mergeplan.planner.cli.rollback_text import behind_text
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
 from tests.planner.builders import days, snapshot
 
 BY_DAY = snapshot(Model("s.a", Kind.INCREMENTAL_BY_TIME_RANGE, "m.sql", 1, "", "SELECT d FROM raw.t", time_column="d"))

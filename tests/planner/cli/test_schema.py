@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from planner.contract.wire import lines_schema
+from mergeplan.planner.contract.wire import lines_schema
 from tests.planner.cli.conftest import CommandLine
 
 

@@ -9,20 +9,20 @@ from pathlib import Path
 import click
 import pytest
 
-from bot.main import BOT_VERBS
-from planner.cli.main import VERBS, Verbs
+from mergeplan.bot.main import BOT_VERBS
+from mergeplan.planner.cli.main import VERBS, Verbs
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.shop import written
 
 ROOT = Path(__file__).parents[3]
 APPLIES = {
-    "planner.apply.executor",
-    "planner.apply.promotion",
-    "planner.checks.table_diff",
-    "planner.checks.unit_tests",
-    "planner.contract.result",
-    "planner.engine.spark.engine",
-    "planner.python.running",
+    "mergeplan.planner.apply.executor",
+    "mergeplan.planner.apply.promotion",
+    "mergeplan.planner.checks.table_diff",
+    "mergeplan.planner.checks.unit_tests",
+    "mergeplan.planner.contract.result",
+    "mergeplan.planner.engine.spark.engine",
+    "mergeplan.planner.python.running",
 }
 HEAVY = {"pyspark", "sqlalchemy", "alembic", "sqlglot", "rich", "yaml", "pydantic", "pandas", "fastapi", "github"}
 
@@ -36,14 +36,14 @@ def imported_by(code: str) -> set[str]:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["paln"]])
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
-    code = f"from bot.main import BOT_VERBS, VERBS, run\nrun({{**VERBS, **BOT_VERBS}}, {arguments})"
+    code = f"from mergeplan.bot.main import BOT_VERBS, VERBS, run\nrun({{**VERBS, **BOT_VERBS}}, {arguments})"
 
     assert not imported_by(f"sys.stderr = open('/dev/null', 'w')\n{code}\nsys.stderr = sys.__stderr__") & HEAVY
 
 
 def test_importing_the_planner_imports_no_spark() -> None:
     modules = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        ".".join(("mergeplan", *path.relative_to(ROOT).with_suffix("").parts))
         for path in sorted((ROOT / "planner").rglob("*.py"))
         if "migrations" not in path.parts and path.name != "__init__.py"
     ]
@@ -80,7 +80,7 @@ def test_every_option_is_explained(verb: str) -> None:
 def test_a_plan_that_is_only_shown_imports_nothing_that_applies_one(tmp_path: Path) -> None:
     written(tmp_path)
     code = (
-        f"import os, sys\nos.chdir({str(tmp_path)!r})\nfrom planner.cli.main import VERBS, run\n"
+        f"import os, sys\nos.chdir({str(tmp_path)!r})\nfrom mergeplan.planner.cli.main import VERBS, run\n"
         "assert run(VERBS, ['plan', '--no-prompts']) == 0\nprint(*sys.modules, file=sys.stderr)"
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import write_example
 from tests.planner.cli.conftest import TODAY, CommandLine
 from tests.planner.shop import ALONE
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from planner.cli.main import VERBS
-from planner.engine.protocol import ViewText
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import QueryError
-from planner.snapshot.environment import Environment
-from planner.state import tables as t
-from planner.state.environments import Cause, HistoryAction
-from planner.state.store import StateStore
+from mergeplan.planner.cli.main import VERBS
+from mergeplan.planner.engine.protocol import ViewText
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.environments import Cause, HistoryAction
+from mergeplan.planner.state.store import StateStore
 from tests.planner.cli.conftest import TODAY, CommandLine, emptied
 from tests.planner.engines import Double
 from tests.planner.shop import rows, written
@@ -357,7 +357,7 @@ def hearing(mergeplan: CommandLine, word: str, then: Callable[[], None], *argume
     import io
     from contextlib import chdir, redirect_stdout
 
-    from planner.cli.main import run
+    from mergeplan.planner.cli.main import run
     from tests.planner.cli.conftest import Ran
 
     class Ear(io.StringIO):

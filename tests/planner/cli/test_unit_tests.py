@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from planner.checks.unit_test_result import TestResult
-from planner.cli.unit_tests import junit_xml
-from planner.errors import MergeplanError
-from planner.parsing.definitions.unit_tests import UnitTest
-from planner.project.scaffold import write_example
+from mergeplan.planner.checks.unit_test_result import TestResult
+from mergeplan.planner.cli.unit_tests import junit_xml
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
+from mergeplan.planner.project.scaffold import write_example
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.shop import ALONE
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from planner.engine.protocol import ViewText
-from planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.protocol import ViewText
+from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import CommandLine
 
 Shop = Callable[..., CommandLine]

@@ -10,8 +10,8 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from bot.rules import WITHOUT_EFFECT, CicdBot
-from planner.contract.config_schema import config_schema
+from mergeplan.bot.rules import WITHOUT_EFFECT, CicdBot
+from mergeplan.planner.contract.config_schema import config_schema
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = config_schema(CicdBot, WITHOUT_EFFECT)

@@ -7,14 +7,14 @@ import json
 import jsonschema_rs
 import pytest
 
-from planner.apply.events import Stage
-from planner.contract.lines import BatchLine, ErrorLine, WaitingLine
-from planner.contract.plan import ModelChange, PlanView
-from planner.contract.result import ResultLine
-from planner.contract.wire import LINES, Line, lines_schema, read_line, written
-from planner.errors import RequestError
-from planner.plan.change import Category, ChangeKind
-from planner.project.lineage import How
+from mergeplan.planner.apply.events import Stage
+from mergeplan.planner.contract.lines import BatchLine, ErrorLine, WaitingLine
+from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.contract.wire import LINES, Line, lines_schema, read_line, written
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.plan.change import Category, ChangeKind
+from mergeplan.planner.project.lineage import How
 from tests.planner.cli.test_start import imported_by
 from tests.wire import SCHEMA, checked
 
@@ -95,7 +95,7 @@ def test_every_key_is_described() -> None:
 
 
 def test_reading_lines_imports_no_sql_and_no_spark() -> None:
-    modules = imported_by("import planner.contract.wire")
+    modules = imported_by("import mergeplan.planner.contract.wire")
 
     assert not modules & {"pyspark", "sqlglot", "sqlalchemy", "pandas", "rich", "click", "yaml"}
 

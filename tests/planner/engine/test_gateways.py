@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from planner.cli.main import VERBS, run
-from planner.engine.gateways import Gateways, RoutedTables
-from planner.engine.protocol import Connection, Engine, ProjectConnection, TableStore, Written
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table
-from planner.project.loader import load_project, with_variables
-from planner.state.store import StateStore
+from mergeplan.planner.cli.main import VERBS, run
+from mergeplan.planner.engine.gateways import Gateways, RoutedTables
+from mergeplan.planner.engine.protocol import Connection, Engine, ProjectConnection, TableStore, Written
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.project.loader import load_project, with_variables
+from mergeplan.planner.state.store import StateStore
 from tests.planner.cli.conftest import Lent
 from tests.planner.shop import NOW, rows, written
 

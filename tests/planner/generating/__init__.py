@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.model.model import Model
+from mergeplan.planner.model.model import Model
 
 from .data import TABLES
 from .edits import edited

@@ -6,10 +6,10 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.sql.spark_text import spark_text
 from tests.planner.building import day, external, model, project
 
 from .data import TABLES, Columns

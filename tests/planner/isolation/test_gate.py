@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import RequestError
-from planner.isolation.addresses import AllowedAddress, StandIns, allowed_addresses, unmapped
-from planner.isolation.gate import ConnectionGate
-from planner.isolation.interpreter import libraries
-from planner.isolation.probe import cannot_confine
-from planner.isolation.profile import IsolationProfile
-from planner.isolation.seccomp import Network
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.isolation.addresses import AllowedAddress, StandIns, allowed_addresses, unmapped
+from mergeplan.planner.isolation.gate import ConnectionGate
+from mergeplan.planner.isolation.interpreter import libraries
+from mergeplan.planner.isolation.probe import cannot_confine
+from mergeplan.planner.isolation.profile import IsolationProfile
+from mergeplan.planner.isolation.seccomp import Network
 
 TRY = """
 import json, socket, sys

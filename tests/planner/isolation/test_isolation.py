@@ -9,25 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import RequestError
-from planner.isolation import landlock
-from planner.isolation.calls import FORBIDDEN, SPECIAL
-from planner.isolation.connecting import ConnectionProxy
-from planner.isolation.interpreter import libraries
-from planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
-from planner.isolation.probe import cannot
-from planner.isolation.profile import LAUNCH, IsolationProfile, profile_from, without
-from planner.isolation.seccomp import Network, program
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.isolation import landlock
+from mergeplan.planner.isolation.calls import FORBIDDEN, SPECIAL
+from mergeplan.planner.isolation.connecting import ConnectionProxy
+from mergeplan.planner.isolation.interpreter import libraries
+from mergeplan.planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
+from mergeplan.planner.isolation.probe import cannot
+from mergeplan.planner.isolation.profile import LAUNCH, IsolationProfile, profile_from, without
+from mergeplan.planner.isolation.seccomp import Network, program
 from tests.safety.attacks import ATTACKS
 from tests.safety.scene import ATTACKS as FILE
 from tests.safety.scene import Scene, loot
 
-IMPORT = "from planner.isolation.launcher"
+IMPORT = "from mergeplan.planner.isolation.launcher"
 
 
 def launched(profile: IsolationProfile, version: int, command: list[str]) -> list[str]:
     """The command as it is started with a profile on a kernel with this version of Landlock."""
-    older = f"from planner.isolation import landlock; landlock.version = lambda: {version}; {IMPORT}"
+    older = f"from mergeplan.planner.isolation import landlock; landlock.version = lambda: {version}; {IMPORT}"
     return [each.replace(IMPORT, older) if each == LAUNCH else each for each in profile.launched(command)]
 
 

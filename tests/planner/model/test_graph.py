@@ -1,7 +1,7 @@
 import pytest
 
-from planner.errors import ProjectError
-from planner.model.graph import graph_of
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.graph import graph_of
 from tests.planner.building import model, project
 
 CHAIN = project(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.model.kind import TRAITS, Fill, Kept, Kind
+from mergeplan.planner.model.kind import TRAITS, Fill, Kept, Kind
 
 
 def test_every_kind_has_its_row_of_the_table() -> None:

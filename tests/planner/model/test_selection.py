@@ -1,8 +1,8 @@
 import pytest
 
-from planner.errors import RequestError
-from planner.model.graph import graph_of
-from planner.model.selection import select
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.selection import select
 from tests.planner.building import model, project
 
 CHAIN = graph_of(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from planner.errors import RequestError
-from planner.model.graph import Graph
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.model.selection import select
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.graph import Graph
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import select
 
 TAGS = ("hot", "cold")
 # many a random selector names what its graph does not have

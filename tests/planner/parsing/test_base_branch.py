@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.cache.store import Cache
-from planner.errors import ProjectError, ProjectErrors
-from planner.project.loader import LoadOptions, Project, load_project
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.errors import ProjectError, ProjectErrors
+from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from tests.planner.project.test_loader import CONFIG, NOW, project_of
 
 SECRET = "hunter2"  # noqa: S105  # nobody's

@@ -6,8 +6,8 @@ from textwrap import indent
 
 import pytest
 
-from planner.errors import ProjectError
-from planner.model.model import Model
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Model
 from tests.planner.parsing.test_custom_kind import CLASS, FILE, HEAD, MERGE, REPLACE, code, model
 
 KIND = '''

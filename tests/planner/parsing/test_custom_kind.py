@@ -11,10 +11,10 @@ from textwrap import dedent, indent
 
 import pytest
 
-from planner.errors import ProjectError
-from planner.model.model import Model
-from planner.parsing.definitions.materializations.classes import Materializations
-from planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from tests.planner.building import NOW
 
 FILE = "materializations/own.py"

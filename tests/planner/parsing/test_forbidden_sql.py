@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.catalog import session_conf
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import ProjectError, RequestError
-from planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.catalog import session_conf
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectError, RequestError
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from tests.safety.listener import Listener
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

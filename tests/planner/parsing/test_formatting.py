@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.errors import MergeplanError, ProjectError
-from planner.model.model import Model
-from planner.parsing.definitions.formatting import Style, formatted
-from planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.errors import MergeplanError, ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.formatting import Style, formatted
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from tests.planner.building import NOW
 
 UGLY = """-- the orders

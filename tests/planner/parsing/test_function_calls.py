@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlglot.dialects.dialect import Dialect
 
-from planner.parsing.sql.function_calls import closed_call, function_calls, refused_call
-from planner.semantics.spark_sql import trees
+from mergeplan.planner.parsing.sql.function_calls import closed_call, function_calls, refused_call
+from mergeplan.planner.semantics.spark_sql import trees
 
 
 def calls(sql: str) -> list[str]:

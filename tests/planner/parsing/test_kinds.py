@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from planner.errors import ProjectError
-from planner.intervals import Cron, between
-from planner.model.kind import Kind
-from planner.model.model import History, Model
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.plan.schedule import Loaded, Window
-from planner.semantics.columns import Parent, model_shape
-from planner.semantics.digests import Seen
-from planner.snapshot.environment import Environment
-from planner.snapshot.meaning import meaning_of
-from planner.snapshot.snapshot import Meaning
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.intervals import Cron, between
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import History, Model
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.semantics.columns import Parent, model_shape
+from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.meaning import meaning_of
+from mergeplan.planner.snapshot.snapshot import Meaning
 from tests.planner.building import NOW, change_of, day, external, model, planned, project, promoted
 
 RAW = external("s.raw", "id name at")

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from planner.errors import ProjectError
-from planner.intervals import Interval
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.parsing.macros.expand import MacroScope, dates, expand, expand_block, expander, spark_tree
-from planner.parsing.macros.expander import CALLS
-from planner.parsing.sql.dates import end_instant, instant
-from planner.parsing.sql.tokens import SourceText, parsed, tokenize
-from planner.parsing.sql.user_macros import MacroCall
-from planner.project.loader import load_project
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.parsing.macros.expand import MacroScope, dates, expand, expand_block, expander, spark_tree
+from mergeplan.planner.parsing.macros.expander import CALLS
+from mergeplan.planner.parsing.sql.dates import end_instant, instant
+from mergeplan.planner.parsing.sql.tokens import SourceText, parsed, tokenize
+from mergeplan.planner.parsing.sql.user_macros import MacroCall
+from mergeplan.planner.project.loader import load_project
 from tests.planner.project.test_loader import CONFIG, project_of
 
 NOW = datetime(2024, 3, 31, 7, 8, tzinfo=UTC)

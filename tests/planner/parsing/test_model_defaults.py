@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.project.loader import load_project
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.project.loader import load_project
 from tests.planner.project.test_loader import CONFIG, project_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

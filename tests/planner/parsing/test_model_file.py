@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.errors import Place, ProjectError
-from planner.model.kind import Kind
-from planner.model.model import AuditCall, Column, Model
-from planner.parsing.definitions.audits import parse_audits
-from planner.parsing.files.model_file import Defaults, line_of, parse_model
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import AuditCall, Column, Model
+from mergeplan.planner.parsing.definitions.audits import parse_audits
+from mergeplan.planner.parsing.files.model_file import Defaults, line_of, parse_model
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 QUERY = "SELECT 1 AS x"

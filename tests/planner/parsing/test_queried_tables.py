@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.model.model import SignalCall
-from planner.parsing.sql.queried_tables import NotAdmitted, expressed, queried, table_name
-from planner.python.running import _tables_named
+from mergeplan.planner.model.model import SignalCall
+from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted, expressed, queried, table_name
+from mergeplan.planner.python.running import _tables_named
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.intervals import Interval
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.render import render, with_views_inlined
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.render import render, with_views_inlined
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 DAY = Interval(datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 2, tzinfo=UTC))

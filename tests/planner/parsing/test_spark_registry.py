@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from sqlglot.dialects.dialect import Dialect
 
-from planner.engine.spark.engine import SparkEngine
-from planner.parsing.sql.function_calls import refused_call
-from planner.parsing.sql.spark_registry import (
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.parsing.sql.function_calls import refused_call
+from mergeplan.planner.parsing.sql.spark_registry import (
     CLOSED,
     JAVA,
     OPEN,
@@ -20,7 +20,7 @@ from planner.parsing.sql.spark_registry import (
     refusal,
     spark_name,
 )
-from planner.semantics.spark_sql import FAILURES, spark_text_of, tree_of
+from mergeplan.planner.semantics.spark_sql import FAILURES, spark_text_of, tree_of
 
 REGISTRIES = "FunctionRegistry$", "TableFunctionRegistry$"
 

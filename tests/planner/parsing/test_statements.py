@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.events import ViewSwapped
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import ProjectError
-from planner.model.model import Model
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.plan.change import Category
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import ViewSwapped
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.plan.change import Category
+from mergeplan.planner.state.store import StateStore
 from tests.planner.building import change_of, external, project
 from tests.planner.shop import ALONE, applied, rows, written
 

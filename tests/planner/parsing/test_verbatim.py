@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.apply.table_columns import checked_reads
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import Place, ProjectError, QueryError
-from planner.model.model import Model
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.parsing.render import render, written_at
-from planner.plan.categorize import is_edited
-from planner.semantics.columns import model_shape
-from planner.serial import from_json, to_json
+from mergeplan.planner.apply.table_columns import checked_reads
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import Place, ProjectError, QueryError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.parsing.render import render, written_at
+from mergeplan.planner.plan.categorize import is_edited
+from mergeplan.planner.semantics.columns import model_shape
+from mergeplan.planner.serial import from_json, to_json
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 TABLES = {"shop.items": "p.items__1", "shop.full": "p.full__1", "crm.items": "p.crm__1"}

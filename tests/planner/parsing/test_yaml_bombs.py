@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.errors import ProjectError
-from planner.parsing.sql.yaml_documents import read_document
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.sql.yaml_documents import read_document
 
 
 def merges(count: int, each: int) -> str:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.errors import ProjectError
-from planner.parsing.sql.yaml_documents import read_document
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.sql.yaml_documents import read_document
 
 FILLED = [  # as SQLMesh accepts them: it renders the text before it reads the YAML
     ("port: {{ env_var('P', 1) }}", {"port": "1"}),

@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields
 import sqlglot
 from sqlglot import exp
 
-from planner.model.model import Model
-from planner.plan.change import Category, Change, Columns
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import Category, Change, Columns
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 NAMES = r"(`[^`]+`(?:(?:, | and )`[^`]+`)*)"
 CLAUSES = r"([A-Z ]+(?:(?:, | and )[A-Z ]+)*)"

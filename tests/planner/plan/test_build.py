@@ -3,15 +3,15 @@ from datetime import timedelta
 
 import pytest
 
-from planner.errors import RequestError
-from planner.intervals import Interval
-from planner.model.kind import Kind
-from planner.model.model import Model, Seed
-from planner.plan.build import Change, Plan, build_run
-from planner.plan.change import Category
-from planner.plan.override import end_of
-from planner.plan.schedule import Loaded, Window
-from planner.snapshot.environment import Environment
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model, Seed
+from mergeplan.planner.plan.build import Change, Plan, build_run
+from mergeplan.planner.plan.change import Category
+from mergeplan.planner.plan.override import end_of
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project, promoted
 
 RAW = external("s.raw", "id x d")

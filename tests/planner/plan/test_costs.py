@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from planner.errors import TooCostly
-from planner.intervals import Cron
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.plan.change import Change
-from planner.plan.costs import Cost, CostLimit, Estimate, estimate, units
+from mergeplan.planner.errors import TooCostly
+from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import Change
+from mergeplan.planner.plan.costs import Cost, CostLimit, Estimate, estimate, units
 from tests.planner.builders import days
 from tests.planner.building import change_of, day, model, project
 

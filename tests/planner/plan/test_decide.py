@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from planner.errors import ProjectErrors, RequestError
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.plan.change import Category, ChangeKind
-from planner.snapshot.environment import Environment
+from mergeplan.planner.errors import ProjectErrors, RequestError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.plan.change import Category, ChangeKind
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import change_of, day, external, model, planned, project, promoted
 
 RAW = external("s.raw", "id item_id price d")

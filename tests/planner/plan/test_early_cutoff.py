@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.events import BatchDone, Compared, Event
-from planner.engine.spark.engine import SparkEngine
-from planner.model.kind import Kind
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import BatchDone, Compared, Event
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.state.store import StateStore
 from tests.planner.shop import FILES, applied, planned, rows, written
 
 pytestmark = pytest.mark.prove

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.create_tables import table_lease
-from planner.apply.events import silent
-from planner.apply.rollback import planned_rollback, rollback
-from planner.engine.protocol import Engine
-from planner.errors import ProjectError
-from planner.plan.build import build_run
-from planner.plan.change import Category
-from planner.plan.forward_only import ForwardOnly
-from planner.plan.schedule import Loaded, Window
-from planner.project.loader import Project
-from planner.state.store import StateStore
+from mergeplan.planner.apply.create_tables import table_lease
+from mergeplan.planner.apply.events import silent
+from mergeplan.planner.apply.rollback import planned_rollback, rollback
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.plan.build import build_run
+from mergeplan.planner.plan.change import Category
+from mergeplan.planner.plan.forward_only import ForwardOnly
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.state.store import StateStore
 from tests.planner.shop import NOW, applied, planned, rows, written
 
 pytestmark = pytest.mark.prove

@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.errors import RequestError
-from planner.intervals import Interval
-from planner.model.kind import Kind
-from planner.model.model import Column, Model
-from planner.plan.build import Plan, build_run
-from planner.plan.change import Category, Change
-from planner.plan.forward_only import ForwardOnly, is_wider, settled
-from planner.plan.schedule import Window
-from planner.snapshot.environment import Environment
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.plan.build import Plan, build_run
+from mergeplan.planner.plan.change import Category, Change
+from mergeplan.planner.plan.forward_only import ForwardOnly, is_wider, settled
+from mergeplan.planner.plan.schedule import Window
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, external, model, planned, project, promoted
 
 RANGED = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "day", "start": datetime(2026, 1, 1, tzinfo=UTC)}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.plan.change import Change
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.plan.change import Change
 from tests.planner.building import NOW, change_of, external, model, project
 
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from planner.intervals import Cron, Interval
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.plan.change import Category, Change
-from planner.plan.schedule import Loaded
-from planner.snapshot.content_hash import WHOLE, Content, Contents
-from planner.snapshot.environment import Environment
+from mergeplan.planner.intervals import Cron, Interval
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import Category, Change
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.snapshot.content_hash import WHOLE, Content, Contents
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import day, external, model, planned, project, promoted
 
 RAW = external("s.raw", "id x d")

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import ProjectErrors
-from planner.model.kind import Kind
-from planner.model.model import Model, PythonCode, Seed
-from planner.plan.build import Plan, build_run
-from planner.plan.change import Adoption, Category
-from planner.plan.forward_only import ForwardOnly
-from planner.plan.restatement import Past
-from planner.plan.restatement_plan import build_restatement
-from planner.plan.schedule import Loaded, Window
-from planner.snapshot.environment import Environment
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model, PythonCode, Seed
+from mergeplan.planner.plan.build import Plan, build_run
+from mergeplan.planner.plan.change import Adoption, Category
+from mergeplan.planner.plan.forward_only import ForwardOnly
+from mergeplan.planner.plan.restatement import Past
+from mergeplan.planner.plan.restatement_plan import build_restatement
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project, promoted
 from tests.planner.casebook import cases
 from tests.planner.plan.reason_facts import FACTS, OF_RULE, Claim, false_claims

@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.errors import RequestError
-from planner.fingerprint import Fingerprint
-from planner.intervals import Cron, Interval, Timeline, subtract
-from planner.model.kind import Kind
-from planner.model.model import Model, Seed
-from planner.plan.build import Plan
-from planner.plan.restatement import ALL_TIME, LeftOut, Past, Touched
-from planner.plan.restatement_plan import build_restatement
-from planner.plan.schedule import Loaded, Window
-from planner.snapshot.environment import Environment
-from planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.fingerprint import Fingerprint
+from mergeplan.planner.intervals import Cron, Interval, Timeline, subtract
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model, Seed
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.restatement import ALL_TIME, LeftOut, Past, Touched
+from mergeplan.planner.plan.restatement_plan import build_restatement
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
 from tests.planner.building import NOW, day, external, model, planned, project, promoted
 
 DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}

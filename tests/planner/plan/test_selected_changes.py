@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from planner.errors import RequestError
-from planner.intervals import Interval
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.plan.build import Change, Plan
-from planner.plan.schedule import Loaded, Window
-from planner.plan.selected_changes import chosen_models
-from planner.snapshot.environment import Environment
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.build import Change, Plan
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.plan.selected_changes import chosen_models
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project, promoted
 
 DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import ProjectError, RequestError
-from planner.project.loader import load_project
-from planner.project.scaffold import write_example
+from mergeplan.planner.errors import ProjectError, RequestError
+from mergeplan.planner.project.loader import load_project
+from mergeplan.planner.project.scaffold import write_example
 from tests.planner.project.test_loader import CONFIG, NOW
 
 CODE = """from sqlmesh.core.config import Config, GatewayConfig, ModelDefaultsConfig, SparkConnectionConfig

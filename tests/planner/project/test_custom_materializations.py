@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from planner.cache.store import Cache
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import ProjectError
-from planner.model.kind import Kind
-from planner.parsing.definitions.formatting import Style, formatted
-from planner.plan.categorize import is_edited
-from planner.plan.change import Change
-from planner.project.loader import LoadOptions, Project, load_project
-from planner.state.store import StateStore
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.parsing.definitions.formatting import Style, formatted
+from mergeplan.planner.plan.categorize import is_edited
+from mergeplan.planner.plan.change import Change
+from mergeplan.planner.project.loader import LoadOptions, Project, load_project
+from mergeplan.planner.state.store import StateStore
 from tests.planner.building import change_of
 from tests.planner.daily import Daily
 from tests.planner.parsing.test_custom_kind import APPEND, FILE, MERGE, REPLACE, TIME, branched, code

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import ProjectError
-from planner.project.loader import Project, load_project
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.project.loader import Project, load_project
 from tests.planner.project.test_loader import CONFIG, NOW, project_of
 
 ORDERS = "MODEL (name shop.orders, kind FULL, grains ['id AS order_id', (id, day)]);\nSELECT 1 AS id, 2 AS day"

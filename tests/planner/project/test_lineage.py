@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from planner.errors import RequestError
-from planner.model.kind import Kind
-from planner.model.model import History, Seed
-from planner.project.lineage import Lineage, lineage_of
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import History, Seed
+from mergeplan.planner.project.lineage import Lineage, lineage_of
 from tests.planner.building import external, model, project
 from tests.planner.casebook import EDITED, Case, cases
 

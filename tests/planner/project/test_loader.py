@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from sqlglot.tokenizer_core import Token
 
-from planner.errors import MergeplanError, ProjectError, RequestError
-from planner.model.kind import Kind
-from planner.model.model import Column
-from planner.parsing.files.environments import seconds_of_promotion
-from planner.project.loader import LoadOptions, load_project, with_variables
-from planner.project.scaffold import write_example
-from planner.project.seeds import read_seed
-from planner.semantics import spark_sql
+from mergeplan.planner.errors import MergeplanError, ProjectError, RequestError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.files.environments import seconds_of_promotion
+from mergeplan.planner.project.loader import LoadOptions, load_project, with_variables
+from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.seeds import read_seed
+from mergeplan.planner.semantics import spark_sql
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 CONFIG = "gateways:\n  spark:\n    connection:\n      type: spark\n"

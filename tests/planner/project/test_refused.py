@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import ProjectError, ProjectErrors
-from planner.project.loader import LoadOptions, Project, load_project
-from planner.project.refused import defined_in
+from mergeplan.planner.errors import ProjectError, ProjectErrors
+from mergeplan.planner.project.loader import LoadOptions, Project, load_project
+from mergeplan.planner.project.refused import defined_in
 from tests.planner.project.test_loader import NOW, project_of
 
 GOOD = "MODEL (name shop.good, kind FULL);\nSELECT 1 AS x"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.cache.store import Cache
-from planner.parsing.files import model_file
-from planner.parsing.files.model_file import Defaults, parse_models
-from planner.parsing.sql.tokens import SourceText, Tokens, tokenize
-from planner.project import loader
-from planner.project.loader import LoadOptions, Project, load_project
-from planner.project.remembered import Said
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.parsing.files import model_file
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_models
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, tokenize
+from mergeplan.planner.project import loader
+from mergeplan.planner.project.loader import LoadOptions, Project, load_project
+from mergeplan.planner.project.remembered import Said
 from tests.planner.project.test_loader import CONFIG, project_of
 
 NOW = datetime(2026, 1, 6, 7, 8, tzinfo=UTC)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import ProjectError
-from planner.model.kind import Kind
-from planner.model.model import Seed
-from planner.project.loader import load_project
-from planner.project.seeds import with_seed
-from planner.state.store import StateStore
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Seed
+from mergeplan.planner.project.loader import load_project
+from mergeplan.planner.project.seeds import with_seed
+from mergeplan.planner.state.store import StateStore
 from tests.planner.building import model
 from tests.planner.shop import FILES, NOW, applied, rows
 

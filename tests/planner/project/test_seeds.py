@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.model.kind import Kind
-from planner.model.model import Model, Seed
-from planner.plan.change import Category, Change
-from planner.project.seeds import with_seed
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model, Seed
+from mergeplan.planner.plan.change import Category, Change
+from mergeplan.planner.project.seeds import with_seed
 from tests.planner.building import change_of, model, project
 
 ROWS = "id,name,price\n1,tea,5\n2,milk,\n3,tea,7\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.errors import ProjectErrors
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.plan.change import REBUILT, Category, Change
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import REBUILT, Category, Change
 from tests.planner.building import change_of
 from tests.planner.generating.data import rows_of
 

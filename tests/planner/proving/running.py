@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import QueryError
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.sql.spark_text import spark_text
 from tests.planner.generating.data import DAYS
 
 from .answers import Answer, Asking, Content

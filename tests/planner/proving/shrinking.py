@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from planner.errors import ProjectError
-from planner.model.model import Model
-from planner.parsing.macros.expand import spark_tree
-from planner.parsing.sql.spark_text import spark_text
-from planner.plan.change import Change
-from planner.semantics.columns import tables_of
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.plan.change import Change
+from mergeplan.planner.semantics.columns import tables_of
 from tests.planner.generating.edits.trees import conjuncts, set_where
 
 from .answers import Broken

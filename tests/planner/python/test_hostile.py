@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import ProjectError
-from planner.project.loader import load_project
-from planner.python.host import MOST_SAID, Child
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.project.loader import load_project
+from mergeplan.planner.python.host import MOST_SAID, Child
 from tests.planner.project.test_loader import NOW, project_of
 
 BAD = {

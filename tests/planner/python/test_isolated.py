@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.isolation.probe import cannot
-from planner.python.host import Child
-from planner.python.isolation import Isolation
+from mergeplan.planner.isolation.probe import cannot
+from mergeplan.planner.python.host import Child
+from mergeplan.planner.python.isolation import Isolation
 
 pytestmark = pytest.mark.skipif(bool(cannot()), reason=f"this machine cannot isolate: {cannot()}")
 
@@ -82,8 +82,8 @@ def test_nothing_of_it_outlives_the_planner(tmp_path: Path) -> None:
     """The planner is killed while a model and a process of the model's go on: both end at once."""
     code = "import os, time\nos.fork()\nprint('PID', os.getpid(), flush=True)\ntime.sleep(600)\n"
     (tmp_path / "run.py").write_text(
-        "from pathlib import Path\nfrom planner.python.host import Child\n"
-        "from planner.python.isolation import Isolation\n"
+        "from pathlib import Path\nfrom mergeplan.planner.python.host import Child\n"
+        "from mergeplan.planner.python.isolation import Isolation\n"
         f"child = Child(Path({str(tmp_path)!r}), {{'a.py': {code!r}}}, Isolation(True))\n"
         "child.ask({'op': 'load', 'paths': ['a.py']}, 600)\n"
     )

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import Place, ProjectError
-from planner.parsing.sql.user_macros import MacroCall
-from planner.project.loader import load_project
-from planner.python.host import Child, ChildFailed, child_environment
-from planner.python.project import ProjectCode
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.sql.user_macros import MacroCall
+from mergeplan.planner.project.loader import load_project
+from mergeplan.planner.python.host import Child, ChildFailed, child_environment
+from mergeplan.planner.python.project import ProjectCode
 from tests.planner.project.test_loader import CONFIG, project_of
 
 MACROS = """
@@ -212,7 +212,7 @@ def test_a_planner_that_holds_an_address_is_hidden_before_it_reads_it() -> None:
     """Another run's project code, as the same user, reads neither its memory nor its standard input."""
     asks = (
         "import ctypes, io, os, pathlib, sys\n"
-        "from planner.cli.workspace import settings\n"
+        "from mergeplan.planner.cli.workspace import settings\n"
         "class Input(io.StringIO):\n"
         "    def readline(self): print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)); return 'sqlite://'\n"
         "sys.stdin = Input(); os.environ['MERGEPLAN_STATE_URL'] = '-'\n"
@@ -240,10 +240,9 @@ def test_a_child_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_child_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
-    start = (
-        "from planner.python.host import Child; child = Child(sys.argv[1], {}); print(child._process.pid, flush=True)"
-    )
-    argv = [sys.executable, "-c", f"import sys, pathlib; {start}; sys.stdin.read()", str(tmp_path)]
+    start = "child = Child(sys.argv[1], {}); print(child._process.pid, flush=True)"
+    imports = "import sys, pathlib; from mergeplan.planner.python.host import Child"
+    argv = [sys.executable, "-c", f"{imports}; {start}; sys.stdin.read()", str(tmp_path)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from planner.checks.unit_tests import run_unit_tests
-from planner.engine.protocol import ProjectConnection, Server
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.project_proxy import ProjectProxy
-from planner.errors import Cancelled, MergeplanError, PlanMoved
-from planner.intervals import Interval
-from planner.model.kind import Kind
-from planner.model.model import Column
-from planner.project.loader import Project, load_project, with_variables
-from planner.python.running import running
-from planner.state.store import StateStore
+from mergeplan.planner.checks.unit_tests import run_unit_tests
+from mergeplan.planner.engine.protocol import ProjectConnection, Server
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.project_proxy import ProjectProxy
+from mergeplan.planner.errors import Cancelled, MergeplanError, PlanMoved
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.project.loader import Project, load_project, with_variables
+from mergeplan.planner.python.running import running
+from mergeplan.planner.state.store import StateStore
 from tests.planner.building import change_of
 from tests.planner.project.test_loader import project_of
 from tests.planner.shop import FILES, NOW, applied, planned, rows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.errors import ProjectError
-from planner.python.reached import reached
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.python.reached import reached
 
 FILES = {
     "models/a.py": '''

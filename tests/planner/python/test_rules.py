@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.checks.linter import Violation, lint
-from planner.errors import ProjectError
-from planner.project.loader import load_project
+from mergeplan.planner.checks.linter import Violation, lint
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.project.loader import load_project
 from tests.planner.project.test_loader import CONFIG, NOW, project_of
 
 HEAD = (

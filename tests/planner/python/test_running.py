@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.apply.auto_restatement import due_to_restate
-from planner.intervals import Cron, Interval, Timeline, between, intersection
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.plan.build import Plan, build_run
-from planner.plan.forward_only import ForwardOnly
-from planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end
-from planner.snapshot.environment import Environment
+from mergeplan.planner.apply.auto_restatement import due_to_restate
+from mergeplan.planner.intervals import Cron, Interval, Timeline, between, intersection
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.plan.build import Plan, build_run
+from mergeplan.planner.plan.forward_only import ForwardOnly
+from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project, promoted
 
 DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.layout import Layout
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import MergeplanError, ProjectError
-from planner.intervals import Interval, Timeline, batches, between, merge
-from planner.model.kind import Kind
-from planner.model.model import SignalCall
-from planner.python.running import running
-from planner.state.store import StateStore
+from mergeplan.planner.apply.layout import Layout
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import MergeplanError, ProjectError
+from mergeplan.planner.intervals import Interval, Timeline, batches, between, merge
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import SignalCall
+from mergeplan.planner.python.running import running
+from mergeplan.planner.state.store import StateStore
 from tests.planner.building import day, model
 from tests.planner.python.test_models import NoSpark, project_with
 from tests.planner.shop import FILES, NOW, applied, rows

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from planner.model.kind import Kind
-from planner.model.model import AuditCall, Column, Model
-from planner.semantics.audited_keys import Keys, audited_keys
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import AuditCall, Column, Model
+from mergeplan.planner.semantics.audited_keys import Keys, audited_keys
 from tests.planner.building import change_of, external, model, project
 
 RAW = external("s.raw", "id k t x y")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner.semantics.columns import Parent, shape_of
+from mergeplan.planner.semantics.columns import Parent, shape_of
 
 PARENTS = {
     "s.a": Parent(("id", "x", "d", "arr", "m"), types=(("id", "int"), ("x", "int"))),

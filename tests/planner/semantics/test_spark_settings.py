@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.model.kind import Kind
-from planner.model.model import Column, Model, Statement
-from planner.plan.change import Category, Change
-from planner.project.loader import load_project
-from planner.semantics.columns import model_shape
-from planner.semantics.spark_defaults import DEFAULTS
-from planner.semantics.spark_settings import Settings, is_harmless, properties, shaping, unreadable
-from planner.snapshot.meaning import meaning_of
-from planner.snapshot.snapshot import version_of
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model, Statement
+from mergeplan.planner.plan.change import Category, Change
+from mergeplan.planner.project.loader import load_project
+from mergeplan.planner.semantics.columns import model_shape
+from mergeplan.planner.semantics.spark_defaults import DEFAULTS
+from mergeplan.planner.semantics.spark_settings import Settings, is_harmless, properties, shaping, unreadable
+from mergeplan.planner.snapshot.meaning import meaning_of
+from mergeplan.planner.snapshot.snapshot import version_of
 from tests.planner.building import change_of, external, model, promoted
 from tests.planner.building import project as models_of
 from tests.planner.project.test_loader import CONFIG, NOW, project_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner.semantics.columns import Parent, shape_of
+from mergeplan.planner.semantics.columns import Parent, shape_of
 
 PARENTS = {"s.a": Parent(("d", "id", "x")), "s.b": Parent(("d", "id"))}
 HELD = "d BETWEEN @start_ds AND @end_ds"

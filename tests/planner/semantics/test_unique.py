@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.semantics.columns import Parent, shape_of
+from mergeplan.planner.semantics.columns import Parent, shape_of
 
 COLUMNS = ("id", "k", "x")
 PARENTS = {

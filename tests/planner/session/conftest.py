@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Engine
-from planner.engine.spark.engine import SparkEngine
-from planner.session.session import Session
-from planner.session.settings import SessionSettings
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.cli.conftest import TODAY, Lent
 from tests.planner.shop import written
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.events import AuditRan, BatchDone, Stage, StageStarted
-from planner.checks.audits import AuditResult
-from planner.engine.protocol import Rows
-from planner.errors import Cancelled, RequestError
-from planner.session.cancelling import Cancellation
-from planner.session.events import Event
-from planner.session.session import Session
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import AuditRan, BatchDone, Stage, StageStarted
+from mergeplan.planner.checks.audits import AuditResult
+from mergeplan.planner.engine.protocol import Rows
+from mergeplan.planner.errors import Cancelled, RequestError
+from mergeplan.planner.session.cancelling import Cancellation
+from mergeplan.planner.session.events import Event
+from mergeplan.planner.session.session import Session
+from mergeplan.planner.state.store import StateStore
 
 DAYS = 5
 

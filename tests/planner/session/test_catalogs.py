@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Engine
-from planner.errors import ProjectError
-from planner.session.session import Session
-from planner.session.settings import SessionSettings
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.settings import SessionSettings
 
 CONFIG = "gateways:\n  spark:\n    connection: {{type: spark}}\nmodel_defaults: {{dialect: spark}}\n{more}\n"
 EXTERNAL = "- name: memory.raw.b\n  columns: {x: int}\n"

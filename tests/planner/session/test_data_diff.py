@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import RequestError
-from planner.session.options import DataDiffOptions, PlanOptions
-from planner.session.session import Session
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.session.options import DataDiffOptions, PlanOptions
+from mergeplan.planner.session.session import Session
 
 WHOLE = "MODEL (name shop.total, kind FULL{});\nSELECT a AS id, b AS email FROM VALUES {} AS t(a, b)"
 GRAIN, TAGGED = ", grain id", ", grain id, tags (pii)"

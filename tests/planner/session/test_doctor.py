@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Engine
-from planner.errors import SparkAway
-from planner.session.doctor import Finding, examined
-from planner.session.settings import SessionSettings
-from planner.session.workspace import Workspace
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import SparkAway
+from mergeplan.planner.session.doctor import Finding, examined
+from mergeplan.planner.session.settings import SessionSettings
+from mergeplan.planner.session.workspace import Workspace
 from tests.planner.project.test_loader import CONFIG, project_of
 
 NOWHERE = "postgresql+psycopg://ann:sesame@127.0.0.1:1/state?connect_timeout=1"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import RequestError
-from planner.project.loader import Project, load_project
-from planner.project.scaffold import write_example
-from planner.session.git_changes import changed_since
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.project.loader import Project, load_project
+from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.session.git_changes import changed_since
 from tests.planner.shop import NOW
 
 

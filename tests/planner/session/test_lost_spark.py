@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import SparkAway
-from planner.session.session import Session
-from planner.session.settings import SessionSettings
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import SparkAway
+from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.cli.conftest import TODAY, Lent
 from tests.planner.shop import written
 
@@ -20,10 +20,10 @@ ROOT = Path(__file__).parents[3]
 SCRIPT = """
 import sys
 from pathlib import Path
-from planner.engine.spark.engine import open_engine
-from planner.errors import SparkAway
-from planner.session.session import Session
-from planner.session.settings import SessionSettings
+from mergeplan.planner.engine.spark.engine import open_engine
+from mergeplan.planner.errors import SparkAway
+from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.settings import SessionSettings
 from tests.conftest import SMALL
 from tests.planner.cli.conftest import TODAY
 

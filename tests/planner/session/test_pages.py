@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from planner.plan.costs import Estimate
-from planner.project.lineage import lineage_of
-from planner.session.lineage_page import lineage_fragment, lineage_html
-from planner.session.plan_page import difference_fragment, plan_fragment
-from planner.session.results import Difference
-from planner.session.session import Session
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.project.lineage import lineage_of
+from mergeplan.planner.session.lineage_page import lineage_fragment, lineage_html
+from mergeplan.planner.session.plan_page import difference_fragment, plan_fragment
+from mergeplan.planner.session.results import Difference
+from mergeplan.planner.session.session import Session
 from tests.planner.building import external, model, planned, project, promoted
 
 RAW = external("s.raw", "id x")

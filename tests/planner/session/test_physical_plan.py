@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.checks.physical_diff import Cost, PhysicalChange, PhysicalDiff
-from planner.errors import RequestError
-from planner.session import physical_plan
-from planner.session.session import Session
+from mergeplan.planner.checks.physical_diff import Cost, PhysicalChange, PhysicalDiff
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.session import physical_plan
+from mergeplan.planner.session.session import Session
 
 ALONE = dict.fromkeys(("shown", "apart", "total"), "")
 NAMES = "MODEL (name shop.names, kind FULL);\nSELECT id, concat('n', id) AS name FROM shop.items"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.session.options import PlanOptions, TableDiffOptions
-from planner.session.session import Session
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.session.options import PlanOptions, TableDiffOptions
+from mergeplan.planner.session.session import Session
 
 EMPTY = dict.fromkeys(("shown", "apart", "total"), "")
 DAILY = """MODEL (name shop.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column day));

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.events import Stage, StageStarted
-from planner.errors import PlanMoved, QueryError, Refused, RequestError
-from planner.session.events import Due, Event, Linted
-from planner.session.options import PlanOptions, RunOptions, TableDiffOptions
-from planner.session.session import Session
-from planner.session.settings import SessionSettings
+from mergeplan.planner.apply.events import Stage, StageStarted
+from mergeplan.planner.errors import PlanMoved, QueryError, Refused, RequestError
+from mergeplan.planner.session.events import Due, Event, Linted
+from mergeplan.planner.session.options import PlanOptions, RunOptions, TableDiffOptions
+from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.shop import ALONE
 
 A = "MODEL (name shop.a, kind FULL, grain x);\nSELECT {} AS x"

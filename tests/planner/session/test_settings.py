@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import mergeplan
-from planner.errors import RequestError
-from planner.parsing.files.schema import StateConfig
-from planner.session.settings import SessionSettings, settings_of, url_of
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.parsing.files.schema import StateConfig
+from mergeplan.planner.session.settings import SessionSettings, settings_of, url_of
 
 
 def test_the_environment_says_what_no_argument_does(tmp_path: Path) -> None:

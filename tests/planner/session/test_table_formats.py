@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Connection, Engine
-from planner.engine.spark.engine import SparkEngine
-from planner.session.session import Session
-from planner.session.settings import SessionSettings
+from mergeplan.planner.engine.protocol import Connection, Engine
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.settings import SessionSettings
 from tests.conftest import FORMAT
 from tests.planner.cli.conftest import TODAY, Lent
 from tests.planner.shop import ALONE, FILES, written

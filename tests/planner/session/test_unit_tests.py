@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.errors import RequestError
-from planner.parsing.definitions.unit_tests import UnitTest
-from planner.session.unit_tests import chosen
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
+from mergeplan.planner.session.unit_tests import chosen
 
 TESTS = tuple(
     UnitTest(name, model, path, 1, {}, None, {})

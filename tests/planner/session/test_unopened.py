@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import Place, ProjectError
-from planner.model.kind import Kind
-from planner.model.model import Model
-from planner.plan.build import Plan
-from planner.project.refused import Refusal, RefusedModels, without_refused
-from planner.session.events import Event, Linted
-from planner.session.options import PlanOptions
-from planner.session.session import Session
-from planner.session.unopened import with_held, with_unopened
-from planner.snapshot.environment import Environment
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.project.refused import Refusal, RefusedModels, without_refused
+from mergeplan.planner.session.events import Event, Linted
+from mergeplan.planner.session.options import PlanOptions
+from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.unopened import with_held, with_unopened
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import external, model, planned, project, promoted
 from tests.planner.shop import ALONE
 

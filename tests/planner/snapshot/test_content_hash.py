@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.snapshot.content_hash import WHOLE, Contents, content, empty, equal_periods
+from mergeplan.planner.snapshot.content_hash import WHOLE, Contents, content, empty, equal_periods
 
 IDS = ("id",)
 INT = (("id", "int"),)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import QueryError
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import QueryError
 
 _DRAWN = re.compile(r'"exprId":\{[^}]*\}|"id":\d+|"jvmId":"[^"]*"')
 

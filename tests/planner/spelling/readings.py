@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from planner.errors import MergeplanError
-from planner.model.model import Model
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.semantics.columns import Parent, model_shape
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.semantics.columns import Parent, model_shape
 
 _DEFAULTS = Defaults(datetime(2026, 1, 10, tzinfo=UTC))
 

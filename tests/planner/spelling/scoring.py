@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from planner.semantics.columns import Parent
+from mergeplan.planner.semantics.columns import Parent
 
 from .plans import Plans, Sameness
 from .readings import Reading, Trust, reading_of

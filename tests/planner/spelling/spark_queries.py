@@ -16,10 +16,10 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import MergeplanError
-from planner.semantics.columns import Parent
-from planner.semantics.spark_sql import FAILURES, tree_of
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.semantics.columns import Parent
+from mergeplan.planner.semantics.spark_sql import FAILURES, tree_of
 
 FOLDER = os.environ.get("MERGEPLAN_SPARK_QUERIES", "")
 SCHEMA = "q"

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.engine.spark.engine import SparkEngine
-from planner.semantics.columns import Parent
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.semantics.columns import Parent
 
 
 @dataclass(frozen=True)

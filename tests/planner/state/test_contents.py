@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.errors import LeaseHeld
-from planner.intervals import Interval
-from planner.model.model import Column
-from planner.snapshot.content_hash import WHOLE, Content, Contents, Found, columns_key
-from planner.state.leases import Lease
-from planner.state.store import StateStore
+from mergeplan.planner.errors import LeaseHeld
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.snapshot.content_hash import WHOLE, Content, Contents, Found, columns_key
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days
 
 pytestmark = pytest.mark.usefixtures("state_url")  # on both databases

@@ -15,14 +15,14 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from planner.errors import RequestError
-from planner.state import database
-from planner.state.database import clock, open_database, put, transaction, upgrade
-from planner.state.tables import metadata
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.state import database
+from mergeplan.planner.state.database import clock, open_database, put, transaction, upgrade
+from mergeplan.planner.state.tables import metadata
 
 UPGRADE = (
-    "import sys; from planner.state.database import *; "
-    "upgrade(open_database(sys.argv[1]), 'planner.state'); print('done')"
+    "import sys; from mergeplan.planner.state.database import *; "
+    "upgrade(open_database(sys.argv[1]), 'mergeplan.planner.state'); print('done')"
 )
 
 
@@ -64,7 +64,7 @@ def test_a_url_that_does_not_serve_is_told_without_its_password(url: str, told: 
 def test_upgrading_makes_the_tables_that_the_code_uses(empty_url: str) -> None:
     opened = open_database(empty_url)
 
-    upgrade(opened, "planner.state")
+    upgrade(opened, "mergeplan.planner.state")
     with transaction(opened, read=True) as connection:
         context = MigrationContext.configure(connection, opts={"version_table": "alembic_version_planner"})
         differences = compare_metadata(context, metadata)
@@ -75,12 +75,12 @@ def test_upgrading_makes_the_tables_that_the_code_uses(empty_url: str) -> None:
 
 def test_upgrading_what_is_up_to_date_asks_one_question(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = open_database(empty_url)
-    upgrade(opened, "planner.state")
+    upgrade(opened, "mergeplan.planner.state")
     asked: list[str] = []
     sa.event.listen(opened, "before_cursor_execute", lambda *call: asked.append(call[2]))
     monkeypatch.setattr(database, "_migrate", None)
 
-    upgrade(opened, "planner.state")
+    upgrade(opened, "mergeplan.planner.state")
     opened.dispose()
 
     assert len([statement for statement in asked if "BEGIN" not in statement]) == 1
@@ -95,21 +95,21 @@ def test_two_processes_may_upgrade_at_once(empty_url: str) -> None:
 
 def test_a_database_from_the_future_is_refused(empty_url: str) -> None:
     opened = open_database(empty_url)
-    upgrade(opened, "planner.state")
+    upgrade(opened, "mergeplan.planner.state")
     with transaction(opened) as connection:
         connection.execute(sa.text("UPDATE alembic_version_planner SET version_num = 'r9999'"))
 
     with pytest.raises(RequestError, match="newer version"):
-        upgrade(opened, "planner.state")
+        upgrade(opened, "mergeplan.planner.state")
     opened.dispose()
 
 
 def test_the_files_names_tell_the_revisions_that_alembic_sees() -> None:
     config = Config()
-    config.set_main_option("script_location", "planner.state:migrations")
+    config.set_main_option("script_location", "mergeplan.planner.state:migrations")
     script = ScriptDirectory.from_config(config)
 
-    assert [step.revision for step in script.walk_revisions()] == database.revisions("planner.state")[::-1]
+    assert [step.revision for step in script.walk_revisions()] == database.revisions("mergeplan.planner.state")[::-1]
 
 
 def test_nothing_is_kept_of_a_transaction_that_failed(empty_url: str) -> None:

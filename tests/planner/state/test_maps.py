@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.state import maps, tables
-from planner.state.maps import EnvironmentMap, is_whole, read, written
-from planner.state.store import StateStore
+from mergeplan.planner.state import maps, tables
+from mergeplan.planner.state.maps import EnvironmentMap, is_whole, read, written
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.state.test_state import promoted
 

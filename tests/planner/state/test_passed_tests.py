@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from planner.state import tables as t
-from planner.state.passed_tests import KEPT
-from planner.state.store import StateStore
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.passed_tests import KEPT
+from mergeplan.planner.state.store import StateStore
 
 pytestmark = pytest.mark.usefixtures("state_url")  # on both databases
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.state.physical_tables import are_ours
-from planner.state.store import StateStore
+from mergeplan.planner.state.physical_tables import are_ours
+from mergeplan.planner.state.store import StateStore
 
 
 def test_a_table_is_ours_when_all_that_it_stands_on_are(store: StateStore) -> None:

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.state import tables as t
-from planner.state.environments import Cause, HistoryAction
-from planner.state.retention import Forgotten
-from planner.state.store import StateStore
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.environments import Cause, HistoryAction
+from mergeplan.planner.state.retention import Forgotten
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.state.test_state import promoted
 

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.errors import LeaseHeld, PlanMoved, Refused, RequestError
-from planner.intervals import Interval, merge
-from planner.model.model import Column
-from planner.plan.build import Category, Override
-from planner.plan.costs import Cost
-from planner.snapshot.environment import Environment
-from planner.state.environments import Cause, HistoryAction
-from planner.state.store import StateStore
+from mergeplan.planner.errors import LeaseHeld, PlanMoved, Refused, RequestError
+from mergeplan.planner.intervals import Interval, merge
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.plan.build import Category, Override
+from mergeplan.planner.plan.costs import Cost
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state.environments import Cause, HistoryAction
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
 
 pytestmark = pytest.mark.usefixtures("state_url")  # on both databases
@@ -36,7 +36,7 @@ STRETCHES = st.lists(
 
 HOLD = """
 import sys, time
-from planner.state.store import StateStore
+from mergeplan.planner.state.store import StateStore
 with StateStore(sys.argv[1], sys.argv[2]).leases.hold("prod", "the other one", ttl=600):
     print("held", flush=True)
     time.sleep(600)
@@ -241,7 +241,7 @@ def test_the_lease_of_a_killed_process_is_free_at_once(store: StateStore, state_
 
 def test_a_process_number_that_is_used_again_holds_no_lease(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr("planner.state.leases._began", lambda _pid: "1")
+        earlier.setattr("mergeplan.planner.state.leases._began", lambda _pid: "1")
         store.leases._take("prod", "one before us that had our number", ttl=600)
 
     assert store.leases.holder("prod") is None
@@ -253,9 +253,9 @@ def test_a_process_number_that_is_used_again_holds_no_lease(store: StateStore, m
 def test_a_process_that_runs_and_cannot_be_looked_at_keeps_its_lease(
     then: str | None, now: str | None, store: StateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planner.state.leases._began", lambda _pid: then)
+    monkeypatch.setattr("mergeplan.planner.state.leases._began", lambda _pid: then)
     store.leases._take("prod", "ann", ttl=600)
-    monkeypatch.setattr("planner.state.leases._began", lambda _pid: now)
+    monkeypatch.setattr("mergeplan.planner.state.leases._began", lambda _pid: now)
 
     with pytest.raises(LeaseHeld, match="ann"), store.leases.hold("prod", "bob"):
         pass

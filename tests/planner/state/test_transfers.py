@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from planner.errors import LeaseHeld, Refused, RequestError
-from planner.model.model import Column
-from planner.naming import Naming, Suffix
-from planner.snapshot.snapshot import Snapshot
-from planner.state.environments import Cause
-from planner.state.store import StateStore
+from mergeplan.planner.errors import LeaseHeld, Refused, RequestError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.naming import Naming, Suffix
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.environments import Cause
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
 
 pytestmark = pytest.mark.usefixtures("state_url")  # on both databases

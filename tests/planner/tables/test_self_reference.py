@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.events import BatchDone, Event
-from planner.engine.protocol import Engine
-from planner.errors import ProjectError
-from planner.intervals import between
-from planner.model.graph import graph_of
-from planner.model.model import Column, Model
-from planner.parsing.files.model_file import Defaults, parse_model
-from planner.plan.restatement import asked_interval, windows
-from planner.plan.schedule import Loaded, Window
-from planner.snapshot.environment import Environment
-from planner.state.store import StateStore
-from planner.tables.self_reference import own_columns
+from mergeplan.planner.apply.events import BatchDone, Event
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.intervals import between
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.plan.restatement import asked_interval, windows
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.tables.self_reference import own_columns
 from tests.planner.building import NOW, change_of, day, external, model, planned, project
 from tests.planner.daily import Daily
 

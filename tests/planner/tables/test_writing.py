@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.apply.events import AuditRan, BatchDone, Event
-from planner.engine.spark.engine import SparkEngine
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import AuditRan, BatchDone, Event
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.state.store import StateStore
 from tests.planner.daily import Daily
 
 pytestmark = pytest.mark.prove

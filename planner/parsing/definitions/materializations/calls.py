@@ -6,8 +6,8 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.model.kind import Kind
-from planner.parsing.definitions.materializations.values import (
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.parsing.definitions.materializations.values import (
     SOURCE,
     TARGET,
     Column,

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from planner.errors import Place, ProjectError
-from planner.fingerprint import digest
-from planner.parsing.definitions.materializations.calls import Write
-from planner.parsing.definitions.materializations.names import (
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.parsing.definitions.materializations.calls import Write
+from mergeplan.planner.parsing.definitions.materializations.names import (
     Names,
     dotted,
     is_text,
@@ -22,9 +22,9 @@ from planner.parsing.definitions.materializations.names import (
     of_sqlmesh,
     only_defines,
 )
-from planner.parsing.definitions.materializations.values import NotUnderstood, Scope, Value, shown
-from planner.parsing.definitions.materializations.writes import written
-from planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.parsing.definitions.materializations.values import NotUnderstood, Scope, Value, shown
+from mergeplan.planner.parsing.definitions.materializations.writes import written
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 BASE, KIND = "CustomMaterialization", "CustomKind"
 # Attributes of a kind that SQLMesh itself asks for.

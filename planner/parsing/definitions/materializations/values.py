@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from planner.parsing.definitions.materializations.names import Names, harmless
+from mergeplan.planner.parsing.definitions.materializations.names import Names, harmless
 
 _IDENTIFIER = re.compile(r"\w+")
 _PLAIN = (str, int, float, bool, type(None))

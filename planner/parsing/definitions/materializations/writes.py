@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from planner.model.kind import Kind
-from planner.parsing.definitions.materializations.calls import WRITES, Write, write_of
-from planner.parsing.definitions.materializations.names import Names, dotted, harmless
-from planner.parsing.definitions.materializations.values import (
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.parsing.definitions.materializations.calls import WRITES, Write, write_of
+from mergeplan.planner.parsing.definitions.materializations.names import Names, dotted, harmless
+from mergeplan.planner.parsing.definitions.materializations.values import (
     Given,
     NotUnderstood,
     Scope,

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table, time_partitioning
-from planner.intervals import Interval
-from planner.model.model import Column
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table, time_partitioning
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
 from tests.conftest import FORMAT
 
 pytestmark = [pytest.mark.prove, pytest.mark.skipif(not FORMAT, reason="`make prove-lakehouse` says which format")]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.engine.formats.delta_retention import LOG, OURS, RETENTION, Commit, is_due, is_pinned, retention
+from mergeplan.planner.engine.formats.delta_retention import LOG, OURS, RETENTION, Commit, is_due, is_pinned, retention
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

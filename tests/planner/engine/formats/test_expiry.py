@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from planner.engine.protocol import Expiry
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table
-from planner.errors import QueryError
-from planner.model.model import Column
+from mergeplan.planner.engine.protocol import Expiry
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.model import Column
 from tests.conftest import FORMAT
 from tests.planner.ageing import files, later
 

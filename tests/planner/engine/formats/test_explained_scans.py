@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from planner.checks.physical_diff import Cost, PhysicalChange, compare
-from planner.checks.physical_plan import Known, PhysicalPlan, read_plan
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import PartitionColumn, Table, time_partitioning
-from planner.errors import QueryError
-from planner.model.model import Column
+from mergeplan.planner.checks.physical_diff import Cost, PhysicalChange, compare
+from mergeplan.planner.checks.physical_plan import Known, PhysicalPlan, read_plan
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import PartitionColumn, Table, time_partitioning
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.model import Column
 from tests.conftest import FORMAT
 
 pytestmark = pytest.mark.prove

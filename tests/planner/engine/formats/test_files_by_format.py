@@ -9,13 +9,13 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from planner.checks.diff_query import DiffOptions
-from planner.checks.same_files import are_same_files
-from planner.checks.table_diff import TableDiff, compare_tables
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table, time_partitioning
-from planner.intervals import Interval
-from planner.model.model import Column
+from mergeplan.planner.checks.diff_query import DiffOptions
+from mergeplan.planner.checks.same_files import are_same_files
+from mergeplan.planner.checks.table_diff import TableDiff, compare_tables
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table, time_partitioning
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
 from tests.conftest import FORMAT
 
 pytestmark = [pytest.mark.prove, pytest.mark.skipif(not FORMAT, reason="`make prove-lakehouse` says which format")]

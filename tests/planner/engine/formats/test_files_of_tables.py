@@ -12,14 +12,14 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from planner.checks.same_files import are_same_files
-from planner.engine.protocol import Connection, Server, ViewText
-from planner.engine.spark.catalog import session_conf
-from planner.engine.spark.connect_session import ConnectSession
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table, time_partitioning
-from planner.intervals import Interval
-from planner.model.model import Column
+from mergeplan.planner.checks.same_files import are_same_files
+from mergeplan.planner.engine.protocol import Connection, Server, ViewText
+from mergeplan.planner.engine.spark.catalog import session_conf
+from mergeplan.planner.engine.spark.connect_session import ConnectSession
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table, time_partitioning
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
 from tests.conftest import FORMAT
 
 pytestmark = pytest.mark.skipif(bool(FORMAT), reason="`test_files_by_format.py` is about other formats")

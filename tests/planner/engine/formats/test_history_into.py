@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.engine.protocol import MergeInto
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import PartitionColumn, Table
-from planner.errors import QueryError
-from planner.model.model import Column, History
-from planner.tables.merge.relations import MergeBatch
-from planner.tables.merge.scd_type_2 import versions, versions_into
+from mergeplan.planner.engine.protocol import MergeInto
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import PartitionColumn, Table
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.model import Column, History
+from mergeplan.planner.tables.merge.relations import MergeBatch
+from mergeplan.planner.tables.merge.scd_type_2 import versions, versions_into
 from tests.conftest import FORMAT
 
 pytestmark = [pytest.mark.prove, pytest.mark.skipif(not FORMAT, reason="`make prove-lakehouse` says which format")]

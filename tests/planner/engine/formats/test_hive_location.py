@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.engine.formats.hive_location import HiveLocation
-from planner.engine.spark.described import Described
+from mergeplan.planner.engine.formats.hive_location import HiveLocation
+from mergeplan.planner.engine.spark.described import Described
 
 BASE = "file:/wh/t"
 OTHER = "file:/wh/a table with a password=x in its path"

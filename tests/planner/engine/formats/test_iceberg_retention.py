@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.engine.formats.iceberg import OURS, _last_merge, _oldest_needed
+from mergeplan.planner.engine.formats.iceberg import OURS, _last_merge, _oldest_needed
 
 Snapshot = tuple[int, int | None, str | None, int]  # id, parent, what it says of itself, when it was made
 BATCH = "batch 0123456789abcdef after {}"

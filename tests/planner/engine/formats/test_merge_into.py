@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from planner.engine.protocol import MergeInto
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import PartitionColumn, Table
-from planner.errors import QueryError
-from planner.model.model import Column
-from planner.parsing.macros.expand import dates
-from planner.tables.merge.relations import MergeBatch
-from planner.tables.merge.unique_key import upsert, upsert_into
+from mergeplan.planner.engine.protocol import MergeInto
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import PartitionColumn, Table
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.macros.expand import dates
+from mergeplan.planner.tables.merge.relations import MergeBatch
+from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
 from tests.conftest import FORMAT
 from tests.planner.builders import days
 from tests.planner.shop import NOW

@@ -14,10 +14,10 @@ import pytest
 from google.protobuf.descriptor import Descriptor
 from pyspark.sql.connect import proto
 
-from planner.engine.spark.admission import Blocks, May, admit
-from planner.engine.spark.admitted_fields import FIELDS, PACKAGE
-from planner.engine.spark.proxy_messages import Malformed, depth_of, message_of
-from planner.parsing.sql.queried_tables import NotAdmitted
+from mergeplan.planner.engine.spark.admission import Blocks, May, admit
+from mergeplan.planner.engine.spark.admitted_fields import FIELDS, PACKAGE
+from mergeplan.planner.engine.spark.proxy_messages import Malformed, depth_of, message_of
+from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted
 from tests.planner.asking import MAY, SESSION, Asked, tried
 from tests.planner.engine.spark.attacks import ATTACKS, IN_PYTHON, ORDINARY
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.spark.class_archive import MAKER, ClassArchive, archive_folder, archive_of
-from planner.engine.spark.installed import find_java, spark_home
-from planner.engine.spark.java import Profile, start_jvm
+from mergeplan.planner.engine.spark.class_archive import MAKER, ClassArchive, archive_folder, archive_of
+from mergeplan.planner.engine.spark.installed import find_java, spark_home
+from mergeplan.planner.engine.spark.java import Profile, start_jvm
 from tests.planner.engine.spark.test_installed import fake_java
 
 CONF = {"spark.master": "local[1]", "spark.driver.host": "127.0.0.1", "spark.driver.memory": "600m"}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.confinement import _default_repositories, open_reason
-from planner.engine.spark.format_settings import starting_conf
-from planner.errors import RequestError
-from planner.isolation.probe import cannot_confine
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.confinement import _default_repositories, open_reason
+from mergeplan.planner.engine.spark.format_settings import starting_conf
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.isolation.probe import cannot_confine
 
 REQUIRED = {"MERGEPLAN_ISOLATION": "required"}
 ADDRESSES = "MERGEPLAN_ISOLATION_SPARK_ADDRESSES"

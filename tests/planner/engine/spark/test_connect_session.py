@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pyspark.sql.connect.client.reattach import ExecutePlanResponseReattachableIterator as Iterator
 
-from planner.engine.protocol import Connection, Server
-from planner.engine.spark.catalog import session_conf
-from planner.engine.spark.connect_session import ConnectSession
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.session import LISTED
+from mergeplan.planner.engine.protocol import Connection, Server
+from mergeplan.planner.engine.spark.catalog import session_conf
+from mergeplan.planner.engine.spark.connect_session import ConnectSession
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.session import LISTED
 
 
 def connected(engine: SparkEngine) -> ConnectSession:

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.engine.protocol import ViewText
-from planner.engine.spark.content import question
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import Table, time_partitioning
-from planner.errors import QueryError
-from planner.intervals import Interval
-from planner.model.model import Column
-from planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Contents, empty, equal_periods
+from mergeplan.planner.engine.protocol import ViewText
+from mergeplan.planner.engine.spark.content import question
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import Table, time_partitioning
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.snapshot.content_hash import WHOLE, ColumnSet, Content, Contents, empty, equal_periods
 
 pytestmark = pytest.mark.prove
 

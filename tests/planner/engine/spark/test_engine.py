@@ -11,13 +11,13 @@ from urllib.parse import urlparse
 
 import pytest
 
-from planner.engine.protocol import Engine, Stands, ViewText
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.table import PartitionColumn, time_partitioning
-from planner.engine.table import Table as AnyTable
-from planner.errors import QueryError
-from planner.intervals import Interval
-from planner.model.model import Column
+from mergeplan.planner.engine.protocol import Engine, Stands, ViewText
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.table import PartitionColumn, time_partitioning
+from mergeplan.planner.engine.table import Table as AnyTable
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
 from tests.conftest import FORMAT
 
 Table = partial(AnyTable, format=FORMAT or "parquet")

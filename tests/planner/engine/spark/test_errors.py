@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.errors import sentences, translated
-from planner.errors import QueryError, SparkAway
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.errors import sentences, translated
+from mergeplan.planner.errors import QueryError, SparkAway
 
 
 class Raised(Exception):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.catalog import Owner, spark_folder
-from planner.engine.spark.format_requests import (
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.catalog import Owner, spark_folder
+from mergeplan.planner.engine.spark.format_requests import (
     FormatRequest,
     Visit,
     accept,
@@ -27,8 +27,8 @@ from planner.engine.spark.format_requests import (
     next_request,
     refuse,
 )
-from planner.engine.spark.open_session import starts_again
-from planner.errors import CatalogBusy, RequestError
+from mergeplan.planner.engine.spark.open_session import starts_again
+from mergeplan.planner.errors import CatalogBusy, RequestError
 
 CONF = (("spark.jars.repositories", "here"), ("spark.sql.ansi.enabled", "true"))
 DELTA = Connection(formats=("delta",), jars_dir="/jars", conf=CONF)

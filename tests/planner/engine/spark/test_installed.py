@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.spark.installed import find_java, java_version
-from planner.errors import RequestError
+from mergeplan.planner.engine.spark.installed import find_java, java_version
+from mergeplan.planner.errors import RequestError
 
 PACKAGED = find_java({})
 
@@ -41,7 +41,7 @@ def test_without_any_java_the_packaged_one_serves() -> None:
 
 
 def test_when_no_java_will_do_the_error_names_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planner.engine.spark.installed.find_spec", lambda _: None)
+    monkeypatch.setattr("mergeplan.planner.engine.spark.installed.find_spec", lambda _: None)
     old = fake_java(tmp_path, "11.0.2")
 
     with pytest.raises(RequestError, match=rf"needs Java 17 or newer, and found only {old} \(Java 11\)"):

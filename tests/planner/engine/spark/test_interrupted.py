@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import Cancelled, MergeplanError, QueryError
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError
 from tests.planner.engine.spark.test_engine import ORDERS, column
 
 

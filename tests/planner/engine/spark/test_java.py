@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.java import ENVIRONMENT, Profile, escaped, profile_of
-from planner.errors import RequestError
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.java import ENVIRONMENT, Profile, escaped, profile_of
+from mergeplan.planner.errors import RequestError
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ from pyspark.sql.connect.client import ChannelBuilder
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
-from planner.engine.protocol import Reading, Server
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.project_proxy import ProjectProxy
-from planner.engine.spark.proxied_session import SERVICE
-from planner.errors import RequestError
-from planner.python.isolation import isolation_of
+from mergeplan.planner.engine.protocol import Reading, Server
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.project_proxy import ProjectProxy
+from mergeplan.planner.engine.spark.proxied_session import SERVICE
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.python.isolation import isolation_of
 from tests.planner.asking import fill, never_closed, said
 from tests.planner.engine.spark.attacks import ATTACKS
 from tests.planner.shop import rows

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.asking import fill, said
 from tests.planner.engine.spark.attacks import IN_PYTHON, ORDINARY
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from planner.engine.spark.pulse import Pulse
-from planner.errors import QueryError, RequestError, SparkAway
+from mergeplan.planner.engine.spark.pulse import Pulse
+from mergeplan.planner.errors import QueryError, RequestError, SparkAway
 
 
 def beats(ask: Callable[[], object], *, patience: float = 30.0) -> None:

@@ -16,13 +16,13 @@ from uuid import uuid4
 
 import pytest
 
-from planner.engine.protocol import Connection, Operation
-from planner.engine.spark.engine import SparkEngine, open_engine
-from planner.engine.spark.server_operations import session_url
-from planner.engine.table import Table
-from planner.errors import Cancelled, QueryError
-from planner.model.model import Column
-from planner.semantics.spark_defaults import DEFAULTS
+from mergeplan.planner.engine.protocol import Connection, Operation
+from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
+from mergeplan.planner.engine.spark.server_operations import session_url
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import Cancelled, QueryError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.semantics.spark_defaults import DEFAULTS
 
 NAME = "phys.slow"
 FORMAT = os.environ.get("MERGEPLAN_TABLE_FORMAT") or "parquet"  # what `make prove-lakehouse` lays tables out in
@@ -36,8 +36,8 @@ CLIENT = """
 import json, sys, time
 from dataclasses import astuple
 from pathlib import Path
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import open_engine
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import open_engine
 from tests.planner.engine.spark.test_reattach import TABLE, Noted
 
 class Telling(Noted):

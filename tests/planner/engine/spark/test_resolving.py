@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.catalog import spark_folder
-from planner.engine.spark.format_settings import check_formats, remember_formats, starting_conf
-from planner.errors import RequestError
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.catalog import spark_folder
+from mergeplan.planner.engine.spark.format_settings import check_formats, remember_formats, starting_conf
+from mergeplan.planner.errors import RequestError
 
 # In a process of its own: this one may have its Spark already.
 OPENING = """
 import json, sys
 from pathlib import Path
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import open_engine
-from planner.errors import RequestError
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import open_engine
+from mergeplan.planner.errors import RequestError
 conf = tuple(map(tuple, json.loads(sys.argv[1])))
 try:
     open_engine(Connection(conf=conf, master="local[1]", formats=("delta",)), Path(sys.argv[2]))

@@ -9,11 +9,11 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.scans import explained_bytes
-from planner.engine.table import Table, time_partitioning
-from planner.intervals import Interval
-from planner.model.model import Column
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.scans import explained_bytes
+from mergeplan.planner.engine.table import Table, time_partitioning
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
 
 COLUMNS = (Column("dt", "date"), Column("v", "int"))
 DAILY = Table("mergeplan__shop.daily", COLUMNS, time_partitioning(COLUMNS, "dt", "", 86_400))

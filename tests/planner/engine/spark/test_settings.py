@@ -19,12 +19,12 @@ import json, sys
 from datetime import datetime
 from pathlib import Path
 
-from planner.cli.workspace import opened
-from planner.engine.protocol import Connection, Server
-from planner.errors import RequestError
-from planner.engine.spark.catalog import Owner, session_conf
-from planner.engine.spark.engine import open_engine
-from planner.engine.spark.connect_session import ConnectSession
+from mergeplan.planner.cli.workspace import opened
+from mergeplan.planner.engine.protocol import Connection, Server
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.engine.spark.catalog import Owner, session_conf
+from mergeplan.planner.engine.spark.engine import open_engine
+from mergeplan.planner.engine.spark.connect_session import ConnectSession
 from tests.planner.cli.conftest import CommandLine
 
 root, told = Path(sys.argv[1]), {}

@@ -22,11 +22,11 @@ SCRIPT = """
 import json, os, sys, time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from planner.checks.diff_query import DiffOptions
-from planner.engine.spark.engine import open_engine
-from planner.engine.table import Table, time_partitioning
-from planner.intervals import Interval
-from planner.model.model import Column
+from mergeplan.planner.checks.diff_query import DiffOptions
+from mergeplan.planner.engine.spark.engine import open_engine
+from mergeplan.planner.engine.table import Table, time_partitioning
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
 from tests.conftest import SMALL
 from dataclasses import replace
 

@@ -11,25 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Connection
-from planner.engine.spark.catalog import CatalogLock, Owner, driver_conf, is_embedded, spark_folder
-from planner.engine.spark.connect_session import without_token
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.java import Profile
-from planner.engine.spark.open_session import is_running, open_session
-from planner.errors import CatalogBusy, Refused, RequestError
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.catalog import CatalogLock, Owner, driver_conf, is_embedded, spark_folder
+from mergeplan.planner.engine.spark.connect_session import without_token
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.java import Profile
+from mergeplan.planner.engine.spark.open_session import is_running, open_session
+from mergeplan.planner.errors import CatalogBusy, Refused, RequestError
 
 ROOT = Path(__file__).parents[4]
 SCRIPT = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from planner.engine.protocol import Connection
-from planner.engine.table import Table, time_partitioning
-from planner.errors import QueryError, SparkAway
-from planner.intervals import Interval
-from planner.model.model import Column
-from planner.engine.spark.engine import open_engine
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.table import Table, time_partitioning
+from mergeplan.planner.errors import QueryError, SparkAway
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.engine.spark.engine import open_engine
 
 assert "pyspark" not in sys.modules
 engine = open_engine(Connection(conf=(("spark.driver.memory", "600m"),), master="local[2]"), Path(sys.argv[1]))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from planner.engine.protocol import Connection, Server
-from planner.engine.spark.catalog import session_conf
-from planner.engine.spark.connect_session import ConnectSession
-from planner.engine.spark.engine import SparkEngine
-from planner.engine.spark.trace_tag import trace_id
+from mergeplan.planner.engine.protocol import Connection, Server
+from mergeplan.planner.engine.spark.catalog import session_conf
+from mergeplan.planner.engine.spark.connect_session import ConnectSession
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.trace_tag import trace_id
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = f"00-{TRACE}-b7ad6b7169203331-01"

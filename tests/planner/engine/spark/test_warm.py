@@ -16,15 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine.protocol import Connection, Server, ViewText
-from planner.engine.spark.catalog import CatalogLock, Owner, spark_folder
-from planner.engine.spark.connect_session import ConnectSession
-from planner.engine.spark.engine import SparkEngine, open_engine
-from planner.engine.spark.format_requests import FormatRequest
-from planner.engine.table import PartitionColumn, Table, time_partitioning
-from planner.errors import Cancelled, QueryError, RequestError, SparkAway
-from planner.intervals import Interval
-from planner.model.model import Column
+from mergeplan.planner.engine.protocol import Connection, Server, ViewText
+from mergeplan.planner.engine.spark.catalog import CatalogLock, Owner, spark_folder
+from mergeplan.planner.engine.spark.connect_session import ConnectSession
+from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
+from mergeplan.planner.engine.spark.format_requests import FormatRequest
+from mergeplan.planner.engine.table import PartitionColumn, Table, time_partitioning
+from mergeplan.planner.errors import Cancelled, QueryError, RequestError, SparkAway
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
 
 pytestmark = pytest.mark.prove
 
@@ -32,8 +32,8 @@ ROOT = Path(__file__).parents[4]
 SERVER = """
 import sys
 from pathlib import Path
-from planner.engine.protocol import Connection
-from planner.engine.spark.warm import serve_warm
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.warm import serve_warm
 
 small = Connection(conf=(("spark.driver.memory", "800m"), ("spark.sql.shuffle.partitions", "2")), master="local[2]")
 serve_warm(Path(sys.argv[1]), small, profile="metadata", say=lambda line: print(line, flush=True))
@@ -42,10 +42,10 @@ print("ended", flush=True)
 CLIENT = """
 import sys
 from pathlib import Path
-from planner.engine.protocol import Connection, ViewText
-from planner.engine.table import Table
-from planner.model.model import Column
-from planner.engine.spark.engine import open_engine
+from mergeplan.planner.engine.protocol import Connection, ViewText
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.engine.spark.engine import open_engine
 
 home, name, rows = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 engine = open_engine(Connection(), home, wait=0)
@@ -61,10 +61,10 @@ engine.close()
 BACKFILL = """
 import os, signal, sys
 from pathlib import Path
-from planner.apply.events import BatchDone
-from planner.engine.protocol import Connection
-from planner.engine.spark.engine import open_engine
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import BatchDone
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.engine import open_engine
+from mergeplan.planner.state.store import StateStore
 from tests.planner.shop import applied, rows, written
 
 warm, home, die_at = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
@@ -83,14 +83,14 @@ engine.close()
 PROMOTION = """
 import os, signal, sys
 from pathlib import Path
-from planner.apply.events import ViewSwapped
-from planner.engine.protocol import Connection
-from planner.engine.table import Table
-from planner.apply.promotion import Wanted, promote
-from planner.engine.spark.engine import open_engine
-from planner.state.store import StateStore
+from mergeplan.planner.apply.events import ViewSwapped
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.engine.spark.engine import open_engine
+from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
-from planner.model.model import Column
+from mergeplan.planner.model.model import Column
 
 warm, home = map(Path, sys.argv[1:])
 store, engine = StateStore(f"sqlite:///{home}/state.db"), open_engine(Connection(), warm, wait=0)
@@ -114,10 +114,10 @@ with store.leases.hold("prod", "the one that dies") as lease:
 RECOVERY = """
 import sys
 from pathlib import Path
-from planner.engine.protocol import Connection
-from planner.apply.recovery import recover
-from planner.engine.spark.engine import open_engine
-from planner.state.store import StateStore
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.apply.recovery import recover
+from mergeplan.planner.engine.spark.engine import open_engine
+from mergeplan.planner.state.store import StateStore
 
 warm, home = map(Path, sys.argv[1:])
 store, engine = StateStore(f"sqlite:///{home}/state.db"), open_engine(Connection(), warm, wait=0)
@@ -388,7 +388,7 @@ def test_the_verb_keeps_a_spark_that_the_other_verbs_of_a_project_with_a_python_
     for name, text in PYTHON_PROJECT.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    verb = [sys.executable, "-P", "-m", "planner.cli.main"]
+    verb = [sys.executable, "-P", "-m", "mergeplan.planner.cli.main"]
     asked = ["fetchdf", "SELECT 6 * 7 AS n", "--output", "json"]
     with subprocess.Popen([*verb, "warm"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as warm:
         assert warm.stdout is not None

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from sqlglot.errors import SqlglotError
 
-from planner.errors import ProjectError, ProjectErrors
-from planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.errors import ProjectError, ProjectErrors
+from mergeplan.planner.parsing.sql.spark_text import spark_text
 from tests.planner.generating.data import Columns
 
 from . import changing, equivalent, mistaking, nearly, ordering, rewording

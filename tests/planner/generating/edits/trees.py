@@ -10,7 +10,7 @@ from typing import TypeVar
 import sqlglot
 from sqlglot import exp
 
-from planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.macros.expand import spark_tree
 from tests.planner.generating.data import Columns
 
 T = TypeVar("T")

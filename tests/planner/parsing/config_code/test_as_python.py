@@ -13,8 +13,8 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.errors import ProjectError
-from planner.parsing.files.configuration import Source, read_source
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.files.configuration import Source, read_source
 
 HEAD = "import os\nfrom sqlmesh.core.config import Config, PlanConfig\nfrom os import environ as env\n"
 ENVIRONMENT = {"X": "x", "N": "7"}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from planner.errors import ProjectError
-from planner.parsing.files.config import read_config
-from planner.parsing.files.configuration import Source, read_source
-from planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.files.config import read_config
+from mergeplan.planner.parsing.files.configuration import Source, read_source
+from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 IMPORTS = """import os, logging
 from pathlib import Path

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.parsing.files.config import read_config
-from planner.parsing.files.configuration import Source, marked, read_source
+from mergeplan.planner.parsing.files.config import read_config
+from mergeplan.planner.parsing.files.configuration import Source, marked, read_source
 
 CLASSES = {
     (): "Config",

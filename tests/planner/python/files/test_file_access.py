@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.python.files.known_packages import OPENERS, WHOLE_OR_IN_PART, opens_no_file
-from planner.python.reached import reached
+from mergeplan.planner.python.files.known_packages import OPENERS, WHOLE_OR_IN_PART, opens_no_file
+from mergeplan.planner.python.reached import reached
 
 HEAD = """
 import configparser

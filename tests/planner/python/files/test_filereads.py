@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.project.loader import load_project
-from planner.python.files.datafiles import DataFiles
-from planner.python.files.filereads import FileNames, FileReads
-from planner.python.reached import reached
+from mergeplan.planner.project.loader import load_project
+from mergeplan.planner.python.files.datafiles import DataFiles
+from mergeplan.planner.python.files.filereads import FileNames, FileReads
+from mergeplan.planner.python.reached import reached
 from tests.planner.project.test_loader import NOW, project_of
 
 HEAD = """

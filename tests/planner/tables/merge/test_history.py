@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.model.model import Column, History
-from planner.tables.merge.relations import MergeBatch
-from planner.tables.merge.scd_type_2 import versions
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.model.model import Column, History
+from mergeplan.planner.tables.merge.relations import MergeBatch
+from mergeplan.planner.tables.merge.scd_type_2 import versions
 
 COLUMNS = (Column("id", "int"), Column("name", "string"), Column("at", "timestamp"))
 MENU = (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from planner.engine.spark.engine import SparkEngine
-from planner.errors import QueryError
-from planner.model.model import Column
-from planner.parsing.macros.expand import dates
-from planner.tables.merge.relations import MergeBatch
-from planner.tables.merge.unique_key import upsert, upsert_into
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.macros.expand import dates
+from mergeplan.planner.tables.merge.relations import MergeBatch
+from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
 from tests.planner.builders import days
 from tests.planner.shop import NOW
 
