@@ -6,8 +6,7 @@ from sqlglot import exp
 
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.sql.names import name_tables
-from mergeplan.planner.parsing.sql.spark_text import spark_text
-from mergeplan.planner.parsing.sql.tokens import SourceText, parsed, tokenize
+from mergeplan.planner.parsing.sql.tokens import SourceText, parsed, spark_query, tokenize
 
 
 def own_query(sql: str, dialect: str, test: UnitTest) -> str:
@@ -19,4 +18,4 @@ def own_query(sql: str, dialect: str, test: UnitTest) -> str:
         raise source.error(tokens[0], "The test's query is not a SELECT.")
     if tables := name_tables(tree, source, tokens):
         raise source.error(tokens[0], f"The test's query reads `{min(tables)}`: a test reads no tables.")
-    return spark_text(tree)
+    return spark_query(tree, source, tokens)

@@ -19,6 +19,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.semantics.keywords import bare_as_columns
+from mergeplan.planner.semantics.reading.other_dialects import mark, with_translations
 from mergeplan.planner.semantics.spark_reading import as_spark_reads, without_double_brackets
 
 DEEPEST = 1000  # brackets and CASEs in each other
@@ -48,7 +49,7 @@ CALLS: Mapping[type[exp.Expr], Callable[..., str]] = dict.fromkeys(
 def spark_text_of(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
     """The tree as Spark SQL, with each WITH in its place; UnsupportedError as the level says."""
     generator = SparkGenerator(dialect="spark", comments=False, unsupported_level=unsupported)
-    generator._dispatch = {**generator._dispatch, **CALLS}
+    generator._dispatch = with_translations({**generator._dispatch, **CALLS})
     return generate_in_place(generator, tree)
 
 
@@ -66,8 +67,9 @@ def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[ex
     if dialect != "spark":
         read = bare_as_columns(tokens) if dialect in SPARK else list(tokens)
         found = Dialect.get_or_raise(dialect).parser().parse(read, text)
-        correct = as_spark_reads if dialect in SPARK else without_double_brackets
-        return [tree and correct(tree) for tree in found]
+        if dialect in SPARK:
+            return [tree and as_spark_reads(tree) for tree in found]
+        return [tree and mark(without_double_brackets(tree), dialect) for tree in found]
     parser = SparkParser(dialect=Dialect.get_or_raise("spark"))
     readable, calls = _as_written(bare_as_columns(_readable(tokens)))
     found = [tree and as_spark_reads(tree) for tree in parser.parse(readable, text)]

@@ -14,13 +14,7 @@ from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.model import Audit, AuditCall
 from mergeplan.planner.parsing.definitions.audit_calls import parameters
 from mergeplan.planner.parsing.definitions.body import is_jinja
-from mergeplan.planner.parsing.definitions.common_blocks import (
-    begins,
-    block_statements,
-    dated,
-    spark_query,
-    table_names,
-)
+from mergeplan.planner.parsing.definitions.common_blocks import begins, block_statements, dated, table_names
 from mergeplan.planner.parsing.definitions.kinds import cron
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.properties import (
@@ -37,7 +31,15 @@ from mergeplan.planner.parsing.macros.expand import check_places, expand, expand
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
 from mergeplan.planner.parsing.sql.misreading import misread
 from mergeplan.planner.parsing.sql.names import name_tables, named_tokens
-from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, checked_dialect, opened, parsed, tokenize
+from mergeplan.planner.parsing.sql.tokens import (
+    SourceText,
+    Tokens,
+    checked_dialect,
+    opened,
+    parsed,
+    spark_query,
+    tokenize,
+)
 from mergeplan.planner.parsing.sql.verbatim import verbatim, without_trailing_commas
 
 _AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlglot import exp
-from sqlglot.errors import ErrorLevel, UnsupportedError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.properties import Property, names
 from mergeplan.planner.parsing.sql.names import model_name
-from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, statements
 
 
@@ -29,15 +26,6 @@ def block_statements(source: SourceText, tokens: Tokens, expected: str) -> list[
 
 def begins(statement: Tokens, word: str) -> bool:
     return statement[0].text.upper() == word and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
-
-
-def spark_query(tree: exp.Expr, source: SourceText, tokens: Tokens) -> str:
-    """The tree as Spark SQL; ProjectError when a foreign dialect's construct has no counterpart in Spark."""
-    level = ErrorLevel.IGNORE if source.dialect in ("spark", "databricks") else ErrorLevel.RAISE
-    try:
-        return spark_text(tree, level)
-    except UnsupportedError as error:
-        raise source.error(tokens[0], f"The query cannot be translated to Spark SQL: {error}") from None
 
 
 def dated(given: Property, defaults: Defaults, *, end: bool = False) -> datetime:

@@ -20,9 +20,8 @@ from mergeplan.planner.parsing.sql.function_calls import refused_call
 from mergeplan.planner.parsing.sql.misreading import misread
 from mergeplan.planner.parsing.sql.names import name_tables, named_tokens, without_default
 from mergeplan.planner.parsing.sql.spark_registry import is_closed
-from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.parsing.sql.token_lists import text_of
-from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parsed
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parsed, spark_query
 from mergeplan.planner.parsing.sql.verbatim import verbatim, without_trailing_commas
 from mergeplan.planner.semantics.spark_settings import UNREADABLE
 from mergeplan.planner.semantics.spark_sql import SPARK
@@ -140,7 +139,7 @@ def _text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
     tree = parsed(source, tokens, "The statement")
     if isinstance(tree, exp.Command):
         return text_of(source, tokens), tokens
-    return spark_text(tree), tokens
+    return spark_query(tree, source, tokens), tokens
 
 
 def _query_tokens(tokens: Tokens) -> Tokens:
@@ -163,7 +162,7 @@ def _query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tup
         raise source.error(tokens[0], "A statement cannot read `@this_model`.")
     placed, called = is_placed(tree), named_tokens(tree, source, tokens)
     tables = name_tables(tree, source, tokens, temporary)
-    sql = spark_text(tree)
+    sql = spark_query(tree, source, tokens)
     words = without_trailing_commas(called)
     as_is = words == list(tokens)
     if placed and (text := verbatim(source, words, tree)) and (as_is or reads_as(text, sql, temporary, source.catalog)):

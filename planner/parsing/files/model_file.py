@@ -29,13 +29,7 @@ from mergeplan.planner.parsing.definitions.body import (
     read_around,
     read_body,
 )
-from mergeplan.planner.parsing.definitions.common_blocks import (
-    begins,
-    block_statements,
-    dated,
-    spark_query,
-    table_names,
-)
+from mergeplan.planner.parsing.definitions.common_blocks import begins, block_statements, dated, table_names
 from mergeplan.planner.parsing.definitions.custom_kind import check_interval
 from mergeplan.planner.parsing.definitions.incremental import reading_itself
 from mergeplan.planner.parsing.definitions.kinds import cron, with_kind
@@ -67,7 +61,16 @@ from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
 from mergeplan.planner.parsing.sql.dates import moves
 from mergeplan.planner.parsing.sql.misreading import misread
 from mergeplan.planner.parsing.sql.names import model_name, name_outputs, name_tables, named_tokens
-from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, did_you_mean, opened, parsed, tokenize, unreadable
+from mergeplan.planner.parsing.sql.tokens import (
+    SourceText,
+    Tokens,
+    did_you_mean,
+    opened,
+    parsed,
+    spark_query,
+    tokenize,
+    unreadable,
+)
 from mergeplan.planner.parsing.sql.verbatim import named, verbatim, without_trailing_commas
 from mergeplan.planner.semantics.spark_sql import FAILURES
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.dialects import DIALECTS
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import ParseError, TokenError
+from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
@@ -212,6 +212,15 @@ def parsed(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.E
     tree = kept_calls(tree, source.dialect)
     _check_functions(source, tokens, tree, what)
     return tree
+
+
+def spark_query(tree: exp.Expr, source: SourceText, tokens: Tokens) -> str:
+    """The tree as Spark SQL; ProjectError when a foreign dialect's construct has no counterpart in Spark."""
+    level = ErrorLevel.IGNORE if source.dialect in SPARK else ErrorLevel.RAISE
+    try:
+        return spark_text(tree, level)
+    except UnsupportedError as error:
+        raise source.error(tokens[0], f"The query cannot be translated to Spark SQL: {error}") from None
 
 
 def _check_functions(source: SourceText, tokens: Tokens, tree: exp.Expr, what: str) -> None:

@@ -133,10 +133,10 @@ def test_audits_may_stand_below_a_query() -> None:
 
 
 def test_a_file_holds_many_audits() -> None:
-    text = "AUDIT (name a);\nSELECT 1 AS x;\n\nAUDIT (name b, dialect duckdb);\nSELECT x::int FROM @this_model;"
+    text = "AUDIT (name a);\nSELECT 1 AS x;\n\nAUDIT (name b, dialect duckdb);\nSELECT x::text FROM @this_model;"
 
     assert [audit.sql for audit in parse_audits(text, "a.sql", Defaults(NOW))] == [
-        "SELECT 1 AS x", "SELECT CAST(x AS INT) FROM @this_model",
+        "SELECT 1 AS x", "SELECT CAST(x AS STRING) FROM @this_model",
     ]  # fmt: skip
 
 

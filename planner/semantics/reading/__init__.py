@@ -1,0 +1,1 @@
+"""From the tokens of a query to the tree that Spark would read, and back where the dialect is another."""
