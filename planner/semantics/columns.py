@@ -338,14 +338,19 @@ def _unresolved(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -
     for column in tree.find_all(exp.Column):
         if is_keyword(column):
             continue
-        if isinstance(column.this, exp.Identifier) and column.name.lower() not in have and not _may_be_field(column):
+        if (
+            isinstance(column.this, exp.Identifier)
+            and column.name.lower() not in have
+            and not _may_be_field(column, have)
+        ):
             return str(column.name)
     return None
 
 
-def _may_be_field(column: exp.Column) -> bool:
-    """`a.b` may be the field `b` of a struct column `a`."""
-    return bool(column.table) and column.table.lower() not in _source_names(column.root())
+def _may_be_field(column: exp.Column, columns: set[str]) -> bool:
+    """`a.b` may be the field `b` of a struct column `a`, also where a table is called `a`."""
+    table = column.table.lower()
+    return bool(table) and (table in columns or table not in _source_names(column.root()))
 
 
 def _source_names(tree: exp.Expr) -> set[str]:

@@ -26,7 +26,7 @@ SCALARS = frozenset(
     is_variant_null schema_of_variant to_variant_object try_parse_json try_variant_get variant_get map_concat
     map_entries map_values try_parse_url try_url_decode url_decode url_encode""".split()
 )
-AGGREGATES = frozenset("bitmap_and_agg every mean some std try_avg try_sum".split())
+AGGREGATES = frozenset("bitmap_and_agg every mean percentile some std try_avg try_sum".split())
 GENERATORS = frozenset("json_tuple inline_outer variant_explode variant_explode_outer stack inline explode".split())
 
 _GENERATOR_TYPES = (exp.UDTF, exp.Explode, exp.Posexplode, exp.Inline, exp.Stack, exp.GenerateSeries)

@@ -6,7 +6,6 @@ without the format. Their results differ in Spark, so such a call is kept as a n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -20,14 +19,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.semantics.keywords import bare_as_columns
 from mergeplan.planner.semantics.reading.other_dialects import mark, with_translations
+from mergeplan.planner.semantics.reading.readable_tokens import NESTED, readable, restore
 from mergeplan.planner.semantics.spark_reading import as_spark_reads, without_double_brackets
 
 DEEPEST = 1000  # brackets and CASEs in each other
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
 _CONDITIONS = (TokenType.ON, TokenType.USING)
-_NESTED = ("ARRAY", "MAP", "STRUCT")
-_HEX = re.compile(r"[0-9a-fA-F]*")
 # What sqlglot raises, deliberately or by a bug: one query must not stop a project from planning.
 FAILURES = (SqlglotError, RecursionError, ValueError, LookupError, TypeError, AttributeError, AssertionError)
 # functions that sqlglot rewrites, at least for some arguments, to ones with other results
@@ -40,6 +38,21 @@ def _with_brackets(generator: Generator, call: exp.Expr) -> str:
     return f"{generator.normalize_func(call.sql_name())}()"
 
 
+def _select(generator: Generator, node: exp.Expr) -> str:
+    """A SELECT; `|> SET` for `SELECT * REPLACE (...)`, which is no Spark SQL."""
+    assert isinstance(node, exp.Select)
+    star = node.expressions[0] if len(node.expressions) == 1 else None
+    if not isinstance(star, exp.Star) or not star.args.get("replace"):
+        return SELECT_WRITER(generator, node)
+    rest, from_ = node.copy(), node.args.get("from_")
+    rest.set("expressions", [exp.Star()])
+    plain = {key for key, value in node.args.items() if value} == {"expressions", "from_"} and from_ is not None
+    source = generator.sql(from_) if plain else f" FROM ({generator.sql(rest)})"
+    pairs = (f"{generator.sql(each, 'alias')} = {generator.sql(each, 'this')}" for each in star.args["replace"])
+    return f"{source.lstrip()} |> SET {', '.join(pairs)}"
+
+
+SELECT_WRITER = SparkGenerator(dialect="spark")._dispatch[exp.Select]
 # sqlglot writes these without brackets, where Spark takes a column of that name
 CALLS: Mapping[type[exp.Expr], Callable[..., str]] = dict.fromkeys(
     (exp.CurrentDate, exp.SessionUser, exp.Localtimestamp, exp.CurrentCatalog), _with_brackets
@@ -49,7 +62,7 @@ CALLS: Mapping[type[exp.Expr], Callable[..., str]] = dict.fromkeys(
 def spark_text_of(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
     """The tree as Spark SQL, with each WITH in its place; UnsupportedError as the level says."""
     generator = SparkGenerator(dialect="spark", comments=False, unsupported_level=unsupported)
-    generator._dispatch = with_translations({**generator._dispatch, **CALLS})
+    generator._dispatch = with_translations({**generator._dispatch, **CALLS, exp.Select: _select})
     return generate_in_place(generator, tree)
 
 
@@ -71,8 +84,10 @@ def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[ex
             return [tree and as_spark_reads(tree) for tree in found]
         return [tree and mark(without_double_brackets(tree), dialect) for tree in found]
     parser = SparkParser(dialect=Dialect.get_or_raise("spark"))
-    readable, calls = _as_written(bare_as_columns(_readable(tokens)))
-    found = [tree and as_spark_reads(tree) for tree in parser.parse(readable, text)]
+    own = readable(tokens)
+    marked, calls = _as_written(bare_as_columns(own.tokens))
+    found = [tree and as_spark_reads(tree) for tree in parser.parse(marked, text)]
+    found = restore(found, own)
     return [tree and _with_known_calls(parser, tree) for tree in found] if calls else found
 
 
@@ -82,7 +97,7 @@ def _check_depth(tokens: Sequence[Token]) -> None:
     for before, token in pairwise((None, *tokens)):
         assert token is not None
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        types += token.token_type is TokenType.LT and before is not None and before.text.upper() in _NESTED
+        types += token.token_type is TokenType.LT and before is not None and before.text.upper() in NESTED
         joins += (token.token_type is TokenType.JOIN) - (joins > 0 and token.token_type in _CONDITIONS)
         if max(depth, types, joins) > DEEPEST:
             raise RecursionError
@@ -140,36 +155,3 @@ def _known(call: exp.Anonymous) -> exp.Expr | None:
         return built if spark_text_of(built) == spark_text_of(call) else None
     except FAILURES:  # a path or a format that sqlglot cannot write
         return None
-
-
-def _readable(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens in a form that sqlglot can parse: `>>>` as `>>`, `X '1F'` as one token, no `MAX RECURSION LEVEL 5`."""
-    out: list[Token] = []
-    types = 0  # open brackets of ARRAY<..., in which `>>>` closes three
-    index = 0
-    while index < len(tokens):
-        token, before = tokens[index], tokens[index - 1] if index else None
-        words = [each.text.upper() for each in tokens[index : index + 3]]
-        if words == ["MAX", "RECURSION", "LEVEL"]:
-            index += 4
-            continue
-        opens = token.token_type is TokenType.LT and before is not None and before.text.upper() in _NESTED
-        closes = token.token_type is TokenType.GT and types > 0
-        types += opens - closes
-        if before and token.token_type is TokenType.STRING and _begins_hex(before) and _HEX.fullmatch(token.text):
-            out[-1] = Token(TokenType.HEX_STRING, token.text, token.line, token.col, before.start, token.end)
-        elif closes or not _third_of_three(out, token):
-            out.append(token)
-        index += 1
-    return out
-
-
-def _begins_hex(token: Token) -> bool:
-    return token.token_type is TokenType.VAR and token.text in ("x", "X")
-
-
-def _third_of_three(before: Sequence[Token], token: Token) -> bool:
-    """True for the last token of `>>>`."""
-    three = [*before[-2:], token]
-    touch = all(one.end + 1 == other.start for one, other in pairwise(three))
-    return len(three) == 3 and touch and all(each.token_type is TokenType.GT for each in three)

@@ -205,7 +205,8 @@ def parsed(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.E
         raise source.error(tokens[0], f"{what} is empty.")
     if source.dialect in SPARK:
         _refuse_nonsense(source, tokens, tree)
-    _refuse_frequency(source, tokens)
+    if source.dialect != "spark":
+        _refuse_frequency(source, tokens)
     if reaches := reaching(tree):
         word, message = reaches
         raise source.error(next((each for each in tokens if each.text.lower() == word), tokens[0]), message)

@@ -217,9 +217,9 @@ def test_a_percentile_of_another_dialect_stays_one() -> None:
     assert sql.startswith("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x")
 
 
-def test_a_percentile_with_a_frequency_is_refused_at_its_line() -> None:
+def test_a_percentile_with_a_frequency_of_another_dialect_is_refused_at_its_line() -> None:
     with pytest.raises(ProjectError, match="`percentile` with a frequency") as caught:
-        query_of("SELECT\n  percentile(x, 0.5, n) AS y FROM raw.t")
+        query_of("SELECT\n  percentile(x, 0.5, n) AS y FROM raw.t", "databricks")
 
     assert caught.value.place == Place("models/a.sql", 3, 3)
 

@@ -294,6 +294,7 @@ t: APPROX_COUNT_DISTINCT(n)
 t: APPROX_PERCENTILE(n, 0.5)
 t: PERCENTILE_APPROX(n, 0.5)
 t: PERCENTILE(n, 0.5)
+t: PERCENTILE(n, 0.5, id)
 t: MEDIAN(n)
 t: MODE(n)
 t: PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY n)
@@ -681,6 +682,7 @@ t: CONTAINS(s, 'a')
 t: EXPLODE(SEQUENCE(1, 3))
 SELECT GROUPING__ID AS g, id FROM s.o GROUP BY id WITH CUBE
 SELECT id, RANK() OVER (DISTRIBUTE BY s SORT BY n) AS v FROM s.o
+SELECT id, SUM(n) OVER (CLUSTER BY s) AS v FROM s.o
 o: MAX(STRUCT(n, s)).s
 o: MAX((n, s)).col1
 o: SUM(n + id)
@@ -688,6 +690,7 @@ o: SUM(n) + SUM(id)
 SELECT id, z.k1, z.v1 FROM s.t LATERAL VIEW OUTER EXPLODE(m) z AS k1, v1
 SELECT st.x, st.Y FROM s.t WHERE st.Y = 'a'
 SELECT z.st.x AS v FROM s.t AS z
+SELECT st.x FROM (SELECT st FROM s.t) AS st
 SELECT t.* FROM s.o AS t
 t: `t`.`st`.`x`
 t: ARRAY(st)[0].x
