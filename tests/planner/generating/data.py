@@ -14,6 +14,8 @@ TABLES: dict[str, Columns] = {
     "s.orders": {"id": "i", "item": "i", "price": "n", "flag": "s", "d": "d"},
     "s.items": {"item": "i", "name": "s", "price": "n", "ok": "b"},
     "s.tags": {"id": "i", "labels": "a", "spot": "t", "attrs": "m", "w": "f", "flag": "s"},
+    # columns with the names of functions that are called without brackets, and of a lambda's variable
+    "s.words": {"id": "i", "e": "s", "current_user": "s", "current_date": "d", "labels": "a"},
 }
 ROWS = {
     "s.orders": """
@@ -31,6 +33,9 @@ ROWS = {
         (4, NULL, named_struct('x', 3, 'y', NULL), map('b', NULL), 0.0D, ''),
         (NULL, array('A'), named_struct('x', 1, 'y', 'a'), map('a', 2, 'b', 3), 2.0D, 'A'),
         (5, array('b', NULL), named_struct('x', 1, 'y', 'a'), map('a', 1), -0.0D, 'b')""",
+    "s.words": """
+        (1, 'a', 'me', DATE '2026-01-01', array('a', 'c')), (2, 'b', NULL, DATE '2026-01-02', array('b')),
+        (3, NULL, 'you', NULL, array()), (10, 'A', '', DATE '2026-01-05', NULL)""",
 }
 TYPES = {
     "i": "int", "n": "decimal(10,2)", "f": "double", "s": "string", "d": "date", "b": "boolean", "a": "array<string>",

@@ -6,6 +6,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from sqlglot import exp
+
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.macros.expand import spark_tree
@@ -14,7 +16,7 @@ from tests.planner.building import day, external, model, project
 
 from .data import TABLES, Columns
 from .expressions import Scope
-from .queries import Query, outputs, query
+from .queries import Query, hashed, outputs, query
 from .sources import from_clause
 
 
@@ -54,8 +56,23 @@ def _node(rng: random.Random, name: str, before: list[Node]) -> Node:
     if rng.random() < 0.12 and any("d" in columns.values() for columns in relations.values()):
         made = _stretch(scope, relations)
         return Node(name, written(made.sql), made.columns, Kind.INCREMENTAL_BY_TIME_RANGE)
+    if any(each.name in picked and each.kind is Kind.EMBEDDED for each in before) and rng.random() < 0.4:
+        made = hashed(scope, relations, 0)
+        return Node(name, written(made.sql), made.columns)
     made = query(scope, relations)
-    return Node(name, written(made.sql), made.columns, Kind.VIEW if rng.random() < 0.2 else Kind.FULL)
+    kind = rng.choice((Kind.VIEW, Kind.EMBEDDED)) if rng.random() < 0.3 else Kind.FULL
+    sql = written(made.sql)
+    return Node(name, with_capitals(rng, sql) if kind is Kind.EMBEDDED else sql, made.columns, kind)
+
+
+def with_capitals(rng: random.Random, sql: str) -> str:
+    """The query with capitals in the names of some outputs, which show where it is embedded."""
+    tree = spark_tree(sql).copy()
+    for output in tree.selects if isinstance(tree, exp.Query) else ():
+        if isinstance(output, (exp.Alias, exp.Column)) and not output.is_star and rng.random() < 0.5:
+            name = rng.choice((output.alias_or_name.capitalize(), output.alias_or_name.upper()))
+            output.replace(exp.alias_(output.unalias().copy(), name))
+    return spark_text(tree)
 
 
 def _stretch(scope: Scope, relations: Mapping[str, Columns]) -> Query:

@@ -87,7 +87,7 @@ def kinds(found: list[Output]) -> dict[str, str]:
 def where(scope: Scope, relations: Relations, share: float = 0.25) -> str:
     """A WHERE clause, or nothing."""
     parts = [*scope.owed, *([condition(scope)] if scope.rng.random() < share else [])]
-    if scope.rng.random() < 0.1:
+    if scope.rng.random() < 0.15:
         parts.append(subquery_condition(scope, relations))
     return f" WHERE {' AND '.join(parts)}" if parts else ""
 
@@ -160,6 +160,9 @@ def grouped(scope: Scope, relations: Relations, depth: int) -> Query:
         keys.append(Output(value(inner, "s", 1), scope.name("k"), "s"))
     folded = aggregates(inner, set(picked))
     by = _grouping(scope, keys)
+    if by.startswith(("ROLLUP", "CUBE", "GROUPING SETS")) and rng.random() < 0.6:
+        told = rng.choice(("GROUPING__ID", "grouping__id", "GROUPING_ID()", f"GROUPING({keys[0].sql})"))
+        folded.append(Output(told, scope.name("g"), "i"))
     sql = f"SELECT {listed([*keys, *folded])} FROM {text}{where(inner, relations)} GROUP BY {by}"
     if rng.random() < 0.3:
         folded_one = filled(inner, rng.choice([template for kind, template in AGGREGATES if kind == "i"]), 0)
@@ -175,7 +178,7 @@ def _grouping(scope: Scope, keys: list[Output]) -> str:
     sets = ", ".join(f"({key.sql})" for key in keys)
     plainly = (named, named, named, ordinals, "ALL", named)
     richly = (f"ROLLUP ({named})", f"CUBE ({named})", f"GROUPING SETS (({named}), ())", f"GROUPING SETS ({sets}, ())")
-    return scope.rng.choice(richly if scope.rng.random() < 0.2 else plainly)
+    return scope.rng.choice(richly if scope.rng.random() < 0.3 else plainly)
 
 
 def aggregates(scope: Scope, taken: set[str], amount: int = 2) -> list[Output]:
@@ -269,9 +272,11 @@ def hashed(scope: Scope, relations: Relations, depth: int) -> Query:
     """What reads every column at once."""
     text, inner = from_clause(scope, relations, 0, query)
     name = scope.name("h")
-    template, kind = scope.rng.choice(
-        (("TO_JSON(STRUCT(*))", "s"), ("COUNT(DISTINCT *)", "i"), ("COUNT(*)", "i"), ("SIZE(ARRAY(STRUCT(*)))", "i"))
-    )
+    source = scope.rng.choice(inner.sources).alias
+    template, kind = scope.rng.choice((
+        ("TO_JSON(STRUCT(*))", "s"), ("COUNT(DISTINCT *)", "i"), ("COUNT(*)", "i"), ("SIZE(ARRAY(STRUCT(*)))", "i"),
+        (f"TO_JSON(STRUCT({source}.*))", "s"), (f"TO_JSON(STRUCT({source}.*))", "s"),
+    ))  # fmt: skip
     return Query(f"SELECT {template} AS {name} FROM {text}{where(inner, relations)}", {name: kind})
 
 

@@ -131,6 +131,9 @@ def subquery_condition(scope: Scope, relations: Relations) -> str:
     if not rng.random() < 0.5:
         negated = rng.choice(("", "", "NOT "))
         filtered = f" WHERE {more[5:]}" if more else ""
+        if rng.random() < 0.4:  # a scalar subquery: NULL where it has no row
+            most = f"SELECT MAX({alias}.{own}) FROM {name} AS {alias}{filtered} HAVING COUNT(*) > {rng.choice('0234')}"
+            return f"{theirs} {negated}IN ({rng.choice((most, f'({most})'))})"
         return f"{theirs} {negated}IN (SELECT {alias}.{own} FROM {name} AS {alias}{filtered})"
     if rng.random() < 0.75 and outside != "1":
         return (

@@ -47,8 +47,25 @@ class Content:
             waiting.setdefault(_cells(row, shared), []).append(row)
         return Content(self.type, tuple(waiting[_cells(row, shared)].pop(0) for row in other.rows))
 
+    def in_lower_case(self) -> Content:
+        """The rows with the names that a table's columns have."""
+        if all(name == name.lower() for name in self.types):
+            return self
+        kinds = ",".join(f"{name.lower()}:{kind}" for name, kind in self.types.items())
+        return Content(f"struct<{kinds}>", tuple(map(_with_lower_keys, self.rows)))
+
     def same(self, other: Content) -> bool:
         return self.type == other.type and sorted(self.rows) == sorted(other.rows)
+
+
+def _with_lower_keys(row: str) -> str:
+    decoder, parts, at = json.JSONDecoder(), list[str](), 1
+    while at < len(row):
+        key, colon = decoder.raw_decode(row, at)
+        _, end = decoder.raw_decode(row, colon + 1)
+        parts.append(f"{json.dumps(str(key).lower())}:{row[colon + 1 : end]}")
+        at = end + 1
+    return f"{{{','.join(parts)}}}"
 
 
 def _cells(row: str, columns: Sequence[str]) -> str:

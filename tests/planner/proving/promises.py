@@ -39,7 +39,7 @@ def proof(before: Models, after: Models, changes: Mapping[str, Change]) -> Askin
         queries = [_query(old, was, False), _query(new, now, False), _query(new, now, again)]
         wanted = [query for query in queries if query]
         known = dict(zip(wanted, (yield wanted), strict=True))
-        first, own, read = (known.get(query) for query in queries)
+        first, own, read = (_named(new, known.get(query)) for query in queries)
         if first is not None:
             was[name] = first
         if read is not None:
@@ -67,7 +67,7 @@ def telling_apart(before: Models, after: Models, changes: Mapping[str, Change], 
         old, new = _query(before.get(name), was, False), _query(after[name], now, False)
         wanted = [query for query in (old, new) if query]
         known = dict(zip(wanted, (yield wanted), strict=True))
-        first, second = known.get(old), known.get(new)
+        first, second = _named(after[name], known.get(old)), _named(after[name], known.get(new))
         if second is not None:
             now[name] = _lying(after[name], first, second)
         if first is None or second is None:
@@ -82,7 +82,13 @@ def telling_apart(before: Models, after: Models, changes: Mapping[str, Change], 
 
 def _lying(model: Model, old: Content | None, new: Content) -> Content:
     """The rows as they lie: a table's in an order that is nobody's doing, a view's as its query returns them."""
-    return new if old is None or model.kind is Kind.VIEW else new.lying_as(old)
+    return new if old is None or not model.kind.is_stored else new.lying_as(old)
+
+
+def _named(model: Model, content: Content | None) -> Content | None:
+    """The rows with the names as readers meet them: those of a query that is put in its readers are as it writes them,
+    those of a table or view are in lower case."""
+    return content if content is None or model.kind is Kind.EMBEDDED else content.in_lower_case()
 
 
 def _promised(before: Models, after: Models, changes: Mapping[str, Change]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from mergeplan.planner.errors import ProjectError, ProjectErrors
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 from tests.planner.generating.data import Columns
 
-from . import changing, equivalent, mistaking, nearly, ordering, rewording
+from . import changing, equivalent, mistaking, nearly, ordering, rewording, spelling
 from .trees import Edited, query_of
 
 Edit = Callable[[Edited], bool]
@@ -21,11 +21,12 @@ FAMILIES: Mapping[str, tuple[Edit, ...]] = {
     "adding": changing.ADDING,
     "changing": changing.EDITS,
     "ordering": ordering.EDITS,
+    "spelling": spelling.EDITS,
 }
-WEIGHTS = (3, 3, 2, 2, 3)
+WEIGHTS = (3, 3, 2, 2, 3, 3)
 COMMON = frozenset(
     """table_as_cte rename_alias true_added swapped_operands wrapped_table unused_cte mirrored ordered other_column
-    captured literal_changed distinct_or_not connected_otherwise""".split()
+    captured literal_changed distinct_or_not connected_otherwise column_recased output_recased""".split()
 )  # they fit nearly every query, and would leave the others no room
 
 
