@@ -80,7 +80,7 @@ class Cron:
 
     def after(self, at: datetime) -> datetime:
         """The first tick after `at`, in UTC."""
-        return next(CronSim(NAMED.get(self.text, self.text), at.astimezone(_zone(self.tz)))).astimezone(UTC)
+        return _next_tick(self.text, self.tz, at)
 
     def due(self, at: datetime) -> datetime:
         """The time up to which a table should be loaded: the complete units before the last tick."""
@@ -134,10 +134,20 @@ def _unit(text: str) -> str:
     return next((unit for unit, seconds in UNITS.items() if shortest >= seconds * 0.9), "five_minute")
 
 
+def _next_tick(text: str, tz: str, at: datetime) -> datetime:
+    ticks = CronSim(NAMED.get(text, text), at.astimezone(_zone(tz)))
+    # In the second of two repeated hours CronSim begins with the tick of the first one.
+    return next(tick for tick in (tick.astimezone(UTC) for tick in ticks) if tick > at)
+
+
 @lru_cache(maxsize=4096)
 def _floor(text: str, tz: str, at: datetime) -> datetime:
     later = (at.replace(microsecond=0) + timedelta(seconds=1)).astimezone(_zone(tz))
-    return next(CronSim(NAMED.get(text, text), later, reverse=True)).astimezone(UTC)
+    tick = next(CronSim(NAMED.get(text, text), later, reverse=True)).astimezone(UTC)
+    # In the hour that clocks repeat, CronSim's way back passes over a tick that its way forward has.
+    while (following := _next_tick(text, tz, tick)) <= at:
+        tick = following
+    return tick
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mergeplan.planner.intervals import (
@@ -87,6 +87,8 @@ def test_no_timeline_has_intervals_that_touch(a: Timeline, b: Timeline) -> None:
 
 
 @settings(deadline=None)
+@example(Cron("30 2 * * *", "Europe/Berlin"), datetime(2026, 10, 25, 1, 10, tzinfo=UTC))  # 2:10 for the second time
+@example(Cron("15 1,13 * * *", "America/New_York"), datetime(2026, 11, 1, 6, tzinfo=UTC))
 @given(CRONS, ANY)
 def test_the_last_beat_is_not_later_and_the_next_is(cron: Cron, at: datetime) -> None:
     floor, after = cron.floor(at), cron.after(at)
