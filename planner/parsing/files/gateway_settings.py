@@ -14,6 +14,7 @@ from mergeplan.planner.semantics.spark_settings import (
     TIME_ZONE,
     UNREADABLE,
     Settings,
+    is_utc,
     properties,
     shaping,
     unreadable,
@@ -21,6 +22,7 @@ from mergeplan.planner.semantics.spark_settings import (
 )
 
 DEFAULTS_FILE = "spark-defaults.conf"
+_ZONE = re.compile(r"SET\s+(?:TIME\s+ZONE\s+|spark\.sql\.session\.timeZone\s*=\s*)(.*)", re.IGNORECASE | re.DOTALL)
 # Dates of an interval that name no time zone, though they are in UTC: a session interprets them in its own.
 _BARE = re.compile(r"@(?:start|end|execution)_(?:ts|dtntz)\b", re.IGNORECASE)
 
@@ -74,12 +76,24 @@ def computed_under(model: Model, gateway: GatewaySettings) -> Model:
     if model.kind.is_external:
         return model
     settings = gateway.shaping
-    zone = zone_of(settings)
-    if zone != "UTC" and (why := _needs_utc(model)):
+    zone, statement = zone_of(settings), _zone_statement(model)
+    if (zone != "UTC" or statement) and (why := _needs_utc(model)):
         where = f"`{TIME_ZONE}` of the gateway `{gateway.name}` is `{zone}` ({gateway.place(TIME_ZONE)})"
         hint = f"Remove `{TIME_ZONE}` there, or compute the model on a gateway with `UTC`."
+        if statement:
+            where = f"`{statement}` sets another time zone than UTC"
+            hint = (
+                "Remove it, and convert times in the query, for example with `from_utc_timestamp(ts, 'Europe/Berlin')`."
+            )
         raise ProjectError(f"`{model.name}` {why}, but {where}.", place=model.place, hint=hint)
     return replace(model, settings=settings) if settings else model
+
+
+def _zone_statement(model: Model) -> str:
+    """The statement beside the query that sets another time zone than UTC; '' for none."""
+    heads = (each.head for each in (*model.pre_statements, *model.post_statements))
+    zones = ((match[0], match[1]) for head in heads if (match := _ZONE.fullmatch(head.strip())))
+    return next((text for text, zone in zones if not is_utc(zone.strip("'\"` "))), "")
 
 
 def _needs_utc(model: Model) -> str:
