@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from pathlib import Path
 
@@ -14,13 +13,13 @@ from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import showing
 from mergeplan.planner.cli.unfinished_text import on_stderr
 from mergeplan.planner.cli.workspace import opened, workspace
-from mergeplan.planner.contract.base import plain
 from mergeplan.planner.contract.from_events import sample
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.engine.protocol import Connection, Rows
 from mergeplan.planner.engine.spark.warm import serve_warm
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.parsing.files.configuration import CONFIGS
+from mergeplan.planner.session.notebook.listing import cell_text, line_text
 
 
 @click.command()
@@ -73,22 +72,12 @@ def table_text(rows: Rows) -> str:
     """Rows as an aligned table with a row number."""
     if not rows.rows:
         return f"No rows; columns: {', '.join(rows.columns)}" if rows.columns else "No rows."
-    cells = [["", *rows.columns], *([str(n), *(_line(cell_text(v)) for v in row)] for n, row in enumerate(rows.rows))]
+    cells = [
+        ["", *rows.columns],
+        *([str(n), *(line_text(cell_text(v)) for v in row)] for n, row in enumerate(rows.rows)),
+    ]
     widths = [max(cell_len(row[n]) for row in cells) for n in range(len(cells[0]))]
     return "\n".join(
         "  ".join(" " * (width - cell_len(text)) + text for text, width in zip(row, widths, strict=True))
         for row in cells
     )
-
-
-def cell_text(value: object) -> str:
-    """A value as a person reads it in a table."""
-    if value is None:
-        return "NULL"
-    shown = plain(value)
-    return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
-
-
-def _line(text: str) -> str:
-    """Text that stays on its line and does nothing to the terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -22,7 +22,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.selection import in_default, select
 from mergeplan.planner.project.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
 from mergeplan.planner.session.git_changes import changed_since
-from mergeplan.planner.session.lineage_page import lineage_html
+from mergeplan.planner.session.notebook.lineage_page import lineage_html
 
 UP = {How.MADE_FROM: "made from ", How.DECIDES_ROWS: "decided by ", How.EVERY_COLUMN: "perhaps from "}
 DOWN = {How.MADE_FROM: "goes into ", How.DECIDES_ROWS: "decides ", How.EVERY_COLUMN: "perhaps goes into "}

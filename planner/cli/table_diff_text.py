@@ -9,8 +9,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from mergeplan.planner.checks.table_diff import TableDiff
-from mergeplan.planner.cli.data import cell_text
 from mergeplan.planner.engine.protocol import Rows
+from mergeplan.planner.session.notebook.listing import cell_text
 
 
 def show_diff(console: Console, diff: TableDiff) -> None:

@@ -13,9 +13,9 @@ from mergeplan.planner.plan.change import Blocker, Change
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.project.lineage import Edge, Lineage, Node
 from mergeplan.planner.session.events import Emit, silent
-from mergeplan.planner.session.lineage_page import lineage_fragment
+from mergeplan.planner.session.notebook.lineage_page import lineage_fragment
+from mergeplan.planner.session.notebook.plan_page import difference_fragment, plan_fragment
 from mergeplan.planner.session.options import PlanOptions
-from mergeplan.planner.session.plan_page import difference_fragment, plan_fragment
 from mergeplan.planner.session.wording import headline
 
 

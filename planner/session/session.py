@@ -16,8 +16,6 @@ from mergeplan.planner.apply.work import Filled
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.data_diff import ModelDiff
 from mergeplan.planner.checks.physical_diff import PhysicalDiff
-from mergeplan.planner.checks.table_diff import TableDiff
-from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.errors import Cancelled, Refused, RequestError
 from mergeplan.planner.model.selection import in_default
 from mergeplan.planner.project.lineage import lineage_of
@@ -42,6 +40,7 @@ from mergeplan.planner.session.estimates import estimates
 from mergeplan.planner.session.events import Emit, silent
 from mergeplan.planner.session.lint import LintReport, linted
 from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.notebook.listed_results import Environments, FetchedRows, History, TableDiffs
 from mergeplan.planner.session.options import (
     AuditOptions,
     DataDiffOptions,
@@ -60,8 +59,7 @@ from mergeplan.planner.session.table_diff import table_diffs
 from mergeplan.planner.session.unit_tests import TestReport, tested
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.workspace import Workspace
-from mergeplan.planner.snapshot.environment import PROD, Environment, checked_name
-from mergeplan.planner.state.environments import Revision
+from mergeplan.planner.snapshot.environment import PROD, checked_name
 
 
 class Opened:
@@ -95,10 +93,11 @@ class Opened:
         if self._busy:
             self._work.cancel()
 
-    def fetch(self, sql: str, limit: int | None = None) -> Rows:
+    def fetch(self, sql: str, limit: int | None = None) -> FetchedRows:
         """The rows of a query, on the project's Spark."""
         with self._doing(silent, only_looks=True) as work:
-            return work.engine.fetch(sql, limit)
+            rows = work.engine.fetch(sql, limit)
+            return FetchedRows(rows.columns, rows.rows)
 
     def data_diff(self, environment: str, options: DataDiffOptions | None = None) -> tuple[ModelDiff, ...]:
         """What an environment's changes do to the rows of its models: prod's tables against its own, over the time that
@@ -232,15 +231,15 @@ class Session(Opened):
         with self._doing(on_event) as work:
             return rollback(work, name, revision, Record(who, note))
 
-    def environments(self) -> tuple[Environment, ...]:
+    def environments(self) -> Environments:
         """Every environment as it is."""
         with self._doing(silent, only_looks=True) as work:
-            return tuple(work.store.environments.all())
+            return Environments(work.store.environments.all())
 
-    def history(self, environment: str = PROD) -> tuple[Revision, ...]:
+    def history(self, environment: str = PROD) -> History:
         """What an environment has shown so far, newest first."""
         with self._doing(silent, only_looks=True) as work:
-            return tuple(work.store.environments.history(work.environment(checked_name(environment)).name))
+            return History(work.store.environments.history(work.environment(checked_name(environment)).name))
 
     def invalidate(self, environment: str, *, who: str = "", on_event: Emit = silent) -> Invalidated:
         """The environment dropped at once: its views, and the tables that only it used. RequestError for prod."""
@@ -271,10 +270,10 @@ class Session(Opened):
 
     def table_diff(
         self, first: str, second: str, model: str | None = None, options: TableDiffOptions | None = None
-    ) -> tuple[TableDiff, ...]:
+    ) -> TableDiffs:
         """How two tables differ, or a model in two environments, or all models that differ there."""
         with self._doing(silent, only_looks=True) as work:
-            return tuple(table_diffs(work, first, second, model, options or TableDiffOptions()))
+            return TableDiffs(table_diffs(work, first, second, model, options or TableDiffOptions()))
 
     def test(self, options: TestOptions | None = None) -> TestReport:
         """The project's unit tests, run on Spark; a failed one is in the report, and raises nothing."""

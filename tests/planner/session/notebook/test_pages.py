@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.project.lineage import lineage_of
-from mergeplan.planner.session.lineage_page import lineage_fragment, lineage_html
-from mergeplan.planner.session.plan_page import difference_fragment, plan_fragment
+from mergeplan.planner.session.notebook.lineage_page import lineage_fragment, lineage_html
+from mergeplan.planner.session.notebook.plan_page import difference_fragment, plan_fragment
 from mergeplan.planner.session.results import Difference
 from mergeplan.planner.session.session import Session
 from tests.planner.building import external, model, planned, project, promoted

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from html import escape
 
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.session.notebook.listing import html_fragment, html_table
 from mergeplan.planner.session.wording import TITLES, cost_text, days_text, headline, shown_name
-
-STYLE = """
-.mergeplan-plan { font: 14px/1.5 system-ui, sans-serif }
-.mergeplan-plan table { border-collapse: collapse } .mergeplan-plan th, .mergeplan-plan td { text-align: left;
-  vertical-align: top; padding: 3px 12px 3px 0; border-bottom: 1px solid #8c959f55 }
-.mergeplan-plan pre { font: 12px/1.4 ui-monospace, Menlo, Consolas, monospace; margin: 4px 0 }
-.mergeplan-plan .blocked { color: #cf222e } .mergeplan-plan .warned { color: #9a6700 }
-"""
 
 
 def plan_fragment(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
     """What changed and why, what would be computed at what cost, and what stands against it."""
     rows = [_row(plan, change, estimates.get(change.name)) for change in plan.changes]
-    parts = [_table(("Model", "Change", "Why", "Computed", "Estimated"), rows)] if rows else []
+    parts = [html_table(("Model", "Change", "Why", "Computed", "Estimated"), rows)] if rows else []
     parts += [_line("blocked", "Blocked", f"{each.place or ''} {each.message}") for each in plan.blockers]
     parts += [_line("warned", "Warning", f"{each.place or ''} {each.message}") for each in plan.warnings]
-    return _fragment(headline(plan), (*parts, *_diffs(plan)))
+    return html_fragment(headline(plan), (*parts, *_diffs(plan)))
 
 
 def difference_fragment(plan: Plan, other: str = "") -> str:
     """The models that differ, and how their texts do."""
     what = f"the `{other}` environment" if other else "the project"
     if not plan.changes:
-        return _fragment(f"{what[0].upper()}{what[1:]} matches the `{plan.environment}` environment.", ())
+        return html_fragment(f"{what[0].upper()}{what[1:]} matches the `{plan.environment}` environment.", ())
     rows = [_row(plan, change, None)[:3] for change in plan.changes]
-    table = _table(("Model", "Change", "Why"), rows)
-    return _fragment(f"Differences of {what} from the `{plan.environment}` environment:", (table, *_diffs(plan)))
+    table = html_table(("Model", "Change", "Why"), rows)
+    return html_fragment(f"Differences of {what} from the `{plan.environment}` environment:", (table, *_diffs(plan)))
 
 
 def _row(plan: Plan, change: Change, estimate: Estimate | None) -> tuple[str, ...]:
@@ -43,12 +36,6 @@ def _row(plan: Plan, change: Change, estimate: Estimate | None) -> tuple[str, ..
     what = str(change.change).capitalize() + (f" ({category})" if category else "")
     computed = days_text(change) if change.missing else ""
     return (shown_name(plan, change.name), what, change.reason, computed, cost_text([estimate]) if estimate else "")
-
-
-def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _diffs(plan: Plan) -> Iterator[str]:
@@ -60,8 +47,3 @@ def _diffs(plan: Plan) -> Iterator[str]:
 
 def _line(style: str, word: str, text: str) -> str:
     return f'<p class="{style}">{word}: {escape(text.strip())}</p>'
-
-
-def _fragment(title: str, parts: Iterable[str]) -> str:
-    body = "".join(parts)
-    return f'<div class="mergeplan-plan"><style>{STYLE}</style><p><b>{escape(title)}</b></p>{body}</div>'

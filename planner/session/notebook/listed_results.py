@@ -1,0 +1,136 @@
+"""Rows, environments, revisions and differences of tables, as data that a prompt and a notebook show as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from html import escape
+
+from mergeplan.planner.checks.table_diff import TableDiff
+from mergeplan.planner.engine.protocol import Rows
+from mergeplan.planner.session.notebook.listing import HTML_MOST, Listed, Listing, cell_text, html_table
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state.environments import Revision
+
+
+@dataclass(frozen=True, repr=False)
+class FetchedRows(Listed, Rows):
+    """A query's rows."""
+
+    def listing(self) -> Listing:
+        rows = tuple(tuple(map(cell_text, row)) for row in self.rows)
+        return Listing(_counted(len(rows), "row"), self.columns, rows)
+
+
+class Environments(Listed, tuple[Environment, ...]):
+    """Environments: a tuple that shows itself as a table."""
+
+    __slots__ = ()
+
+    def listing(self) -> Listing:
+        columns = ("Environment", "Models", "Views", "Revision", "Plan", "Promoted (UTC)", "Expires (UTC)")
+        rows = tuple(
+            (
+                each.name,
+                str(len(each.snapshots)),
+                str(len(each.views)),
+                str(each.revision),
+                each.plan_id,
+                _moment(each.promoted_at),
+                _moment(each.expires_at),
+            )
+            for each in self
+        )
+        return Listing(_counted(len(self), "environment"), columns, rows).filled()
+
+
+class History(Listed, tuple[Revision, ...]):
+    """Revisions of an environment: a tuple that shows itself as a table."""
+
+    __slots__ = ()
+
+    def listing(self) -> Listing:
+        columns = ("Revision", "Action", "Plan", "At (UTC)", "Models", "Who", "Note")
+        rows = tuple(
+            (
+                str(row.revision),
+                str(row.action),
+                row.plan_id,
+                _moment(row.at),
+                str(len(row.snapshots)),
+                row.who,
+                row.note,
+            )
+            for row in self
+        )
+        of = f" of `{self[0].environment}`" if self else ""
+        return Listing(_counted(len(self), "revision") + of, columns, rows).filled()
+
+
+class TableDiffs(Listed, tuple[TableDiff, ...]):
+    """Differences of tables: a tuple that shows itself as a table, and in a notebook the sampled rows below it."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return self.listing().html(*(part for diff in self for part in _samples(diff)))
+
+    def listing(self) -> Listing:
+        columns = ("Compared", "Columns", "Rows", "Rows that differ", "Columns that differ")
+        if not self:
+            return Listing("No table differs.", columns, ())
+        same = sum(diff.same for diff in self)
+        title = f"{_counted(len(self), 'table')} compared, {same} the same"
+        return Listing(title, columns, tuple(map(_diff_row, self))).filled()
+
+
+def _diff_row(diff: TableDiff) -> tuple[str, ...]:
+    first, second = diff.names
+    schema, rows = diff.schema, diff.rows
+    columns = [f"+ {name} {kind}" for name, kind in schema.added]
+    columns += [f"- {name} {kind}" for name, kind in schema.removed]
+    columns += [f"~ {name} {old} → {new}" for name, old, new in schema.retyped]
+    counts = ((rows.changed, "changed"), (rows.only[0], f"in {first} only"), (rows.only[1], f"in {second} only"))
+    differ = ", ".join(f"{count:,} {where}" for count, where in counts if count)
+    return (
+        f"{diff.model}: {first} and {second}" if diff.model else f"{first} and {second}",
+        ", ".join(columns),
+        "" if diff.same_files else f"{rows.counts[0]:,} → {rows.counts[1]:,}",
+        "none: both are the same files" if diff.same_files else differ or "none",
+        ", ".join(f"{name} ({count:,})" for name, count in rows.columns if count),
+    )
+
+
+def _samples(diff: TableDiff) -> list[str]:
+    """Each sort of sampled rows, folded."""
+    first, second = diff.names
+    samples = diff.samples
+    sorts = {
+        "Rows that differ": samples.changed,
+        f"Rows in {first} only": samples.only_first,
+        f"Rows in {second} only": samples.only_second,
+    }
+    of = f"{diff.model}: " if diff.model else ""
+    parts = []
+    for title, rows in sorts.items():
+        if rows.rows:
+            titles = [_side(name, diff) if rows is samples.changed else name for name in rows.columns]
+            table = html_table(titles, [map(cell_text, row) for row in rows.rows[:HTML_MOST]])
+            parts.append(f"<details><summary>{escape(of + title)}</summary>{table}</details>")
+    return parts
+
+
+def _side(name: str, diff: TableDiff) -> str:
+    """The column of a changed row, with the table that it comes from: `prod: amount`."""
+    for prefix, table in zip(("s__", "t__"), diff.names, strict=True):
+        if name.startswith(prefix) and name not in diff.key:
+            return f"{table}: {name.removeprefix(prefix)}"
+    return name
+
+
+def _moment(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}" if at else ""
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

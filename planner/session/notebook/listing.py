@@ -1,0 +1,105 @@
+"""A table of texts, aligned for a prompt, and as HTML for a notebook: escaped, no script, a style that stays inside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from unicodedata import east_asian_width
+
+from mergeplan.planner.contract.base import plain
+
+TEXT_MOST, HTML_MOST = 20, 100  # rows that are shown: a query may have millions
+STYLE = """
+.mergeplan-plan { font: 14px/1.5 system-ui, sans-serif; overflow-x: auto }
+.mergeplan-plan table { border-collapse: collapse } .mergeplan-plan th, .mergeplan-plan td { text-align: left;
+  vertical-align: top; padding: 3px 12px 3px 0; border-bottom: 1px solid #8c959f55; white-space: pre-wrap }
+.mergeplan-plan pre { font: 12px/1.4 ui-monospace, Menlo, Consolas, monospace; margin: 4px 0 }
+.mergeplan-plan .blocked { color: #cf222e } .mergeplan-plan .warned { color: #9a6700 }
+"""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Rows of texts under their titles; a column with no text in any row is not shown."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def filled(self) -> Listing:
+        """The same without the columns that are empty throughout."""
+        kept = [n for n in range(len(self.columns)) if not self.rows or any(row[n] for row in self.rows)]
+        rows = tuple(tuple(row[n] for n in kept) for row in self.rows)
+        return Listing(self.title, tuple(self.columns[n] for n in kept), rows)
+
+    def text(self) -> str:
+        """The title, and below it the rows aligned; of many rows the first ones and how many follow."""
+        more = len(self.rows) - TEXT_MOST
+        rest = [f"... and {more:,} more"] if more > 0 else []
+        table = [aligned(self.columns, self.rows[:TEXT_MOST])] if self.rows else []
+        return "\n".join([self.title, *table, *rest])
+
+    def html(self, *parts: str) -> str:
+        """The same as a part of a page; further parts follow the table."""
+        more = len(self.rows) - HTML_MOST
+        rest = [f"<p>... and {more:,} more</p>"] if more > 0 else []
+        table = [html_table(self.columns, self.rows[:HTML_MOST])] if self.rows else []
+        return html_fragment(self.title, (*table, *rest, *parts))
+
+
+class Listed:
+    """What a prompt and a notebook show as its listing."""
+
+    __slots__ = ()
+
+    def listing(self) -> Listing:
+        """Its rows as texts."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.listing().text()
+
+    def _repr_html_(self) -> str:
+        return self.listing().html()
+
+
+def aligned(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Rows below their titles, each column as wide as its longest text."""
+    cells = [[line_text(text) for text in row] for row in (columns, *rows)]
+    widths = [max(_width(row[n]) for row in cells) for n in range(len(cells[0]))]
+    return "\n".join(
+        "  ".join(text + " " * (width - _width(text)) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    )
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def html_table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of HTML; every text is escaped."""
+    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_fragment(title: str, parts: Sequence[str]) -> str:
+    """A part of a page, under its title, whose style does not reach outside."""
+    return f'<div class="mergeplan-plan"><style>{STYLE}</style><p><b>{escape(title)}</b></p>{"".join(parts)}</div>'
+
+
+def cell_text(value: object) -> str:
+    """A value as a person reads it in a table."""
+    if value is None:
+        return "NULL"
+    shown = plain(value)
+    return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
+
+
+def line_text(text: str) -> str:
+    """Text that stays on its line and does nothing to the terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
