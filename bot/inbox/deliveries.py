@@ -17,7 +17,7 @@ from mergeplan.bot.inbox.database import InboxDatabase, now
 from mergeplan.bot.inbox.prods import put_prod, read_prod
 from mergeplan.bot.inbox.pulls import put_pull, read_pull
 from mergeplan.bot.inbox.queue import Due, Queue, queue_key
-from mergeplan.bot.inbox.tables import DELIVERIES, LANES, PRODS, PULLS, RUNS
+from mergeplan.bot.inbox.tables import DELIVERIES, PRODS, PULLS, QUEUE, RUNS
 from mergeplan.bot.metrics import DELIVERIES as DELIVERIES_SEEN
 from mergeplan.bot.projects import label_of, project_keys
 from mergeplan.bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState, is_label
@@ -113,7 +113,11 @@ class Deliveries:
 
     def news(self, key: str, after: int) -> tuple[News, ...]:
         """What came to a queue key after the delivery with that id, oldest first."""
-        query = sa.select(DELIVERIES).where(DELIVERIES.c.lane == key, DELIVERIES.c.id > after).order_by(DELIVERIES.c.id)
+        query = (
+            sa.select(DELIVERIES)
+            .where(DELIVERIES.c.queue_key == key, DELIVERIES.c.id > after)
+            .order_by(DELIVERIES.c.id)
+        )
         with self._database.reading() as connection:
             return tuple(News(row.id, row.kind, row.head) for row in connection.execute(query))
 
@@ -154,7 +158,7 @@ class Deliveries:
             row = {
                 "guid": event.guid,
                 "kind": event.kind,
-                "lane": key,
+                "queue_key": key,
                 "head": event.head,
                 "trace": event.trace or None,
             }
@@ -181,8 +185,8 @@ class Deliveries:
             return
         known = sa.select(PRODS.c.repository).where(PRODS.c.repository.startswith(f"{event.owner}/", autoescape=True))
         names = event.repositories or tuple(row.repository for row in connection.execute(known))
-        put_off = (LANES.c.repository.startswith(f"{event.owner}/", autoescape=True), LANES.c.due_at.is_not(None))
-        connection.execute(LANES.update().where(*put_off).values(due_at=now(connection)))
+        put_off = (QUEUE.c.repository.startswith(f"{event.owner}/", autoescape=True), QUEUE.c.due_at.is_not(None))
+        connection.execute(QUEUE.update().where(*put_off).values(due_at=now(connection)))
         for name in names:
             self._queue.make_due(connection, name, 0)
             over = (PullState.CLOSED.value, PullState.PROMOTED.value)
@@ -204,7 +208,7 @@ def _together(taken: Sequence[bool | Exception]) -> bool | Exception:
 
 def _wanted(connection: sa.Connection) -> dict[str, tuple[int, float | None]]:
     """How often each key was asked for, and when it is due."""
-    rows = connection.execute(sa.select(LANES.c.key, LANES.c.wanted, LANES.c.due_at))
+    rows = connection.execute(sa.select(QUEUE.c.key, QUEUE.c.wanted, QUEUE.c.due_at))
     return {row.key: (row.wanted, row.due_at) for row in rows}
 
 

@@ -9,19 +9,19 @@ from typing import Any
 import sqlalchemy as sa
 
 from mergeplan.bot.inbox.database import InboxDatabase, now
-from mergeplan.bot.inbox.tables import DELIVERIES, LANES, PRODS
+from mergeplan.bot.inbox.tables import DELIVERIES, PRODS, QUEUE
 from mergeplan.planner.state.database import put
 
 LEASE_SECONDS = 30.0
 _OF_KEYS = (
-    sa.select(LANES)
-    .where(LANES.c.key.in_(sa.bindparam("keys", expanding=True)))
-    .order_by(LANES.c.key)
+    sa.select(QUEUE)
+    .where(QUEUE.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .order_by(QUEUE.c.key)
     .with_for_update()
 )
 _MAKE_DUE = (
-    LANES.update()
-    .where(LANES.c.key == sa.bindparam("of_key"))
+    QUEUE.update()
+    .where(QUEUE.c.key == sa.bindparam("of_key"))
     .values(wanted=sa.bindparam("wanted"), due_at=sa.bindparam("due_at"))
 )
 
@@ -104,7 +104,7 @@ class Queue:
         fresh = [
             {"key": key, "repository": d.repository, "number": d.number, **zero} for key, d in sorted(named.items())
         ]
-        put(connection, LANES, fresh, update=False)
+        put(connection, QUEUE, fresh, update=False)
         found = connection.execute(_OF_KEYS, {"keys": sorted(named)})
         rows = {row.key: (row.wanted, row.due_at, row.settle_until) for row in found}
         for due in dues:
@@ -137,8 +137,8 @@ class Queue:
                 return None
             until = now(connection) + self._lease
             held = {"owner": worker, "owned_until": until, "settle_until": None}
-            connection.execute(LANES.update().where(LANES.c.key == row.key).values(held))
-            last = sa.select(sa.func.max(DELIVERIES.c.id)).where(DELIVERIES.c.lane == row.key)
+            connection.execute(QUEUE.update().where(QUEUE.c.key == row.key).values(held))
+            last = sa.select(sa.func.max(DELIVERIES.c.id)).where(DELIVERIES.c.queue_key == row.key)
             seen = connection.execute(last).scalar() or 0
             trace = connection.execute(sa.select(DELIVERIES.c.trace).where(DELIVERIES.c.id == seen)).scalar() or ""
         return Job(row.key, row.repository, row.number, row.wanted, seen, row.attempts, worker, trace)
@@ -149,17 +149,17 @@ class Queue:
         Returns the keys that it holds no longer: its claim had ended, and another worker took them over. A key that it
         could not give back, the database being out of reach, is free when its claim ends.
         """
-        held = sa.and_(LANES.c.owner == worker, LANES.c.key.in_(keys))
+        held = sa.and_(QUEUE.c.owner == worker, QUEUE.c.key.in_(keys))
         with self._database.writing() as connection:
             until = now(connection) + self._lease
-            connection.execute(LANES.update().where(held).values(owned_until=until))
-            still = set(connection.execute(sa.select(LANES.c.key).where(held)).scalars())
+            connection.execute(QUEUE.update().where(held).values(owned_until=until))
+            still = set(connection.execute(sa.select(QUEUE.c.key).where(held)).scalars())
         return tuple(key for key in keys if key not in still)
 
     def holds(self, job: Job) -> bool:
         """True while the worker that claimed the job holds its key."""
         with self._database.reading() as connection:
-            owner = connection.execute(sa.select(LANES.c.owner).where(LANES.c.key == job.key)).scalar()
+            owner = connection.execute(sa.select(QUEUE.c.owner).where(QUEUE.c.key == job.key)).scalar()
         return owner == job.worker
 
     def release(self, job: Job, *, settle: bool = False, again_in: float | None = None, error: str = "") -> None:
@@ -168,7 +168,7 @@ class Queue:
         A key that another worker has taken over since is that worker's.
         """
         with self._database.writing() as connection:
-            row = connection.execute(sa.select(LANES).where(LANES.c.key == job.key).with_for_update()).one()
+            row = connection.execute(sa.select(QUEUE).where(QUEUE.c.key == job.key).with_for_update()).one()
             if row.owner != job.worker:
                 return
             at = now(connection)
@@ -180,7 +180,7 @@ class Queue:
                 due, values["settle_until"] = at + self._settle, at + 10 * self._settle
             attempts = row.attempts + 1 if error else 0
             values |= {"due_at": due, "owner": None, "owned_until": None, "attempts": attempts, "error": error[:2000]}
-            connection.execute(LANES.update().where(LANES.c.key == job.key).values(values))
+            connection.execute(QUEUE.update().where(QUEUE.c.key == job.key).values(values))
         if due is not None:
             self.notify()
 
@@ -188,23 +188,23 @@ class Queue:
         """Frees all keys of a worker that is no more; each is due at once."""
         with self._database.writing() as connection:
             freed = {"owner": None, "owned_until": None, "due_at": now(connection)}
-            connection.execute(LANES.update().where(LANES.c.owner == worker).values(freed))
+            connection.execute(QUEUE.update().where(QUEUE.c.owner == worker).values(freed))
 
     def owners(self) -> tuple[str, ...]:
         """The workers that hold a key."""
         with self._database.reading() as connection:
-            rows = connection.execute(sa.select(LANES.c.owner).where(LANES.c.owner.is_not(None)).distinct())
+            rows = connection.execute(sa.select(QUEUE.c.owner).where(QUEUE.c.owner.is_not(None)).distinct())
             return tuple(row.owner for row in rows)
 
     def has_plans(self, repositories: Sequence[str]) -> bool:
         """True while a key of the repositories is due or put off."""
-        query = sa.select(LANES.c.key).where(LANES.c.repository.in_(repositories), LANES.c.due_at.is_not(None))
+        query = sa.select(QUEUE.c.key).where(QUEUE.c.repository.in_(repositories), QUEUE.c.due_at.is_not(None))
         with self._database.reading() as connection:
             return connection.execute(query).first() is not None
 
     def is_idle(self) -> bool:
         """True when no key is due, held or put off."""
-        busy = sa.select(LANES.c.key).where(sa.or_(LANES.c.due_at.is_not(None), LANES.c.owner.is_not(None)))
+        busy = sa.select(QUEUE.c.key).where(sa.or_(QUEUE.c.due_at.is_not(None), QUEUE.c.owner.is_not(None)))
         with self._database.reading() as connection:
             return connection.execute(busy).first() is None
 
@@ -212,24 +212,24 @@ class Queue:
         """How much waits."""
         with self._database.reading() as connection:
             at = now(connection)
-            waits = sa.select(sa.func.count(), sa.func.min(LANES.c.due_at))
-            due = connection.execute(waits.where(LANES.c.due_at <= at, LANES.c.owner.is_(None))).one()
-            claimed = connection.execute(sa.select(sa.func.count()).where(LANES.c.owner.is_not(None))).scalar_one()
+            waits = sa.select(sa.func.count(), sa.func.min(QUEUE.c.due_at))
+            due = connection.execute(waits.where(QUEUE.c.due_at <= at, QUEUE.c.owner.is_(None))).one()
+            claimed = connection.execute(sa.select(sa.func.count()).where(QUEUE.c.owner.is_not(None))).scalar_one()
             return Depth(due[0], max(0.0, at - due[1]) if due[1] is not None else 0.0, claimed)
 
     def repositories(self) -> tuple[str, ...]:
         """The repositories of which anything is known."""
-        query = sa.union(sa.select(LANES.c.repository), sa.select(PRODS.c.repository))
+        query = sa.union(sa.select(QUEUE.c.repository), sa.select(PRODS.c.repository))
         with self._database.reading() as connection:
             return tuple(sorted(row[0] for row in connection.execute(query)))
 
 
 def _claimable(connection: sa.Connection, only: Sequence[str], but: Sequence[str]) -> sa.Select[Any]:
     at = now(connection)
-    free = sa.or_(LANES.c.owner.is_(None), LANES.c.owned_until < at)
-    query = sa.select(LANES).where(LANES.c.due_at <= at, free)
+    free = sa.or_(QUEUE.c.owner.is_(None), QUEUE.c.owned_until < at)
+    query = sa.select(QUEUE).where(QUEUE.c.due_at <= at, free)
     if only:
-        query = query.where(LANES.c.repository.in_(only))
+        query = query.where(QUEUE.c.repository.in_(only))
     for owner in but:
-        query = query.where(sa.not_(LANES.c.repository.startswith(f"{owner}/", autoescape=True)))
-    return query.order_by(LANES.c.due_at).limit(1)
+        query = query.where(sa.not_(QUEUE.c.repository.startswith(f"{owner}/", autoescape=True)))
+    return query.order_by(QUEUE.c.due_at).limit(1)

@@ -29,7 +29,7 @@ class Runs:
 
     def begin(self, run: Run, purpose: str) -> None:
         """Notes a child process, so that the next worker can find it should this one die."""
-        row = {"run_id": run.run_id, "lane": run.key, "purpose": purpose}
+        row = {"run_id": run.run_id, "queue_key": run.key, "purpose": purpose}
         process = {"worker": run.worker, "pid": run.pid, "birth": run.birth}
         with self._database.writing() as connection:
             connection.execute(RUNS.insert().values({**row, **process, "started_at": now(connection)}))
@@ -45,10 +45,10 @@ class Runs:
         query = sa.select(RUNS).where(RUNS.c.ended_at.is_(None))
         with self._database.reading() as connection:
             rows = connection.execute(query)
-            return tuple(Run(row.run_id, row.lane, row.worker, row.pid, row.birth) for row in rows)
+            return tuple(Run(row.run_id, row.queue_key, row.worker, row.pid, row.birth) for row in rows)
 
     def of(self, key: str) -> tuple[str, ...]:
         """The purposes of all runs of a queue key, in order of their start."""
-        query = sa.select(RUNS.c.purpose).where(RUNS.c.lane == key).order_by(RUNS.c.started_at)
+        query = sa.select(RUNS.c.purpose).where(RUNS.c.queue_key == key).order_by(RUNS.c.started_at)
         with self._database.reading() as connection:
             return tuple(row.purpose for row in connection.execute(query))

@@ -11,13 +11,13 @@ DELIVERIES = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("guid", sa.String(120), nullable=False, unique=True),
     sa.Column("kind", sa.String(80)),
-    sa.Column("lane", sa.Text),
+    sa.Column("queue_key", sa.Text),
     sa.Column("head", sa.String(64)),
     sa.Column("received_at", sa.Float),
     sa.Column("trace", sa.String(64)),  # the W3C traceparent of what took it in
 )
-LANES = sa.Table(
-    "bot_lanes",
+QUEUE = sa.Table(
+    "bot_queue",
     META,
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("repository", sa.Text),
@@ -54,7 +54,7 @@ RUNS = sa.Table(
     "bot_runs",
     META,
     sa.Column("run_id", sa.String(40), primary_key=True),
-    sa.Column("lane", sa.Text),
+    sa.Column("queue_key", sa.Text),
     sa.Column("purpose", sa.Text),
     sa.Column("worker", sa.Text),
     sa.Column("pid", sa.Integer),

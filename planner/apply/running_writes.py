@@ -36,7 +36,7 @@ class TableWrites:
         starts = {interval.start for interval in todo}
         for write in self.store.running_writes.of(self.table):
             if write.token == self.lease.token - 1 and write.start in starts:
-                self.left[write.asked] = write
+                self.left[write.request] = write
             else:
                 self.drop(write)
 

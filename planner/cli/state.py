@@ -46,7 +46,7 @@ def export(file: Path, names: tuple[str, ...], no_confirm: bool, root: Path, gat
         raise RequestError(f"`{file}` exists already.", hint="Write `--no-confirm` to replace it.")
     out = output_of(output)
     with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
-        document = work.store.transfers.exported(tuple(checked_name(name) for name in names))
+        document = work.store.transfers.export(tuple(checked_name(name) for name in names))
     draft = file.with_name(f".{file.name}.part")
     draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     draft.replace(file)
@@ -78,7 +78,7 @@ def import_(file: Path, replace: bool, no_confirm: bool, root: Path, gateway: st
             question = "All that is remembered of this project will be forgotten. Go on?"
             if output == "json" or not click.confirm(question, err=True):
                 raise RequestError("Nothing was imported.", hint="Write `--no-confirm` to replace without a question.")
-        names = work.store.transfers.imported(data, replace=replace)
+        names = work.store.transfers.load(data, replace=replace)
     _ended(out, names, f"{counted(len(names), 'environment')} imported from {file}.")
     return 0
 

@@ -13,12 +13,12 @@ from mergeplan.planner.state.transaction import Database
 
 @dataclass(frozen=True)
 class RunningWrite:
-    """An operation that writes a table's batch from `start` on; `asked` is a digest of all that it depends on, and
+    """An operation that writes a table's batch from `start` on; `request` is a digest of all that it depends on, and
     `token` that of the table's lease under which it began."""
 
     operation: Operation
     start: datetime
-    asked: str
+    request: str
     token: int
 
 
@@ -31,7 +31,7 @@ class RunningWrites:
     def begin(self, table: str, write: RunningWrite, *, lease: Lease) -> None:
         """Keep that a write begins now; LeaseHeld when the right to write the table was lost."""
         operation = write.operation
-        row = {"table_name": table, "start_at": write.start, "asked": write.asked, "token": write.token}
+        row = {"table_name": table, "start_at": write.start, "request": write.request, "token": write.token}
         row |= {"id": operation.id, "server": operation.server, "session": operation.session}
         with self._database.writing() as tx:
             check_lease(tx, lease)
@@ -42,7 +42,7 @@ class RunningWrites:
         with self._database.reading() as tx:
             mine = tx.select(t.operations).where(t.operations.c.table_name == table).order_by(t.operations.c.at)
             return tuple(
-                RunningWrite(Operation(row.server, row.session, row.id), row.start_at, row.asked, row.token)
+                RunningWrite(Operation(row.server, row.session, row.id), row.start_at, row.request, row.token)
                 for row in tx.execute(mine)
             )
 

@@ -191,7 +191,7 @@ operations = sa.Table(
     sa.Column("id", sa.String(36), primary_key=True),
     sa.Column("table_name", NAME, nullable=False),
     sa.Column("start_at", Utc, nullable=False),  # of the batch
-    sa.Column("asked", sa.String(64), nullable=False),  # a digest of all that it depends on
+    sa.Column("request", HASH, nullable=False),  # a digest of all that it depends on
     sa.Column("server", NAME, nullable=False),
     sa.Column("session", sa.String(36), nullable=False),
     sa.Column("token", sa.Integer, nullable=False),  # of the table's lease under which it began
@@ -214,7 +214,7 @@ plans = sa.Table(
 )
 
 overrides = sa.Table(
-    "words",
+    "category_overrides",
     metadata,
     _project(),
     sa.Column("environment", NAME, primary_key=True),

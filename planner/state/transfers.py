@@ -39,7 +39,7 @@ class Transfers:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def exported(self, environments: Collection[str] = ()) -> Json:
+    def export(self, environments: Collection[str] = ()) -> Json:
         """All that is remembered, or what belongs to some environments; RequestError when one does not exist."""
         with self._database.reading() as tx:
             if tx.connection.dialect.name == "postgresql":  # all of it as of one moment, as SQLite reads anyway
@@ -58,14 +58,14 @@ class Transfers:
                 "tables": _of_environments(rows, frozenset(names)) if environments else rows,
             }
 
-    def imported(self, data: Json, *, replace: bool = False) -> tuple[str, ...]:
+    def load(self, data: Json, *, replace: bool = False) -> tuple[str, ...]:
         """Take in a document, in one transaction; the environments that came with it.
 
         RequestError for a document that is none, that a newer mergeplan wrote, or that has an environment which exists
         here too; with `replace` all that this project had goes first. LeaseHeld while somebody changes anything. Of a
         table that is known here already, what is known here stays.
         """
-        document = _checked(data)
+        document = _validate(data)
         known = {table.name: table for table in CARRIED}
         read = {name: [_row(known[name], row, n) for n, row in enumerate(rows, 1)] for name, rows in document.items()}
         with self._database.writing() as tx:
@@ -141,7 +141,7 @@ def _of_tables(rows: Mapping[str, list[dict[str, Any]]], shown: Collection[str])
     return kept
 
 
-def _checked(data: Json) -> dict[str, list[dict[str, Any]]]:
+def _validate(data: Json) -> dict[str, list[dict[str, Any]]]:
     """The document's rows by table; RequestError when it is none that can be read here."""
     version = data.get("mergeplan_state") if isinstance(data, dict) else None
     if isinstance(version, int) and version > FORMAT:

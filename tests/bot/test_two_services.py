@@ -127,7 +127,7 @@ class Services:
         """Queue key, purpose, process, begin and end of every run."""
         with closing(InboxDatabase(self.url)) as database, database.reading() as connection:
             rows = connection.execute(sa.select(RUNS).order_by(RUNS.c.started_at))
-            return [(r.lane, r.purpose, r.worker, r.started_at, r.ended_at or 1e12) for r in rows]
+            return [(r.queue_key, r.purpose, r.worker, r.started_at, r.ended_at or 1e12) for r in rows]
 
 
 @pytest.fixture(name="services")

@@ -58,7 +58,7 @@ def test_a_rate_limit_pauses_and_the_work_goes_on(bench: Bench) -> None:
     assert set(bench.conclusions(bench.head(number)).values()) == {"success"}
 
 
-def test_a_long_pause_is_left_to_the_lane() -> None:
+def test_a_long_pause_is_left_to_the_queue() -> None:
     """Behaviour 23: no thread sleeps for an hour; the job comes back when the pause is over."""
     pause = Pause()
     pause.ask(3600)

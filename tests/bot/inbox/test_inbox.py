@@ -102,7 +102,7 @@ def test_groups_over_the_same_keys_do_not_stop_each_other(inbox: Inbox) -> None:
     assert ended == [True] * 580
 
 
-def test_a_lane_has_one_worker_and_comes_back_when_news_came(inbox: Inbox) -> None:
+def test_a_entry_has_one_worker_and_comes_back_when_news_came(inbox: Inbox) -> None:
     """One job a pull request; what came while it was worked on makes it due again."""
     inbox.deliveries.receive(event("1"))
     job = inbox.queue.claim("one")
@@ -119,7 +119,7 @@ def test_a_lane_has_one_worker_and_comes_back_when_news_came(inbox: Inbox) -> No
     assert inbox.queue.is_idle()
 
 
-def test_lanes_of_different_pull_requests_run_side_by_side(inbox: Inbox) -> None:
+def test_entries_of_different_pull_requests_run_side_by_side(inbox: Inbox) -> None:
     """And prod has one of its own."""
     for number in (7, 8):
         inbox.deliveries.receive(event(f"g{number}", number=number))
@@ -132,7 +132,7 @@ def test_lanes_of_different_pull_requests_run_side_by_side(inbox: Inbox) -> None
     }
 
 
-def test_a_dead_workers_lanes_are_due_at_once(inbox: Inbox) -> None:
+def test_a_dead_workers_entries_are_due_at_once(inbox: Inbox) -> None:
     """Behaviour 17."""
     inbox.deliveries.receive(event("1"))
     inbox.queue.claim("dead")
@@ -141,7 +141,7 @@ def test_a_dead_workers_lanes_are_due_at_once(inbox: Inbox) -> None:
     assert inbox.queue.claim("alive") is not None
 
 
-def test_a_lane_that_could_not_be_given_back_is_free_when_its_claim_ends(empty_url: str) -> None:  # noqa: F811
+def test_a_entry_that_could_not_be_given_back_is_free_when_its_claim_ends(empty_url: str) -> None:  # noqa: F811
     """Behaviour 17: its worker lives and says so, but works on it no longer."""
     with closing(Inbox(empty_url, lease_seconds=0.2)) as inbox:
         inbox.deliveries.receive(event("1"))
@@ -156,7 +156,7 @@ def test_a_lane_that_could_not_be_given_back_is_free_when_its_claim_ends(empty_u
         until(lambda: free() == f"{SHOP}#7", 5, "the claim's end")
 
 
-def test_a_burst_settles_before_the_lane_is_due(inbox: Inbox) -> None:
+def test_a_burst_settles_before_the_entry_is_due(inbox: Inbox) -> None:
     """Behaviour 20: after a superseded run, pushes put the next one off, but not for ever."""
     inbox.deliveries.receive(event("1"))
     job = inbox.queue.claim("one")

@@ -44,7 +44,7 @@ def test_eyes_come_before_the_work_begins(bench: Bench) -> None:
     assert bench.reactions(number, comment) == ["eyes", "rocket"]
 
 
-def test_eyes_come_while_the_lane_is_busy(bench: Bench) -> None:
+def test_eyes_come_while_the_entry_is_busy(bench: Bench) -> None:
     """Behaviour 30: a long run does not keep a comment waiting."""
     bench.knobs(hang="pr")
     number = bench.open(COLUMN)

@@ -127,7 +127,7 @@ def test_who_has_lost_the_table_begins_no_write(runs: Runs) -> None:
 
 def test_what_is_known_of_a_dropped_table_and_what_runs_now_are_not_kept(runs: Runs) -> None:
     runs.killed()
-    exported: Any = runs.store.transfers.exported()
+    exported: Any = runs.store.transfers.export()
     assert "operations" not in exported["tables"]
     runs.store.tables.forget([TABLE])
     assert runs.store.running_writes.of(TABLE) == ()

@@ -46,38 +46,38 @@ def document(store: StateStore) -> Any:
     """A state with two environments, as it is read from a file."""
     promoted(store, "prod", A1, B1)
     promoted(store, "dev", A2, B1)
-    return json.loads(json.dumps(store.transfers.exported()))
+    return json.loads(json.dumps(store.transfers.export()))
 
 
 def test_a_state_that_is_imported_is_the_one_that_was_exported(
     store: StateStore, other: StateStore, document: Any
 ) -> None:
-    assert other.transfers.imported(document) == ("dev", "prod")
+    assert other.transfers.load(document) == ("dev", "prod")
 
     assert other.environments.all() == store.environments.all()
     assert other.environments.history() == store.environments.history()
     assert other.intervals.loaded([A1.table, B1.table]) == store.intervals.loaded([A1.table, B1.table])
-    assert other.transfers.exported()["tables"] == document["tables"]
+    assert other.transfers.export()["tables"] == document["tables"]
 
 
 def test_one_environment_comes_with_its_own_tables_only(store: StateStore, other: StateStore, document: Any) -> None:
-    only = store.transfers.exported(["dev"])
+    only = store.transfers.export(["dev"])
 
-    other.transfers.imported(json.loads(json.dumps(only)))
+    other.transfers.load(json.loads(json.dumps(only)))
 
     assert [each.name for each in other.environments.all()] == ["dev"]
     assert set(other.tables.all()) == {A2.table, "other.b__v1"}
     assert other.intervals.loaded([A1.table, A2.table]) == {A1.table: (), A2.table: (days(1, 3),)}
     with pytest.raises(RequestError, match="There is no environment `qa`"):
-        store.transfers.exported(["qa"])
+        store.transfers.export(["qa"])
 
 
 def test_what_is_known_is_not_overwritten_unless_it_is_to_be_replaced(store: StateStore, document: Any) -> None:
     promoted(store, "prod", A2)
 
     with pytest.raises(Refused, match="The state knows `dev` already"):
-        store.transfers.imported(document)
-    store.transfers.imported(document, replace=True)
+        store.transfers.load(document)
+    store.transfers.load(document, replace=True)
 
     assert store.environments.get("prod").snapshots["s.a"] == A1
     assert store.environments.get("prod").revision == 1
@@ -85,7 +85,7 @@ def test_what_is_known_is_not_overwritten_unless_it_is_to_be_replaced(store: Sta
 
 def test_nothing_is_imported_while_somebody_works(store: StateStore, document: Any) -> None:
     with store.leases.hold("prod", "ann"), pytest.raises(LeaseHeld, match="`prod` is being changed by ann"):
-        store.transfers.imported(document, replace=True)
+        store.transfers.load(document, replace=True)
 
     assert len(store.environments.all()) == 2
 
@@ -106,20 +106,7 @@ def test_a_document_that_is_none_is_refused_and_changes_nothing(
     other: StateStore, document: Any, change: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(RequestError) as error:
-        other.transfers.imported(document | change)
+        other.transfers.load(document | change)
 
     assert str(error.value).startswith(told)
     assert other.environments.all() == ()
-
-
-def test_an_older_document_lacks_what_came_later(other: StateStore, document: Any) -> None:
-    old = json.loads(json.dumps(document))
-    old["schema"] = "r0001"
-    for name, column in (("snapshots", "stored"), ("environments", "expires_at"), ("environment_history", "naming")):
-        for row in old["tables"][name]:
-            del row[column]
-
-    other.transfers.imported(old)
-
-    assert other.environments.get("prod").expires_at is None
-    assert other.environments.get("prod").naming == Naming()

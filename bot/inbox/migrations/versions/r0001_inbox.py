@@ -18,12 +18,13 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
         sa.Column("guid", sa.String(120), nullable=False, unique=True),
         sa.Column("kind", sa.String(80), nullable=False),
-        sa.Column("lane", NAME, nullable=False, index=True),
+        sa.Column("queue_key", NAME, nullable=False, index=True),
         sa.Column("head", sa.String(64), nullable=False),
         sa.Column("received_at", sa.Float, nullable=False),
+        sa.Column("trace", sa.String(64)),
     )
     op.create_table(
-        "bot_lanes",
+        "bot_queue",
         sa.Column("key", NAME, primary_key=True),
         sa.Column("repository", NAME, nullable=False),
         sa.Column("number", sa.Integer, nullable=False),
@@ -60,7 +61,7 @@ def upgrade() -> None:
     op.create_table(
         "bot_runs",
         sa.Column("run_id", sa.String(40), primary_key=True),
-        sa.Column("lane", NAME, nullable=False),
+        sa.Column("queue_key", NAME, nullable=False),
         sa.Column("purpose", NAME, nullable=False),
         sa.Column("worker", NAME, nullable=False),
         sa.Column("pid", sa.Integer, nullable=False),
@@ -68,6 +69,12 @@ def upgrade() -> None:
         sa.Column("started_at", sa.Float, nullable=False),
         sa.Column("ended_at", sa.Float),
         sa.Column("exit_code", sa.Integer),
+    )
+    op.create_table(
+        "bot_progress",
+        sa.Column("repository", NAME, primary_key=True),
+        sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("data", NAME, nullable=False),
     )
     op.create_table(
         "bot_decisions",

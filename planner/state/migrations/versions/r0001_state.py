@@ -30,6 +30,7 @@ def upgrade() -> None:
         sa.Column("model", sa.JSON, nullable=False),
         sa.Column("parts", sa.JSON, nullable=False),
         sa.Column("meaning", sa.JSON(none_as_null=True)),
+        sa.Column("stored", NAME),
     )
     op.create_table(
         "physical_tables",
@@ -65,6 +66,12 @@ def upgrade() -> None:
         sa.Column("audit", sa.String(64), primary_key=True),
     )
     op.create_table(
+        "passed_tests",
+        _project(),
+        sa.Column("digest", sa.String(64), primary_key=True),
+        sa.Column("at", sa.DateTime, nullable=False),
+    )
+    op.create_table(
         "contents",
         _project(),
         sa.Column("table_name", NAME, primary_key=True),
@@ -79,6 +86,7 @@ def upgrade() -> None:
         _project(),
         sa.Column("name", NAME, primary_key=True),
         sa.Column("revision", sa.Integer, nullable=False),
+        sa.Column("expires_at", sa.DateTime),
     )
     op.create_table(
         "environment_history",
@@ -92,6 +100,7 @@ def upgrade() -> None:
         sa.Column("who", NAME, nullable=False),
         sa.Column("at", sa.DateTime, nullable=False),
         sa.Column("note", sa.Text, nullable=False),
+        sa.Column("naming", sa.JSON(none_as_null=True)),
     )
     op.create_table(
         "promotions",
@@ -104,6 +113,8 @@ def upgrade() -> None:
         sa.Column("token", sa.Integer, nullable=False),
         sa.Column("began_at", sa.DateTime, nullable=False),
         sa.Column("ended_at", sa.DateTime),
+        sa.Column("wait_seconds", sa.Float),
+        sa.Column("replaces", sa.Boolean),
         sa.Index("ix_promotions_status", "project", "status"),
     )
     op.create_table(
@@ -125,6 +136,19 @@ def upgrade() -> None:
         sa.Column("expires_at", sa.DateTime, nullable=False),
     )
     op.create_table(
+        "operations",
+        _project(),
+        sa.Column("id", sa.String(36), primary_key=True),
+        sa.Column("table_name", NAME, nullable=False),
+        sa.Column("start_at", sa.DateTime, nullable=False),
+        sa.Column("request", HASH, nullable=False),
+        sa.Column("server", NAME, nullable=False),
+        sa.Column("session", sa.String(36), nullable=False),
+        sa.Column("token", sa.Integer, nullable=False),
+        sa.Column("at", sa.DateTime, nullable=False),
+        sa.Index("ix_operations_table", "project", "table_name"),
+    )
+    op.create_table(
         "plans",
         _project(),
         sa.Column("id", NAME, primary_key=True),
@@ -137,7 +161,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime, nullable=False),
     )
     op.create_table(
-        "words",
+        "category_overrides",
         _project(),
         sa.Column("environment", NAME, primary_key=True),
         sa.Column("model", NAME, primary_key=True),
@@ -147,20 +171,3 @@ def upgrade() -> None:
         sa.Column("who", NAME, nullable=False),
         sa.Column("at", sa.DateTime),
     )
-
-
-def downgrade() -> None:
-    """Drop them."""
-    op.drop_table("words")
-    op.drop_table("plans")
-    op.drop_table("leases")
-    op.drop_table("promotion_steps")
-    op.drop_table("promotions")
-    op.drop_table("environment_history")
-    op.drop_table("environments")
-    op.drop_table("contents")
-    op.drop_table("passed_audits")
-    op.drop_table("costs")
-    op.drop_table("intervals")
-    op.drop_table("physical_tables")
-    op.drop_table("snapshots")
