@@ -96,6 +96,11 @@ def cast(value: exp.Expr, type_: str) -> exp.Expr:
     return exp.Cast(this=value, to=exp.DataType(this=exp.DType.USERDEFINED, kind=type_))
 
 
+def greatest(*values: exp.Expr) -> exp.Expr:
+    """The greatest of the values that are not NULL."""
+    return exp.Anonymous(this="greatest", expressions=[*values])
+
+
 def _typed(column: Column) -> exp.Expr:
     return cast(exp.column(column.name, quoted=True), column.type)
 

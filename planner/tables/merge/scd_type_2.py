@@ -18,6 +18,7 @@ from mergeplan.planner.tables.merge.relations import (
     absent,
     cast,
     expression,
+    greatest,
     keys_of_sides,
     matched,
     never,
@@ -48,6 +49,10 @@ class _Versions:
     def changed_at(self) -> exp.Expr:
         """When a row that is met in another version became what it is: when it says so, or when that was noticed."""
         return cast(of("source", self.history.updated_at), self.history.type) if self.by_time else self.now
+
+    def boundary(self, at: exp.Expr) -> exp.Expr:
+        """When the version in force ends that `at` ends: never before it began, and the next begins with it."""
+        return greatest(at, of("target", self.history.valid_from))
 
     @property
     def now(self) -> exp.Expr:
@@ -118,11 +123,12 @@ def versions_into(batch: MergeBatch, history: History, execution: datetime) -> M
     once = exp.or_(_is(exp.column(MARK), BEGINS), exp.column(NUMBER).eq(1))
     names = (*batch.names, *(column.name for column in made.kept), MARK)
     rows = exp.select(*(exp.column(name, quoted=True) for name in names)).from_(numbered.subquery("numbered"))
-    ended = [spark_text(tree) for tree in (of("target", history.valid_to).this, of("source", history.valid_to))]
+    end = of("target", history.valid_to).this, made.boundary(of("source", history.valid_to))
+    ended = " = ".join(map(spark_text, end))
     return MergeInto(
         text(batch, _over_both(made, rows.where(once))),
         spark_text(_meets(made, keys)),
-        (f"WHEN MATCHED AND source.{MARK} <> '{BEGINS}' THEN UPDATE SET {' = '.join(ended)}",),
+        (f"WHEN MATCHED AND source.{MARK} <> '{BEGINS}' THEN UPDATE SET {ended}",),
         added=f"source.{MARK} = '{BEGINS}'",
         mark=MARK,
     )
@@ -201,19 +207,20 @@ def _joined(made: _Versions) -> exp.Select:
 def _old(made: _Versions) -> exp.Expr:
     """A version that the table held: as it was, or closed."""
     valid_from, valid_to = of("target", made.history.valid_from), of("target", made.history.valid_to)
-    ifs = [exp.If(this=exp.and_(exp.not_(absent("source")), made.changed), true=made.changed_at)]
+    ifs = [exp.If(this=exp.and_(exp.not_(absent("source")), made.changed), true=made.boundary(made.changed_at))]
     if made.history.invalidates_deleted:
-        ifs.append(exp.If(this=exp.and_(absent("source"), valid_to.copy().is_(exp.null())), true=made.now))
+        ifs.append(
+            exp.If(this=exp.and_(absent("source"), valid_to.copy().is_(exp.null())), true=made.boundary(made.now))
+        )
     return made.row("target", valid_from, exp.Case(ifs=ifs, default=valid_to))
 
 
 def _new(made: _Versions, mark: str = "") -> exp.Expr:
     """A version that begins: of a row that changed, of one that comes back, of a new one."""
     gone, updated = of("gone", made.history.valid_to), made.changed_at
-    ifs = [exp.If(this=exp.not_(absent("target")), true=updated)]
+    ifs = [exp.If(this=exp.not_(absent("target")), true=made.boundary(updated))]
     if made.by_time:
-        later = exp.Case(ifs=[exp.If(this=gone > updated.copy(), true=gone.copy())], default=updated.copy())
-        ifs.append(exp.If(this=exp.not_(gone.copy().is_(exp.null())), true=later))
+        ifs.append(exp.If(this=exp.not_(gone.is_(exp.null())), true=greatest(gone.copy(), updated.copy())))
     by_clock = made.history.begins_when_seen or not made.by_time
     began = made.changed_at if by_clock else made.moment(EVER)
     return made.row("source", exp.Case(ifs=ifs, default=began), made.nothing, mark)

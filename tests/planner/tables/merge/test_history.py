@@ -57,6 +57,18 @@ def test_by_time_a_version_lasts_from_update_to_update(back: str, begins: str, s
     }
 
 
+def test_a_version_never_ends_before_it_began(shared_engine: SparkEngine) -> None:
+    """A row that came back is valid since it went, and then says that it was updated before that."""
+    menus = ["(1, 'Club', '2020-01-01')", "(2, 'Fries', '2020-01-09')", "(1, 'Club', '2020-01-01')"]
+    found = after(shared_engine, BY_TIME, *menus, "(1, 'Toast', '2020-01-02')")
+
+    assert found == {
+        "Club": [("ever", "2 11h"), ("2 11h", "2 11h")],
+        "Toast": [("2 11h", "-")],
+        "Fries": [("ever", "3 11h")],
+    }
+
+
 def test_by_column_a_version_lasts_from_run_to_run(shared_engine: SparkEngine) -> None:
     found = after(shared_engine, BY_COLUMN, *(menu.format(back="2020-01-01") for menu in MENU))
 
