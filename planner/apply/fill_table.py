@@ -20,6 +20,7 @@ from mergeplan.planner.apply.events import AuditRan, BatchDone, Emit, ModelStart
 from mergeplan.planner.apply.layout import Layout, at_model
 from mergeplan.planner.apply.physical_tables import physical_table, table_lease
 from mergeplan.planner.apply.running_writes import TableWrites, running
+from mergeplan.planner.apply.table_columns import shaped
 from mergeplan.planner.apply.work import Filled, FoundRows, Work, batches_of, not_ready
 from mergeplan.planner.apply.write_batch import Batch, take_back, write_batch
 from mergeplan.planner.checks.audits import AuditResult
@@ -195,8 +196,13 @@ class Filling:
 
     def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
         """The rows that the model's old table holds, which are those that its query would return."""
-        names = ", ".join(quoted_column(column.name) for column in table.columns)
+        known = self.store.tables.get(work.copied_from)
+        given = known.columns if known else table.columns  # without columns that a forward-only change adds
+        had = {column.name for column in given}
+        names = ", ".join(quoted_column(column.name) for column in table.columns if column.name in had)
         sql = f"SELECT {names} FROM {work.copied_from}"
+        if work.snapshot.is_mixed:
+            sql = shaped(sql, tuple(column for column in table.columns if column.name in had), table.columns)
         if work.adopts or not work.snapshot.model.is_order_dependent:
             return self._copied(table, sql, interval)
         model = work.snapshot.model

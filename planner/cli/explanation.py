@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from mergeplan.planner.cli.plan_text import stands_already
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.plan.change import Change, ChangeKind, Columns
+from mergeplan.planner.plan.change import Category, Change, ChangeKind, Columns
 from mergeplan.planner.plan.early_cutoff import Comparison
 from mergeplan.planner.session.wording import TITLES, shown_name
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -39,7 +39,8 @@ def _because(plan: Plan, change: Change) -> Iterator[str]:
     yield _table(change)
     if change.copies:
         held = ", ".join(str(interval) for interval in change.copies)
-        yield f"Copied from its old table, which holds the same rows: {held}"
+        why = "whose rows stay" if change.category is Category.FORWARD_ONLY else "which holds the same rows"
+        yield f"Copied from its old table, {why}: {held}"
     questions = [each for each in plan.comparisons if each.reader == change.name]
     if change.missing and questions:
         yield _waiting(questions)

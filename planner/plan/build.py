@@ -8,7 +8,7 @@ from datetime import datetime
 
 from mergeplan.planner.errors import ProjectError, RequestError
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.intervals import Timeline, intersection, merge, subtract
+from mergeplan.planner.intervals import Timeline, between, intersection, merge, subtract
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
@@ -31,7 +31,7 @@ from mergeplan.planner.plan.override import overrides_for
 from mergeplan.planner.plan.previews import PreviewStage, previewed
 from mergeplan.planner.plan.refused import ALL_OPENED, Unopened
 from mergeplan.planner.plan.restatement import Restatement
-from mergeplan.planner.plan.schedule import ONCE, Loaded, Readiness, Window, caught_up, limited_by, scheduled
+from mergeplan.planner.plan.schedule import EPOCH, ONCE, Loaded, Readiness, Window, caught_up, limited_by, scheduled
 from mergeplan.planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -253,12 +253,13 @@ def build_run(
     if only is not None:
         left |= graph.models.keys() - only
     late: dict[str, Timeline] = {}
+    lost = _lost_rows(environment, loaded, window) if environment.name != PROD else {}
 
     def asked(model: Model, missing: Timeline) -> Timeline:
         found = ready(model, missing) if ready else missing
         if waits := subtract(missing, found):
             late[model.name] = waits
-        return found
+        return subtract(found, lost.get(model.name, ()))
 
     behind = dict(caught_up(graph, environment.snapshots, loaded, window, left, asked))
     # what no cron fills is made again too, where its table is gone: a seed, and the view of a model without a table
@@ -268,6 +269,17 @@ def build_run(
             behind[name] = (once, once)
     changes = tuple(_due(environment.snapshots[name], *behind[name], loaded) for name in graph.order if name in behind)
     return replace(in_place(environment, graph, changes, loaded, window), late=late)
+
+
+def _lost_rows(environment: Environment, loaded: Loaded, window: Window) -> Mapping[str, Timeline]:
+    """The time that tables lack which go on with another's rows, by model: a restatement of prod took it, and its rows
+    are the other table's, which a plan gives them again. Their own query returns others."""
+    found: dict[str, Timeline] = {}
+    for name, snapshot in environment.snapshots.items():
+        if snapshot.is_mixed and not snapshot.is_preview:
+            held = loaded.of(snapshot)
+            found[name] = subtract(between(EPOCH, held[-1].end if held else window.now), held)
+    return found
 
 
 def in_place(

@@ -130,7 +130,10 @@ def _rebuilt_or_kept(candidate: Candidate, seen: OverParents, found: Verdict, ov
 def _copied(change: Change, old: Snapshot, seen: OverParents) -> Timeline:
     """The time whose rows a table that is built anew takes from the old one."""
     laid_out = change.rule == "layout-changed" and not change.kind.is_seed
-    if not change.recomputed or change.category is Category.FORWARD_ONLY:
+    if change.category is Category.FORWARD_ONLY:
+        # Days before an effective date stay those of the old table, also where a restatement took them from the new.
+        return change.forward.rows if change.recomputed and change.forward and change.kind.is_by_time else ()
+    if not change.recomputed:
         return ()
     # A table that an override or a comparison kept does not hold what its query would return: nothing is copied from
     # it. Rows that a forward-only change kept are meant to stay, when only the files are laid out anew.

@@ -12,6 +12,7 @@ from mergeplan.planner.apply.events import silent
 from mergeplan.planner.apply.rollback import planned_rollback, rollback
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.intervals import Interval
 from mergeplan.planner.plan.build import build_run
 from mergeplan.planner.plan.change import Category
 from mergeplan.planner.plan.forward_only import ForwardOnly
@@ -110,6 +111,22 @@ def test_a_table_whose_time_was_forgotten_takes_the_kept_rows_over_again(
 
     assert [str(each) for each in store.intervals.loaded([table])[table]] == ["2026-01-01 - 2026-01-05"]
     assert rows(engine, "SELECT id, taxed FROM shop.daily ORDER BY id") == [(1, None), (2, None), (3, 60)]
+
+
+def test_days_before_an_effective_date_that_a_restatement_took_are_copied_from_prod(
+    tmp_path: Path, engine: Engine, store: StateStore
+) -> None:
+    built(tmp_path, engine, store)
+    project, since = shop(tmp_path, TAXED), ForwardOnly(every=True, since=datetime(2026, 1, 2, tzinfo=UTC))
+    forward(project, engine, store, "dev", since)
+    table = store.environments.get("dev").snapshots["shop.daily"].table
+    with store.leases.hold(table_lease(table), "test") as lease:
+        store.intervals.forget(
+            table, Interval(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)), lease=lease
+        )
+
+    assert forward(project, engine, store, asked=since) == 1
+    assert rows(engine, "SELECT id, taxed FROM shop.daily ORDER BY id") == [(1, None), (2, 40), (3, 60)]
 
 
 def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(

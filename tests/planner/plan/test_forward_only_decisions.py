@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import Interval
+from mergeplan.planner.intervals import Interval, subtract
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.plan.build import Plan, build_run
@@ -299,6 +299,20 @@ def test_a_table_with_an_effective_date_made_of_some_days_is_never_taken_for_the
     assert changes(short)["s.total"].preview
     assert short.new.snapshots["s.total"].table != whole.new.snapshots["s.total"].table
     assert short.new.snapshots["s.daily"].table == whole.new.snapshots["s.daily"].table
+
+
+def test_days_before_an_effective_date_that_a_restatement_took_are_those_of_prod_and_no_run_computes_them() -> None:
+    prod, loaded = promoted(project(RAW, daily()))
+    edited, later = project(RAW, DOUBLED), ForwardOnly(True, datetime(2026, 1, 5, tzinfo=UTC))
+    there = planned(edited, Environment("dev"), prod, loaded, forward=later).new
+    taken = (Interval(datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)),)
+    left = {there.snapshots["s.daily"].table: subtract(LOADED, taken)}
+    loaded = replace(loaded, timelines={**loaded.timelines, **left})
+
+    merge = changes(planned(edited, prod, prod, loaded, forward=later))["s.daily"]
+
+    assert (merge.missing, merge.copies) == (taken, taken)
+    assert not build_run(there, loaded, Window(NOW), prod).changes
 
 
 @pytest.mark.parametrize(
