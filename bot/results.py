@@ -76,6 +76,11 @@ class PlannerOutcome:
         return not self.ok and self.exit_code not in (1, 2, 4)
 
     @property
+    def is_at_file(self) -> bool:
+        """True when a file explains how it ended, were it by a signal."""
+        return any(each.path for each in self.problems)
+
+    @property
     def is_blocked(self) -> bool:
         """True when the plan was made and is refused for what it would do, and nothing else went wrong."""
         blocked = bool(self.plan and self.plan.blockers) and not self.failed

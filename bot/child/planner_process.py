@@ -21,9 +21,11 @@ from uuid import uuid4
 import structlog
 
 from mergeplan.bot.child.processes import CANCEL, LEAVE, birth, signal_group
+from mergeplan.bot.child.reader import SIMPLER
 from mergeplan.bot.child.standby import Standby
 from mergeplan.bot.results import KEPT, Kept, PlannerOutcome, kept_lines, read_outcome
 from mergeplan.bot.settings import Settings
+from mergeplan.planner import file_note
 from mergeplan.planner.contract.lines import ErrorLine
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.wire import Line, read_line
@@ -139,7 +141,8 @@ def run_planner(
     standby: Standby | None = None,
 ) -> Finished:
     """Runs a child to its end; it is stopped, group and all, when `should_stop` gives a reason or its time is up."""
-    child = start_child(settings, task, task.run_id, standby=standby)
+    note = project_home(settings, task.repository) / "logs" / f"{task.run_id}.reading"
+    child = start_child(settings, task, task.run_id, standby=standby, note=note)
     on_start(child.pid, birth(child.pid))
     printed: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     reader = threading.Thread(target=_read_into, args=(child, printed), name=f"{task.run_id}-reader", daemon=True)
@@ -164,9 +167,21 @@ def run_planner(
         reader.join(timeout=5)
         if child.stdout:
             child.stdout.close()
+    if exit_code < 0 and not stopped and (path := file_note.noted_file(note)):
+        lines += _lines_of_crash(path, -exit_code)
+        exit_code = exit_code if exit_code == -signal.SIGKILL else 1  # the machine's memory may be there again later
+    note.unlink(missing_ok=True)
     log.info("planner_ended", run=task.run_id, repository=task.repository, exit_code=exit_code, stopped=stopped)
     refused = any(isinstance(line, ErrorLine) and line.kind == OTHER_VERSION for line in lines)
     return Finished(kept_lines(lines), (exit_code or 1) if refused else exit_code, stopped)
+
+
+def _lines_of_crash(path: str, number: int) -> tuple[Kept, ...]:
+    """What is said of a child that a signal ended while it read a file."""
+    name = signal.Signals(number).name if number in signal.valid_signals() else f"signal {number}"
+    killed = " Most likely it took all of the machine's memory." if number == signal.SIGKILL else ""
+    message = f"Reading the file ended the planner ({name}).{killed}"
+    return ErrorLine(message=message, kind="ProjectError", path=path, hint=SIMPLER), ResultLine(ok=False)
 
 
 def _spellings(path: str) -> re.Pattern[str]:
@@ -176,7 +191,13 @@ def _spellings(path: str) -> re.Pattern[str]:
 
 
 def start_child(
-    settings: Settings, task: Task, log_name: str, *, quiet: bool = False, standby: Standby | None = None
+    settings: Settings,
+    task: Task,
+    log_name: str,
+    *,
+    quiet: bool = False,
+    standby: Standby | None = None,
+    note: Path | None = None,
 ) -> subprocess.Popen[bytes]:
     """Starts a planner in a session of its own; its standard error goes to a log file, its output too if `quiet`."""
     logs = project_home(settings, task.repository) / "logs"
@@ -188,6 +209,9 @@ def start_child(
         | _isolation(settings, task)
         | ({"TRACEPARENT": task.trace} if task.trace else {})
     )
+    if note is not None:
+        file_note.make_note(note)
+        environment[file_note.VARIABLE] = str(note)
     child = standby.hand_over(task.arguments, task.folder, environment, file) if standby else None
     if child is None:
         with file.open("ab") as errors:

@@ -289,7 +289,7 @@ def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
         return []  # they stand at the end
     if ended.is_too_costly:
         return []  # the status says it
-    if ended.is_defect:
+    if ended.is_defect and not ended.is_at_file:
         return [f"mergeplan ended with a defect of its own (run `{record.run_id}`). Type `/plan` to try again."]
     failed = [
         problem_line(Problem(test.message or "failed", test.path, test.line), test.name)

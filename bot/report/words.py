@@ -47,7 +47,7 @@ QUERY_MOST = 4_000  # characters
 
 def failure_title(outcome: PlannerOutcome | None) -> str:
     """What failed, in a few words: the project, its tests, its audits, a query, or the bot itself."""
-    if outcome is None or outcome.is_defect:
+    if outcome is None or (outcome.is_defect and not outcome.is_at_file):
         return "The plan could not be made: the fault is mergeplan's"
     kinds = {each.kind for each in outcome.problems}
     if outcome.failed:

@@ -11,6 +11,7 @@ from typing import TypeVar
 from mergeplan.planner.cache.file_hashes import FileHashes
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
+from mergeplan.planner.file_note import note_file
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limited
 
@@ -39,6 +40,7 @@ class Folder:
     def text(self, name: str) -> str:
         """The file's text; ProjectError when it is not UTF-8. Its hash is that of this very text."""
         self.last = name
+        note_file(name)
         try:
             data, self.hashes[name] = self._known.read(name)
         except OSError as error:

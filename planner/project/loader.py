@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.errors import Place, ProjectError, RequestError
+from mergeplan.planner.file_note import note_file
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limited
 from mergeplan.planner.model.model import Audit, Model
@@ -147,6 +148,7 @@ def load_project(
     tests = read_unit_tests(reading, config, models, defaults, refused, unknown.append)
     refused = refused if options.strict else refused.and_tests(unknown)
     reading.finish()
+    note_file("")
     rule_files = _python_texts(reading) if rules.own else {}
     files = digest(reading.digest, *_seeds(models))
     rest = (code, rules, rule_files, refused, catalogs, document.path)

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
+from mergeplan.planner.file_note import note_file
 from mergeplan.planner.limits import limited
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import SESSION_CATALOG
@@ -136,6 +137,7 @@ class Refusing:
     def each(self, things: Iterable[T], read: Callable[[T], None], path: Callable[[T], str]) -> None:
         """Read every thing of these files; one that is wrong refuses its file."""
         for thing in things:
+            note_file(path(thing))
             try:
                 with limited(partial(_too_much, path(thing))):
                     read(thing)

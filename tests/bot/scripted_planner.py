@@ -320,6 +320,11 @@ def main() -> None:
         told = {"argv": sys.argv[1:], "environ": dict(os.environ), "gateways": gateways, "pid": os.getpid()}
         calls.write(json.dumps(told) + "\n")
     verb, state = sys.argv[1], load()
+    if number := knobs().get("crash"):
+        from mergeplan.planner.file_note import note_file
+
+        note_file("models/orders.sql")
+        os.kill(os.getpid(), number)
     if knobs().get("defect") == verb:
         raise SystemExit(3)
     if verb == "plan" and any(part.startswith("--restate-model=") for part in sys.argv):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Callable
 from typing import NoReturn
@@ -133,6 +134,23 @@ def test_what_the_server_never_gives_ends_the_checks(bench: Bench, monkeypatch: 
 
     assert bench.record(number).state is PullState.FAILED
     assert "The files cannot be read: `git ls-remote` failed (128)." in bench.plan(number)
+
+
+@pytest.mark.parametrize(("number", "starts"), [(signal.SIGSEGV, 1), (signal.SIGKILL, 3)])
+def test_a_planner_that_a_signal_ends_says_which_file_it_read(
+    bench: Bench, number: signal.Signals, starts: int
+) -> None:
+    """A parser's end of its stack is not tried again; the machine's memory may be there a moment later."""
+    bench.knobs(crash=number)
+    before = len(bench.calls("plan"))
+    pull = bench.open(COLUMN)
+    bench.idle()
+
+    check = bench.checks(bench.head(pull))["plan"]
+    assert (check.conclusion, check.title) == ("failure", "The project does not load")
+    assert [mark.path for mark in check.annotations] == ["models/orders.sql"]
+    assert f"Reading the file ended the planner ({number.name})." in bench.plan(pull)
+    assert len(bench.calls("plan")) - before == starts
 
 
 def push_raw(bench: Bench, branch: str, tree: bytes) -> None:

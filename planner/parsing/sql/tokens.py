@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import pairwise
 
 from sqlglot import exp
@@ -26,6 +28,10 @@ ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps
 OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _PIECES = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|[()]|[^()'\"`/-]+|.", re.DOTALL)
+_NEWLINE = re.compile(r"\n")
+MOST_TOKENS = 300_000  # of one statement: words, numbers, operators and brackets
+DEEPEST = 20_000  # operators, joins or branches of UNION that build on each other
+MOST_BARE_QUERIES = 100  # `FROM SELECT`: sqlglot reads it, and ends the process where thousands are nested
 _DIALECT = re.compile(r"[(,]\s*dialect\s+(?:'([^']*)'|\"([^\"]*)\"|(\w+))", re.IGNORECASE)
 # how SQLMesh folds the case of names; in Spark case distinguishes none: names that differ by it alone are refused
 _FOLDS = ("lowercase", "uppercase", "case_insensitive", "case_insensitive_uppercase", "case_sensitive")
@@ -53,7 +59,17 @@ class SourceText:
         """Line and column of a character."""
         if self.at is not None:
             return self.at
-        return Place(self.path, self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset))
+        line, column = self.position(offset)
+        return Place(self.path, line, column)
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of a character in the text itself, both from 1."""
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    @cached_property
+    def _line_starts(self) -> tuple[int, ...]:
+        return (0, *(match.end() for match in _NEWLINE.finditer(self.text)))
 
     def error(self, token: Token, message: str, hint: str = "") -> ProjectError:
         """An error at a token."""
@@ -179,6 +195,7 @@ def _check_arguments(source: SourceText, tokens: Tokens) -> None:
 def parsed(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.Expr:
     """One statement's tokens as a tree; ProjectError at the line and column of a syntax error, or where it
     accesses something other than tables."""
+    _check_size(source, tokens, what)
     _check_arguments(source, tokens)
     for before, after in pairwise(tokens):
         if before.token_type is after.token_type is TokenType.COMMA:
@@ -203,6 +220,9 @@ def parsed(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.E
     tree = found[0] if found else None
     if tree is None:
         raise source.error(tokens[0], f"{what} is empty.")
+    if _is_deeper(tree, DEEPEST):
+        hint = "Put the values into a table or a seed, or make several models of it."
+        raise source.error(tokens[0], f"{what} has more than {DEEPEST:,} operators or branches in a row.", hint)
     if source.dialect in SPARK:
         _refuse_nonsense(source, tokens, tree)
     if source.dialect != "spark":
@@ -222,6 +242,28 @@ def spark_query(tree: exp.Expr, source: SourceText, tokens: Tokens) -> str:
         return spark_text(tree, level)
     except UnsupportedError as error:
         raise source.error(tokens[0], f"The query cannot be translated to Spark SQL: {error}") from None
+
+
+def _check_size(source: SourceText, tokens: Tokens, what: str) -> None:
+    """ProjectError for a statement that is too long, or that would end this process by its nesting."""
+    if len(tokens) > MOST_TOKENS:
+        hint = "Put the values into a table or a seed, or make several models of it."
+        raise source.error(tokens[MOST_TOKENS], f"{what} has more than {MOST_TOKENS:,} words and signs.", hint)
+    bare = [after for one, after in pairwise(tokens) if one.token_type is TokenType.FROM and _begins_query(after)]
+    if len(bare) > MOST_BARE_QUERIES:
+        hint = "Put a query that is used as a table in brackets."
+        raise source.error(bare[0], f"`{bare[0].text}` cannot stand here.", hint)
+
+
+def _is_deeper(tree: exp.Expr, most: int) -> bool:
+    """True for a tree with more than so many levels."""
+    level, depth = [tree], 0
+    while level:
+        depth += 1
+        if depth > most:
+            return True
+        level = [child for node in level for child in node.iter_expressions()]
+    return False
 
 
 def _check_functions(source: SourceText, tokens: Tokens, tree: exp.Expr, what: str) -> None:

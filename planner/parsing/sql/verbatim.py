@@ -64,14 +64,17 @@ def written(source: SourceText, tokens: Tokens) -> str:
 
     Read again it gives these very tokens: no comment, quoted text or name begins in it that was not there.
     """
-    out, line, before = "", _line(source, tokens[0]), None
+    parts, line, before = list[str](), source.position(tokens[0].start)[0], None
     for first, last, word in _words(source, tokens):
-        lines = _line(source, first) - line
+        at, column = source.position(first.start)
+        lines = at - line
         if before is None or lines > 0:
-            out += "\n" * lines + " " * _column(source, first)
+            parts.append("\n" * lines + " " * (column - 1))
         else:
-            out += _gap(before, first)
-        out, line, before = out + word, line + max(lines, 0) + word.count("\n"), last
+            parts.append(_gap(before, first))
+        parts.append(word)
+        line, before = line + max(lines, 0) + word.count("\n"), last
+    out = "".join(parts)
     if _told(fused(_tokens(out))) != _told(tokens):
         raise Unwritable
     return out
@@ -181,14 +184,6 @@ def _tokens(text: str) -> list[Token]:
         return tokenize(SourceText("", text, "spark"))
     except ProjectError:
         raise Unwritable from None
-
-
-def _line(source: SourceText, token: Token) -> int:
-    return source.text.count("\n", 0, token.start)
-
-
-def _column(source: SourceText, token: Token) -> int:
-    return token.start - source.text.rfind("\n", 0, token.start) - 1
 
 
 def _first_select(tokens: Tokens) -> int | None:
