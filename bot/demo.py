@@ -77,6 +77,7 @@ class Demo:
             r"```mermaid.*?```\n?| ?<!--.*?-->|</?(?:details|summary|sub|br)[^>]*>", "", self.body(number), flags=re.S
         )
         text = re.sub(r"\[!(\w+)\]\s*", "", text)
+        text = re.sub(r"<code>(.*?)</code>", lambda name: f"`{name[1].replace('<wbr>', '')}`".replace("\\", ""), text)
         self.console.print(
             Panel(Markdown(text), title=f"pull request #{number}: the bot's comment", border_style="dim")
         )

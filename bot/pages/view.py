@@ -14,7 +14,7 @@ from mergeplan.bot.projects import title_of
 from mergeplan.bot.records import AFTER_MERGE, Prod, PullRecord, PullState
 from mergeplan.bot.report.comment import ROWS_SHOWN, Shown, blockers, facts_line, headline, status
 from mergeplan.bot.report.markdown import NAMES, category_of
-from mergeplan.bot.report.models import SEVERE, Site, model_row
+from mergeplan.bot.report.models import SEVERE, Site, computed_words, table_words, why_words
 from mergeplan.bot.report.offers import offers
 from mergeplan.bot.report.physical import physical_lines
 from mergeplan.bot.report.rows import rows_changed
@@ -241,8 +241,8 @@ def counts(progress: RunProgress) -> tuple[tuple[str, int], ...]:
 
 
 def _row(model: ModelChange, site: Site) -> ModelRow:
-    _, _, why, computed, table = model_row(model)
-    return ModelRow(model, site.link(model), category_of(model), why.partition(" <sub>")[0], computed, table)
+    words = why_words(model), computed_words(model), table_words(model)
+    return ModelRow(model, site.link(model), category_of(model), *words)
 
 
 def _severity(model: ModelChange) -> int:

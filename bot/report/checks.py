@@ -45,6 +45,7 @@ from mergeplan.bot.results import RULE_BROKEN, PlannerOutcome, Problem, is_free,
 
 ANNOTATIONS_MOST = 200
 KEY = re.compile(r"mergeplan:([1-9]\d{0,9}):[a-z]+((?:~[A-Za-z0-9._-]+)*)")  # as `check_key` makes it
+SEE_PLAN = "There is no plan: its check says why."  # in that check alone, each error once
 PLANNING = "Being planned and built."  # true of a plan that stands, too
 
 
@@ -167,7 +168,7 @@ def _lint(record: PullRecord) -> CheckView:
         return CheckView(LINT, "Nothing to do", "This pull request touches no models.")
     broken, warned = outcome.broken_rules, outcome.warnings
     if outcome.plan is None and not outcome.ok and not broken:
-        return CheckView(LINT, "Not run", f"{failure_title(outcome)}.", conclusion="skipped")
+        return CheckView(LINT, "Not run", SEE_PLAN, conclusion="skipped")
     marks = remarks(broken) + remarks(warned, "warning")
     found = [counted(len(broken), "error"), counted(len(warned), "warning")]
     title = ", ".join(each for each in found if not each.startswith("0 ")) or "No rule is broken"
@@ -195,7 +196,7 @@ def _tests(record: PullRecord) -> CheckView:
             TESTS, f"{counted(outcome.failed, 'test')} failed", _fit(lines), conclusion="failure", annotations=marks
         )
     if outcome.plan is None and not outcome.ok:
-        return CheckView(TESTS, "Not run", f"{failure_title(outcome)}.", conclusion="skipped")
+        return CheckView(TESTS, "Not run", SEE_PLAN, conclusion="skipped")
     if not outcome.passed:
         return CheckView(TESTS, "Nothing to do", "The project has no unit tests.")
     same = f" ({outcome.unchanged} unchanged since they passed)" if outcome.unchanged else ""
@@ -231,7 +232,7 @@ def _environment(record: PullRecord) -> CheckView:
     if outcome is None or (outcome.ok and not touches(plan)):
         return CheckView(ENVIRONMENT, "Nothing to do", "No environment is needed: no model changes.")
     if plan is None:
-        return CheckView(ENVIRONMENT, "Not built", f"{failure_title(outcome)}.", conclusion="skipped")
+        return CheckView(ENVIRONMENT, "Not built", SEE_PLAN, conclusion="skipped")
     if outcome.ok:
         built = "is built" if outcome.applied else "is planned; its rows are computed at the merge"
         title = f"`{plan.environment}` {built}. Computed: {work_words(plan)}."
@@ -263,7 +264,7 @@ def _approval(record: PullRecord) -> CheckView:
     if outcome is None or (outcome.ok and not touches(outcome.plan)):
         return CheckView(APPROVAL, "Nothing to do", "No model changes.")
     if outcome.plan is None:
-        return CheckView(APPROVAL, "No plan to approve", f"{failure_title(outcome)}.", conclusion="skipped")
+        return CheckView(APPROVAL, "No plan to approve", SEE_PLAN, conclusion="skipped")
     title, lines = approval_title(decision)[:140], [f"- {each}" for each in missing_lines(decision)]
     if not decision.is_ok:
         return CheckView(APPROVAL, title, _fit("\n".join(lines)), conclusion="action_required")
@@ -275,7 +276,8 @@ def _promotion(record: PullRecord) -> CheckView:
     if record.state in AFTER_MERGE:
         return promotion_check(record)
     if record.state is PullState.FAILED or (plan and plan.blockers) or (outcome and outcome.is_too_costly):
-        lines = "\n".join(problem_line(each) for each in blockers(record))
+        no_plan = record.state is PullState.FAILED and plan is None
+        lines = SEE_PLAN if no_plan else "\n".join(problem_line(each) for each in blockers(record))
         return CheckView(PROMOTION, "Blocked: merging would not change prod", _fit(lines), conclusion="failure")
     if plan is None or not touches(plan):
         return CheckView(PROMOTION, "Nothing to do", "A merge changes nothing in prod.")

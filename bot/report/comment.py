@@ -379,7 +379,8 @@ def _end_words(ended_by: str) -> str:
 
 def foot(shown: Shown) -> str:
     """The end: what blocks promotion, and the exact commands that would be accepted now."""
-    blocked = blockers(shown.record)
+    # what failed stands above, below the headline that names it
+    blocked = () if shown.record.state is PullState.FAILED else blockers(shown.record)
     lines = ["---"]
     if blocked:
         lines += ["**What blocks promotion**", "", *fitting([problem_line(each) for each in blocked], FOOT_MOST), ""]

@@ -14,6 +14,7 @@ COMMENT_LIMIT = 65_536
 CHECK_LIMIT = 65_535
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 ZERO_WIDTH = "\u200b"
+WRAPPED = 18  # letters of a name from which on it may be broken, so that a table fits a phone
 
 NAMES = {
     "breaking": "Breaking",
@@ -97,8 +98,16 @@ def tag_text(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Markdown that stays within its table cell."""
-    return text.replace("\\|", "|").replace("|", "\\|").replace("\n", " ")
+    """Markdown that stays within its table cell; a long name in code can be broken at its dots and underscores."""
+    flat = CODE_SPAN.sub(_breakable, text.replace("\\|", "|"))
+    return flat.replace("|", "\\|").replace("\n", " ")
+
+
+def _breakable(span: re.Match[str]) -> str:
+    name = span[2].strip()
+    if len(name) <= WRAPPED or " " in name or not re.search(r"[._]", name):
+        return span[0]
+    return f"<code>{'<wbr>'.join(map(_escaped, re.split(r'(?<=[._])', name)))}</code>"
 
 
 def printable(text: str) -> str:
@@ -117,6 +126,14 @@ def folded(summary: str, body: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; a column that is empty in every row is left out.
+
+    >>> table(("Model", "By column"), [("`a`", "")])
+    '| Model |\\n| --- |\\n| `a` |'
+    """
+    rows = list(rows)
+    shown = [n for n in range(len(head)) if not rows or any(row[n] for row in rows)]
+    head, rows = [head[n] for n in shown], [[row[n] for n in shown] for row in rows]
     lines = ["| " + " | ".join(head) + " |", "|" + "|".join(" --- " for _ in head) + "|"]
     lines += ["| " + " | ".join(cell(each) for each in row) + " |" for row in rows]
     return "\n".join(lines)

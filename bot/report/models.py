@@ -144,22 +144,26 @@ PREVIEW = " (preview: made of some days only, and never promoted)"
 def model_table(models: Sequence[ModelChange], limit: int, site: Site = NOWHERE) -> str:
     """A line for each model, as many as fit."""
     cells = (model_row(model, site) for model in models)
-    head, rule, *rows = table(("Model", "Category", "Why", "Computed", "Table"), cells).split("\n")
-    return "\n".join([head, rule, *fitting(rows, limit, "| … and {} more | | | | |")])
+    head, rule, *rows = table(("Model", "Why", "Computed"), cells).split("\n")
+    return "\n".join([head, rule, *fitting(rows, limit, "| … and {} more | | |")])
 
 
-def model_row(model: ModelChange, site: Site = NOWHERE) -> tuple[str, str, str, str, str]:
-    """One model's line: what it is, why, what is computed of it, and whose table it has."""
+def model_row(model: ModelChange, site: Site = NOWHERE) -> tuple[str, str, str]:
+    """One model's line in three cells, as fit a phone: its name and category; why; what is computed, and its table."""
     category, link = category_of(model), site.link(model)
     set_by = f" (set by {code(model.override.who)})" if model.override and model.override.who else ""
     rule = f" <sub>{code(model.rule)}</sub>" if model.rule else ""
+    name = f"[{code(model.name)}]({link})" if link else code(model.name)
     return (
-        f"[{code(model.name)}]({link})" if link else code(model.name),
-        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}{set_by}",
-        f"{inert(model.reason)}{_column_words(model)}{rule}",
-        computed_words(model),
-        table_words(model),
+        f"{name}<br>{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}{set_by}",
+        f"{why_words(model)}{rule}",
+        f"{computed_words(model)}<br>{table_words(model)}",
     )
+
+
+def why_words(model: ModelChange) -> str:
+    """Why a model is changed as it is, and the columns that this touches."""
+    return f"{inert(model.reason)}{_column_words(model)}"
 
 
 def computed_words(model: ModelChange) -> str:
@@ -180,12 +184,14 @@ def computed_words(model: ModelChange) -> str:
 def table_words(model: ModelChange) -> str:
     """Whose table the model's view shows."""
     if model.change == "removed":
-        return "dropped from view"
+        return "its view is dropped"
     if model.keeps and not model.preview:
-        return f"its own, over the rows of {code(model.shares or 'prod')}"
+        return f"a table of its own, over the rows of {code(model.shares or 'prod')}"
     if model.shares:
-        return f"shared with {code(model.shares)}"
-    return ("its own" if model.table else "none") + (", a preview" if model.preview and model.table else "")
+        return f"table shared with {code(model.shares)}"
+    return ("a table of its own" if model.table else "no table") + (
+        ", a preview" if model.preview and model.table else ""
+    )
 
 
 def _column_words(model: ModelChange) -> str:

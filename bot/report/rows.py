@@ -170,8 +170,8 @@ def schema_block(outcome: PlannerOutcome | None) -> list[str]:
     found = [(code(diff.model), *row) for diff in (outcome.data_diff if outcome else ()) for row in _schema_rows(diff)]
     if not found:
         return []
-    lines = table(("Model", "Column", "Change", "Before", "After"), found).split("\n")
-    shown = "\n".join([*lines[:2], *fitting(lines[2:], ROOM, "| … and {} more | | | | |")])
+    lines = table(("Model", "Column", "Change"), found).split("\n")
+    shown = "\n".join([*lines[:2], *fitting(lines[2:], ROOM, "| … and {} more | | |")])
     if len(found) > TOLD:
         return [folded(f"{len(found):,} columns come, go or change", shown)]
     return [f"#### Columns\n\n{shown}"]
@@ -179,11 +179,11 @@ def schema_block(outcome: PlannerOutcome | None) -> list[str]:
 
 def _schema_rows(diff: DataDifference) -> list[tuple[str, ...]]:
     schema = diff.columns_differ
-    rows: list[tuple[str, ...]] = [(code(name), "removed", code(kind), "") for name, kind in schema.removed]
-    rows += [(code(name), "type", code(old), code(new)) for name, old, new in schema.retyped]
-    rows += [(code(name), "added", "", code(kind)) for name, kind in schema.added]
+    rows: list[tuple[str, ...]] = [(code(name), f"removed; was {code(kind)}") for name, kind in schema.removed]
+    rows += [(code(name), f"{code(old)} → {code(new)}") for name, old, new in schema.retyped]
+    rows += [(code(name), f"added as {code(kind)}") for name, kind in schema.added]
     words = ("audited: no NULL", "may hold NULL")
-    return rows + [(code(n.column), "nullability", words[not n.nullable], words[n.nullable]) for n in diff.nullability]
+    return rows + [(code(n.column), f"{words[not n.nullable]} → {words[n.nullable]}") for n in diff.nullability]
 
 
 def impact_block(plan: PlanView | None) -> list[str]:

@@ -136,7 +136,8 @@ def refused_words(plan: PlanView | None) -> str:
         names = _some([code(name) for name in each.models], WHY_MOST) or code(each.path)
         stays = " It stays in prod as it is." if each.deployed else ""
         lines.append(f"- {names} ({code(f'{each.path}:{each.line}')}): {inert(clipped(each.message, 300))}{stays}")
-    title = f"**Not planned:** {counted(len(plan.refused), 'file')} of models cannot be opened."
+    files = len({each.path for each in plan.refused})
+    title = f"**Not planned:** {counted(files, 'file')} of models cannot be opened."
     readers = _some([code(each.model) for each in plan.left_out], WHY_MOST)
     left = [f"- Left out, since they read one of these: {readers}."] if readers else []
     more = [f"- … and {len(lines) - REFUSED_MOST} more"] if len(lines) > REFUSED_MOST else []

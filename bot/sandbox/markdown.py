@@ -23,7 +23,7 @@ BOX = re.compile(f"{BOX_OPEN}(\\d+):([ xX]){BOX_CLOSE}")
 
 TAGS = set(
     "a b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li ol p pre q s samp span "
-    "strike strong sub summary sup table tbody td tfoot th thead tr tt ul var picture source".split()
+    "strike strong sub summary sup table tbody td tfoot th thead tr tt ul var picture source wbr".split()
 )
 ATTRIBUTES = {
     "*": {"title", "align", "width", "height"},

@@ -17,7 +17,7 @@ from mergeplan.planner.plan.change import REBUILT, Blocker, Change
 
 @dataclass(frozen=True)
 class RefusedFile:
-    """Why models cannot be opened: one sentence, and what to do; `stands` are those of them that prod shows."""
+    """A reason why models cannot be opened, and what to do (a file may have several); `stands`: prod shows them."""
 
     place: Place
     message: str

@@ -32,7 +32,8 @@ def with_held(
     # what only they read is in no file: tables that Spark's catalog knows
     outer = {read for name in held for read in deployed[name].depends_on if read in deployed and read not in opened}
     kept = held | {name for name in outer if deployed[name].kind.is_external}
-    files = tuple(_file(each, {name: deployed[name] for name in gone}, refused) for each in refused.refusals)
+    absent = {name: deployed[name] for name in gone}
+    files = tuple(file for each in refused.refusals for file in _files(each, absent, refused))
     both = {**opened, **{name: deployed[name] for name in kept}}
     return dict(sorted(both.items())), Unopened(files, dict(sorted(out.items())), frozenset(held))
 
@@ -119,11 +120,13 @@ def _may_be(model: Model, refused: RefusedModels) -> bool:
     return model.path in refused.paths or not refused.clear
 
 
-def _file(refusal: Refusal, gone: Mapping[str, Model], refused: RefusedModels) -> RefusedFile:
-    first, more = refusal.errors[0], len(refusal.errors) - 1
-    message = first.message + (f" (and {more} more: `mergeplan lint`)" if more else "")
-    place = first.place or Place(refusal.path)
-    return RefusedFile(place, message, first.hint, refusal.models, _stands(refusal, gone, refused))
+def _files(refusal: Refusal, gone: Mapping[str, Model], refused: RefusedModels) -> list[RefusedFile]:
+    """Every error of the file, in the order of its lines."""
+    stands = _stands(refusal, gone, refused)
+    return [
+        RefusedFile(error.place or Place(refusal.path), error.message, error.hint, refusal.models, stands)
+        for error in refusal.errors
+    ]
 
 
 def _sentence(error: ProjectError) -> str:

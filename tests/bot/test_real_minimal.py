@@ -51,9 +51,10 @@ def computed(record: PullRecord) -> set[str]:
 
 def row(comment: str, model: str) -> list[str]:
     """A model's line in the comment's table: category, why, what is computed, whose table."""
-    lines = comment.partition("| Model | Category |")[2].split("\n")
-    line = next(line for line in lines if line.startswith((f"| `{model}` |", f"| [`{model}`](")))
-    return [cell.strip() for cell in line.strip("|").split(" | ")][1:]
+    lines = comment.partition("| Model | Why | Computed |")[2].split("\n")
+    line = next(line for line in lines if line.startswith((f"| `{model}`<br>", f"| [`{model}`](")))
+    named, why, work = (cell.strip() for cell in line.strip("|").split(" | "))
+    return [named.partition("<br>")[2], why, *work.split("<br>")]
 
 
 def assert_promise_kept(bench: Bench, planned: PullRecord, revision: int) -> None:
@@ -72,7 +73,8 @@ def test_only_what_must_be_is_computed_and_the_comment_says_why(shop: Bench) -> 
     assert computed(record) == set()
     assert "1 equivalent" in comment
     assert row(comment, "shop.orders") == [
-        "⚪ Equivalent", "The new text means the same query. <sub>`same-query`</sub>", "nothing", "shared with `prod`",
+        "⚪ Equivalent", "The new text means the same query. <sub>`same-query`</sub>",
+        "nothing", "table shared with `prod`",
     ]  # fmt: skip
     assert_promise_kept(shop, record, revision=2)
 
@@ -81,12 +83,12 @@ def test_only_what_must_be_is_computed_and_the_comment_says_why(shop: Bench) -> 
     assert "1 breaking, 1 indirect breaking, 2 indirect non-breaking" in comment
     assert row(comment, "shop.takings")[1:] == [
         "Reads `shop.orders.price`, which changed. (altered `takings`) <sub>`reads-changed-column`</sub>",
-        "the whole table", "its own",
+        "the whole table", "a table of its own",
     ]  # fmt: skip
     assert row(comment, "shop.items") == [
         "⚪ Indirect non-breaking",
         "Reads only `item_id` of `shop.orders`, which alters `price`. <sub>`reads-nothing-changed`</sub>",
-        "nothing", "shared with `prod`",
+        "nothing", "table shared with `prod`",
     ]  # fmt: skip
     assert_promise_kept(shop, record, revision=3)
 
@@ -96,7 +98,7 @@ def test_only_what_must_be_is_computed_and_the_comment_says_why(shop: Bench) -> 
     assert "That saved about" in comment
     assert row(comment, "shop.items")[1:] == [
         "Computed anew, `shop.orders` holds the same rows as before in `item_id`. <sub>`same-data`</sub>",
-        "nothing: inputs unchanged", "shared with `prod`",
+        "nothing: inputs unchanged", "table shared with `prod`",
     ]  # fmt: skip
-    assert row(comment, "shop.most")[2:] == ["nothing: inputs unchanged", "shared with `prod`"]
+    assert row(comment, "shop.most")[2:] == ["nothing: inputs unchanged", "table shared with `prod`"]
     assert_promise_kept(shop, record, revision=4)

@@ -206,7 +206,7 @@ def test_days_that_are_copied_are_told() -> None:
     text = plan_comment(shown(models=[later]))
 
     assert text is not None
-    assert "of these copied (unchanged): 3 days, 2026-01-01 to 2026-01-03 |" in text
+    assert "of these copied (unchanged): 3 days, 2026-01-01 to 2026-01-03<br>" in text
 
 
 def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its_line() -> None:
@@ -239,6 +239,19 @@ def test_a_broken_rule_fails_the_check_of_the_linter_and_another_error_leaves_it
     assert seen(broken) == [("lint", "failure", "1 error", 1), ("plan", "failure", title, 0)]
     assert seen(wrong)[0] == ("lint", "skipped", "Not run", 0)
     assert seen(broken, wrong)[1] == ("plan", "failure", "The project does not load", 1)
+
+
+def test_a_project_that_does_not_load_says_so_once_with_every_error() -> None:
+    """In the comment's headline; of the checks in the plan's, to which the others lead."""
+    wrong = {"event": "error", "kind": "ProjectError", "path": "models/a.sql"}
+    errors = [{**wrong, "message": "No `x`.", "line": 2}, {**wrong, "message": "No `y`.", "line": 3}]
+    view = shown(PullState.FAILED, run_lines=ended([*errors, {"event": "result", "ok": False}], 1))
+
+    text, shown_checks = plan_comment(view) or "", checks(view)
+
+    assert text.count("does not load") == 1
+    assert ("- `models/a.sql:2`: No `x`.\n- `models/a.sql:3`: No `y`." in text) is True
+    assert [each.name for each in shown_checks if "does not load" in each.title + each.summary] == ["mergeplan / plan"]
 
 
 def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> None:

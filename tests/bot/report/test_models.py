@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mergeplan.bot.report.comment import plan_comment
-from mergeplan.bot.report.models import Site, diffs_blocks, grouped, model_row
+from mergeplan.bot.report.models import Site, diffs_blocks, grouped, model_row, model_table
 from mergeplan.planner.contract.plan import ModelChange
 from tests.bot.report.test_comment import balanced, shown
 
@@ -62,7 +62,19 @@ def test_a_model_and_its_diff_lead_to_the_file_and_line() -> None:
     change = ModelChange.model_validate(model("a.b", path="models/a b.sql", line=3, diff="-1\n+2"))
     gone = ModelChange.model_validate(model("a.c", "removed", None, path="models/c.sql"))
 
-    assert model_row(change, site)[0] == "[`a.b`](https://github.com/ann/shop/blob/abc/etl/models/a%20b.sql#L3)"
-    assert model_row(gone, site)[0] == "`a.c`"
+    assert (
+        model_row(change, site)[0]
+        == "[`a.b`](https://github.com/ann/shop/blob/abc/etl/models/a%20b.sql#L3)<br>🔴 Breaking"
+    )
+    assert model_row(gone, site)[0] == "`a.c`<br>🗑️ Removed"
     (diff,) = diffs_blocks([change], site)
     assert "[`models/a b.sql:3`](https://github.com/ann/shop/blob/abc/etl/models/a%20b.sql#L3)" in diff
+
+
+def test_a_long_name_can_be_broken_where_a_table_is_narrow() -> None:
+    """A phone shows 300 pixels: names in back-ticks are never broken, and would push the other columns out of sight."""
+    long = model("sqlmesh_example.incremental_model", reason="Reads `shop.a`, not `shop.customers_by_<b>_day`.")
+    text = model_table([ModelChange.model_validate(long)], 1_000)
+
+    assert "| <code>sqlmesh\\_<wbr>example.<wbr>incremental\\_<wbr>model</code><br>🔴 Breaking |" in text
+    assert "`shop.a`, not <code>shop.<wbr>customers\\_<wbr>by\\_<wbr>&lt;b&gt;\\_<wbr>day</code>" in text

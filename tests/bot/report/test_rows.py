@@ -60,6 +60,13 @@ def test_the_models_with_the_largest_shares_stand_first_and_equal_ones_share_a_l
     assert same == "`a.c`, `a.d` hold the same rows as before."
 
 
+def test_a_column_with_nothing_in_it_is_left_out() -> None:
+    """Where rows are only gone, no column of theirs has changed."""
+    table, *_ = rows_blocks(outcome(diff("a.a", rows=counts(only_first=2))))
+
+    assert table.splitlines()[2:] == ["| Model | Rows | Differ |", "| --- | --- | --- |", "| `a.a` | 1,000 | 2 gone |"]
+
+
 def test_models_of_the_same_files_share_a_line_of_their_own() -> None:
     rows, same = rows_blocks(outcome(diff("a.a", 3), diff("a.b", same_files=True, key=[])))
     (alone,) = rows_blocks(outcome(diff("a.b", same_files=True, key=[])))
@@ -87,7 +94,7 @@ def test_of_rows_that_are_nobodys_business_only_the_columns_are_told() -> None:
     off = outcome(diff("a.a", rows=None, before=None, is_off=True, note="not compared", schema=schema))
 
     assert (rows_title(off), rows_blocks(off)) == ("", [])
-    assert "| `a.a` | `new` | added |  | `int` |" in schema_block(off)[0]
+    assert "| `a.a` | `new` | added as `int` |" in schema_block(off)[0]
 
 
 def test_samples_are_folded_inert_and_side_by_side() -> None:
@@ -104,10 +111,10 @@ def test_columns_and_nullability_are_a_table() -> None:
     (block,) = schema_block(outcome(diff("a.a", schema=schema, nullability=nullable)))
 
     assert block.splitlines()[4:] == [
-        "| `a.a` | `old` | removed | `date` |  |",
-        "| `a.a` | `id` | type | `int` | `bigint` |",
-        "| `a.a` | `new` | added |  | `int` |",
-        "| `a.a` | `day` | nullability | audited: no NULL | may hold NULL |",
+        "| `a.a` | `old` | removed; was `date` |",
+        "| `a.a` | `id` | `int` → `bigint` |",
+        "| `a.a` | `new` | added as `int` |",
+        "| `a.a` | `day` | audited: no NULL → may hold NULL |",
     ]
 
 

@@ -82,7 +82,7 @@ def test_the_comment_and_the_checks_tell_the_cut_off_and_count_its_cost_apart() 
 
     assert text is not None
     assert f"\n\n✂️ **1 model was not computed.** {SAME} That saved about 2 min, 2.0 GB.\n\n" in text
-    assert "| nothing: inputs unchanged | shared with `prod` |" in text
+    assert "| nothing: inputs unchanged<br>table shared with `prod` |" in text
     assert "<br/>skipped" in text
     assert " · about 8 s\n" in text
     assert "**1 model was not computed.**" in told["environment"].summary
@@ -112,7 +112,11 @@ def test_what_is_not_planned_is_named_with_its_reason_and_its_readers() -> None:
     row = RefusedRow(models=("shop.own",), path="models/own.sql", line=3, message="No <b>.", deployed=True)
     plan = changed(PLAN, refused=(row,), left_out=(LeftOutRow(model="shop.below", reason="It reads `shop.own`."),))
 
+    twice = changed(plan, refused=(row, changed(row, line=4, message="No `y`.")))
+
     assert refused_words(PLAN) == ""
+    assert "1 file of models" in refused_words(twice)
+    assert "- `shop.own` (`models/own.sql:4`): No `y`." in refused_words(twice)
     assert refused_words(plan).splitlines() == [
         "🚫 **Not planned:** 1 file of models cannot be opened.",
         "",

@@ -65,6 +65,18 @@ def test_a_model_that_was_never_deployed_is_left_out_with_its_readers() -> None:
     assert plan.unopened.left_out == {"shop.e": "shop.new"}
 
 
+def test_every_error_of_a_file_is_named_at_its_line() -> None:
+    other = ProjectError("nor that", place=Place("models/shop.b.sql", 4))
+    refused = RefusedModels((Refusal("models/shop.b.sql", (WHY, other), ("shop.b",)),))
+
+    files = plan_of(without_b(), refused).unopened.refused
+
+    assert [(str(file.place), file.message, file.stands) for file in files] == [
+        ("models/shop.b.sql:1", "no", True),
+        ("models/shop.b.sql:4", "nor that", True),
+    ]
+
+
 @pytest.mark.parametrize("environment", ["prod", "dev"])
 def test_a_change_that_would_compute_a_held_model_is_blocked(environment: str) -> None:
     plan = plan_of(without_b(model("shop.a", "SELECT id, 7 AS x FROM raw.t")), environment=environment)
