@@ -51,26 +51,30 @@ class Drift:
     @property
     def fact(self) -> str:
         """What is not as it should be."""
-        view = f"The view `{self.name}` of `{self.environment}`"
-        if self.kind is DriftKind.VIEW_GONE:
-            return f"{view} is gone from the catalog."
-        if self.kind is DriftKind.VIEW_MOVED:
-            return f"{view} does not show the model's table any more: somebody changed it by hand."
-        if self.kind is DriftKind.NO_VIEW:
-            return f"{view} is gone, and a table stands in its place."
-        table = f"The table `{self.name}` of `{self.model}` in `{self.environment}` is gone from the catalog."
-        return f"{table} The history that it held is lost." if self.keeps_history else table
+        return self._words[0]
 
     @property
     def sentence(self) -> str:
         """The fact, and what to do."""
-        run = f"`mergeplan run {self.environment}`"
-        if self.kind is DriftKind.NO_VIEW:
-            return f"{self.fact} Rename or drop that table, then {run} creates the view."
-        if self.kind is DriftKind.VIEW_MOVED:
-            return f"{self.fact} Drop it, then {run} restores it."
-        does = "creates and computes it" if self.kind is DriftKind.TABLE_GONE else "restores it"
-        return f"{self.fact} {run} {does}."
+        fact, remedy = self._words
+        return f"{fact} {remedy}"
+
+    @property
+    def _words(self) -> tuple[str, str]:
+        view, run = f"The view `{self.name}` of `{self.environment}`", f"`mergeplan run {self.environment}`"
+        match self.kind:
+            case DriftKind.VIEW_GONE:
+                return f"{view} is gone from the catalog.", f"{run} restores it."
+            case DriftKind.VIEW_MOVED:
+                fact = f"{view} does not show the model's table any more: somebody changed it by hand."
+                return fact, f"Drop it, then {run} restores it."
+            case DriftKind.NO_VIEW:
+                remedy = f"Rename or drop that table, then {run} creates the view."
+                return f"{view} is gone, and a table stands in its place.", remedy
+            case DriftKind.TABLE_GONE:
+                table = f"The table `{self.name}` of `{self.model}` in `{self.environment}` is gone from the catalog."
+                lost = " The history that it held is lost." if self.keeps_history else ""
+                return f"{table}{lost}", f"{run} creates and computes it."
 
 
 def find_drift(

@@ -17,7 +17,8 @@ from . import casebook
 from .building import planned, promoted
 from .casebook import Case, cases
 from .caserun import QUICK, broken_promises, disproved, misjudged, run
-from .plan.reason_facts import Claim, false_claims
+from .plan.reason_claims import Claim
+from .plan.reason_rules import false_claims
 
 pytestmark = pytest.mark.sampled
 

@@ -1,182 +1,39 @@
-"""What each sentence of a reason claims, checked against the plan's data and the text of the queries.
-
-`FACTS` has a check for each sentence, and `OF_RULE` the sentences of each rule: a sentence or a rule that is in neither
-is a failure. The checks read queries with sqlglot and on their own: they share no code with what writes the reasons.
-"""
+"""A check for each sentence of a reason: what it claims, against the plan's data and the text of the queries."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
 
-import sqlglot
 from sqlglot import exp
 
-from mergeplan.planner.model.model import Model
-from mergeplan.planner.plan.change import Category, Change, Columns
-from mergeplan.planner.snapshot.snapshot import Snapshot
-
-NAMES = r"(`[^`]+`(?:(?:, | and )`[^`]+`)*)"
-CLAUSES = r"([A-Z ]+(?:(?:, | and )[A-Z ]+)*)"
-PAST = {"adds": "added", "alters": "altered", "removes": "removed"}
-VERBS = rf"((?:(?:, | and )?(?:alters|removes|adds) {NAMES[1:-1]})+|changes)"
-SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z`@])")
-KEYWORDS: Mapping[str, tuple[type[exp.Expr], ...]] = {
-    "WHERE": (exp.Where,), "HAVING": (exp.Having,), "QUALIFY": (exp.Qualify,), "GROUP BY": (exp.Group,),
-    "DISTINCT": (exp.Distinct,), "LIMIT": (exp.Limit,), "OFFSET": (exp.Offset,), "ORDER BY": (exp.Order,),
-    "VALUES": (exp.Values,), "TABLESAMPLE": (exp.TableSample,), "JOIN": (exp.Join,), "FROM": (exp.Table,),
-    "ON": (exp.Join,), "LATERAL VIEW": (exp.Lateral,), "PIVOT": (exp.Pivot,), "UNPIVOT": (exp.Pivot,),
-    "UNION": (exp.Union,), "EXCEPT": (exp.Except,), "INTERSECT": (exp.Intersect,),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A change whose reason is checked, among all changes of its plan."""
-
-    change: Change
-    plan: Mapping[str, Change]
-    snapshots: Mapping[str, Snapshot]  # of all models, as the plan leaves them
-
-    @property
-    def old(self) -> Model:
-        assert self.change.old is not None
-        return self.change.old.model
-
-    @property
-    def new(self) -> Model:
-        assert self.change.new is not None
-        return self.change.new.model
-
-    @property
-    def columns(self) -> Columns:
-        return self.change.columns
-
-    def parent(self, name: str) -> Columns:
-        """The columns of a parent that its own change touches, and those that may come out otherwise."""
-        assert name in self.old.depends_on
-        change = self.plan[name]
-        meaning = change.new.meaning if change.new and change.new.kind.is_stored else None
-        chance = (meaning.volatile if meaning and change.recomputed else frozenset[str]()) - change.columns.added
-        every = change.columns.every or bool(meaning and meaning.volatile_rows and change.recomputed)
-        # what a view passes on of a parent that is computed anew is other than before too
-        told = change.columns
-        return Columns(told.added, told.altered | chance, told.removed, every, told.order)
-
-
-Check = Callable[[Claim, re.Match[str]], bool]
-
-
-def listed(text: str) -> list[str]:
-    """The names of a list in backticks."""
-    return re.findall(r"`([^`]+)`", text)
-
-
-def tree(model: Model) -> exp.Expr:
-    return sqlglot.parse_one(model.sql, dialect="spark")
-
-
-def named(model: Model) -> set[str]:
-    """The column names that stand in a query."""
-    return {column.name.lower() for column in tree(model).find_all(exp.Column)}
-
-
-def has_star(model: Model) -> bool:
-    """True for a star that stands for columns, and not only for rows as in COUNT(*)."""
-    return any(not isinstance(star.parent, exp.Count) for star in tree(model).find_all(exp.Star))
-
-
-def clause(model: Model, keyword: str) -> list[str]:
-    return sorted(_clause_text(keyword, node) for node in tree(model).find_all(*KEYWORDS[keyword]))
-
-
-def _clause_text(keyword: str, node: exp.Expr) -> str:
-    if keyword == "FROM":
-        return str(node.this).lower() + str(node.args.get("db")).lower()
-    if keyword == "ON":
-        return str(node.args.get("on") or node.args.get("using") or "")
-    return node.sql(dialect="spark")
-
-
-def words(text: str) -> list[str]:
-    return re.split(r", | and ", text)
-
-
-def touches(columns: Columns, text: str) -> bool:
-    """True when the verbs of a text say exactly which columns are touched."""
-    if text == "changes":
-        return columns.every
-    found = {PAST[verb]: set(listed(names)) for verb, names in re.findall(rf"(alters|removes|adds) {NAMES}", text)}
-    return all(found.get(word, set()) == set(getattr(columns, word)) for word in PAST.values())
-
-
-def parent_touches(claim: Claim, parent: str, text: str) -> bool:
-    """As `touches`, of a parent; a view shows what its own parents changed, and is checked by that."""
-    columns = claim.parent(parent)
-    return touches(columns, text) or (columns.every and claim.plan[parent].columns.every is False)
-
-
-def reads_only(claim: Claim, names: list[str], parent: str, idle: bool) -> bool:
-    """True when a query names these columns of a parent alone; with `idle` it names others to no effect."""
-    columns = claim.parent(parent)
-    changed = columns.altered | columns.removed
-    has = set(claim.snapshots[parent].columns or ()) | set(columns.removed)
-    others = {c for p in claim.new.depends_on if p != parent for c in claim.snapshots[p].columns or ()}
-    stray = (named(claim.new) & has) - set(names) - others - aliases(claim.new)
-    if not set(names) <= has or not changed.isdisjoint(names):
-        return False
-    return bool(stray) if idle else has_star(claim.new) or bool(inner(claim.new)) or not stray
-
-
-def aliases(model: Model) -> set[str]:
-    laterals = (name.name.lower() for each in tree(model).find_all(exp.TableAlias) for name in each.columns)
-    return {alias.alias.lower() for alias in tree(model).find_all(exp.Alias)} | {*laterals}
-
-
-def inner(model: Model) -> list[exp.Expr]:
-    return [*tree(model).find_all(exp.CTE), *tree(model).find_all(exp.Subquery)]
-
-
-def is_changed(claim: Claim, column: str) -> bool:
-    parent, _, name = column.rpartition(".")
-    columns = claim.parent(parent)
-    return columns.every or name in columns.altered | columns.removed
-
-
-def same_fields(claim: Claim, but: set[str]) -> bool:
-    """True when old and new model differ in these fields alone, and in what says where they stand."""
-    free = but | {"source", "line", "text", "text_line", "path"}
-    return all(getattr(claim.old, f.name) == getattr(claim.new, f.name) for f in fields(Model) if f.name not in free)
-
-
-def upstream_sorted(claim: Claim) -> bool:
-    """True when it or a model below it is written with ORDER BY, before or after."""
-    waiting, seen = [claim.change.name], set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        change, now = claim.plan.get(name), claim.snapshots.get(name)
-        for snapshot in (change.old if change else now, change.new if change else now):
-            if snapshot and snapshot.model.sql:
-                if tree(snapshot.model).find(exp.Order, exp.Sort):
-                    return True
-                waiting += snapshot.model.depends_on
-    return False
-
-
-def earliest(claim: Claim) -> bool:
-    """True when a model above it has another start than before."""
-    changed = (c for c in claim.plan.values() if c.old and c.new)
-    return any(c.old.model.start != c.new.model.start for c in changed) and claim.new.start is None  # type: ignore[union-attr]
-
-
-def unfollowed(claim: Claim) -> bool:
-    """True where the analysis has no clauses to tell rows from columns by, or they are all as they were."""
-    return claim.columns.every
-
+from mergeplan.planner.plan.change import Category, Columns
+from tests.planner.plan.reason_claims import (
+    CLAUSES,
+    NAMES,
+    PAST,
+    VERBS,
+    Check,
+    clause,
+    earliest,
+    has_star,
+    is_as_before,
+    is_changed,
+    is_setting,
+    listed,
+    mentions,
+    parent_touches,
+    reads_only,
+    rows_stay,
+    same_fields,
+    setting_effect,
+    touches,
+    tree,
+    unfollowed,
+    upstream_sorted,
+    volatile,
+    words,
+)
 
 FACTS: Mapping[str, tuple[str, Check]] = {
     "same query": (
@@ -451,127 +308,3 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: all(c.plan[p].category is Category.FORWARD_ONLY for p in listed(m[1])) and c.old.sql == c.new.sql,
     ),
 }
-
-
-def rows_stay(claim: Claim, text: str) -> bool:
-    """True when as many rows of the old table stay as a forward-only sentence says."""
-    rows = claim.change.forward.rows if claim.change.forward else ()
-    if "the rows that are there stay" in text:
-        return bool(rows) or not claim.change.kind.is_stored
-    if found := re.search(r"the rows before (\S+) stay", text):
-        return bool(rows) and f"{rows[-1].end:%Y-%m-%d}" <= found[1]
-    return not rows
-
-
-def volatile(claim: Claim) -> set[str]:
-    """The columns that come out otherwise when the table is computed; one stands for all rows."""
-    new, old = claim.change.new, claim.change.old
-    if not claim.change.recomputed or new is None or new.meaning is None or old is None:
-        return set()
-    found = set(new.meaning.volatile) & set(old.columns or ()) - claim.columns.added - claim.columns.altered
-    return found | ({"*"} if new.meaning.volatile_rows else set())
-
-
-def mentions(model: Model, name: str) -> bool:
-    """True when a name stands in a query, or a NATURAL JOIN joins by whatever both sides have."""
-    return bool(re.search(rf"\b{name}\b", model.sql, re.I)) or "NATURAL" in model.sql.upper()
-
-
-def is_as_before(claim: Claim, parent: str) -> bool:
-    change = claim.plan[parent]
-    equal = change.category in (Category.METADATA, Category.EQUIVALENT, Category.INDIRECT_NON_BREAKING)
-    return (
-        equal
-        or change.columns == Columns()
-        or change.columns == Columns(order=True)
-        or change.rule in ("kind-changed", "layout-changed")
-    )
-
-
-def is_setting(claim: Claim, name: str) -> bool:
-    """True when a property of this name differs; a few have another name, or are worked out."""
-    fields_of = {
-        "start": ("start", "start_text"), "interval_unit": ("cron",), "when_matched": ("when_matched",),
-        "pre_statements": ("pre_statements",), "seed": ("seed",),
-    }  # fmt: skip
-    return any(getattr(claim.old, f) != getattr(claim.new, f) for f in fields_of.get(name, (name,)))
-
-
-def setting_effect(claim: Claim, text: str) -> bool:
-    if text == ", and with it the rows":
-        return claim.columns.every
-    if text == "; the rows stay the same ones":
-        return claim.columns == Columns() and not volatile(claim)
-    if text.startswith("; it puts"):
-        return claim.change.recomputed
-    return not text or touches(claim.columns, text.removeprefix("; it ")) or claim.columns.every
-
-
-_BELOW = ("rows of parents", "added parents", "rows depend", "reads changed", "all count", "unknown reads", "keys",
-          "kept rows", "star gains", "star loses", "names gain", "names lose", "other meaning")  # fmt: skip
-# rule -> the sentences of which one at least must stand in its reason
-OF_RULE: Mapping[str, tuple[str, ...]] = {
-    "kind-changed": ("kind",),
-    "seed-content": ("seed",),
-    "settings-changed": ("settings", "seed", "spark settings"),
-    "layout-changed": ("layout",),
-    "metadata-only": ("metadata",),
-    "same-query": ("same query", "same over parents"),
-    "undecidable": ("python", "file of python", "unknown columns", "unknown reads"),
-    "rows-changed": ("clauses", "select", "limited", "time column", "reads itself", "unfollowed", *_BELOW),
-    "columns-reordered": ("order of columns",),
-    "order-changed": ("own order",),
-    "column-added": ("only adds", "edit"),
-    "column-removed": ("verbs", "edit"),
-    "column-altered": ("verbs", "edit", "same query", *_BELOW),
-    "added": ("added",),
-    "adopted": ("adopted",),
-    "removed": ("removed",),
-    "restated": ("restated", "restated above", "selected above"),
-    "due": ("due", "again"),
-    "forward-only-model": ("forward-only kind",),
-    "forward-only-plan": ("forward-only plan",),
-    "reads-forward-only": ("forward-only above",),
-    "parents-unchanged": ("same rows", "override above"),
-    "reads-nothing-changed": ("reads only",),
-    "same-data": ("compared",),
-    "reads-changed-rows": ("rows of parents", "added parents", "keys", "kept rows"),
-    "reads-every-column": ("all count",),
-    "reads-changed-column": (
-        "rows depend",
-        "reads changed",
-        "star gains",
-        "star loses",
-        "names gain",
-        "names lose",
-        "other meaning",
-    ),
-    "reads-changed-order": ("order of parents", "passes order on"),
-    "reads-reordered-columns": ("star reordered",),
-    "starts-elsewhere": ("start",),
-    "categorized": ("by override",),
-}
-
-
-def false_claims(claim: Claim) -> list[str]:
-    """What of a reason does not hold, or is checked by nobody."""
-    problems, found = [], set[str]()
-    for sentence in _sentences(claim.change.reason):
-        matching = [
-            (name, check, m) for name, (pattern, check) in FACTS.items() if (m := re.fullmatch(pattern, sentence))
-        ]
-        if not matching:
-            problems.append(f"no fact check for: {sentence}")
-        elif not any(check(claim, m) for _, check, m in matching):
-            problems.append(f"does not hold: {sentence}")
-        found.update(name for name, _, _ in matching)
-    if not found & set(OF_RULE.get(claim.change.rule, ())):
-        problems.append(f"says nothing of its rule {claim.change.rule}: {claim.change.reason}")
-    return [f"{claim.change.name}: {problem}" for problem in problems]
-
-
-def _sentences(reason: str) -> list[str]:
-    """The sentences of a reason; what an override or a forward-only sentence quotes belongs to it."""
-    if re.match(r"(?:@\w+|Somebody) categorized|Its kind says|The plan is forward-only|Only forward-only", reason):
-        return [reason]
-    return SENTENCE_END.split(reason)

@@ -22,7 +22,9 @@ from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project, promoted
 from tests.planner.casebook import cases
-from tests.planner.plan.reason_facts import FACTS, OF_RULE, Claim, false_claims
+from tests.planner.plan.reason_claims import Claim
+from tests.planner.plan.reason_facts import FACTS
+from tests.planner.plan.reason_rules import OF_RULE, false_claims
 
 RAW = external("s.raw", "id item_id price d")
 PARENT = "SELECT id, item_id, price, d FROM s.raw"
