@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
+from time import process_time
 from typing import TypeVar
 
 from mergeplan.planner.cache.file_hashes import FileHashes
@@ -16,6 +17,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limited
 
 T = TypeVar("T")
+PROJECT_SECONDS = 900.0  # of the processor's time for all files, each of which has a limit of its own
 SIMPLER = "Make it simpler: something in it is nested very deeply, repeated very often, or very long."
 
 
@@ -28,6 +30,7 @@ class Folder:
         self.hashes: dict[str, str] = {}
         self.last = ""  # the file that was read last
         self._known = FileHashes(cache, root)
+        self._began = process_time()
 
     def hash(self, name: str) -> str:
         """The hash of a file's content; ProjectError when it cannot be read."""
@@ -41,6 +44,11 @@ class Folder:
         """The file's text; ProjectError when it is not UTF-8. Its hash is that of this very text."""
         self.last = name
         note_file(name)
+        if process_time() - self._began > PROJECT_SECONDS:
+            message = (
+                f"The file was not read: those before it took {PROJECT_SECONDS:.0f} seconds of the processor's time."
+            )
+            raise ProjectError(message, place=Place(name), hint="Make them simpler, or divide the project.")
         try:
             data, self.hashes[name] = self._known.read(name)
         except OSError as error:

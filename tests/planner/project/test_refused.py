@@ -47,6 +47,15 @@ def test_a_project_of_which_nothing_opens_is_closed(tmp_path: Path) -> None:
         opened(tmp_path, {"models/good.sql": CUSTOM})
 
 
+def test_a_file_that_comes_after_the_limit_of_the_project_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand files, each just within its own limit, held a worker for a day."""
+    monkeypatch.setattr("mergeplan.planner.project.folder.PROJECT_SECONDS", -1.0)
+    with pytest.raises(ProjectError, match=r"^config.yaml: The file was not read: those before it took"):
+        opened(tmp_path, {})
+
+
 def test_what_belongs_to_no_model_closes_the_project(tmp_path: Path) -> None:
     files = {
         "models/own.sql": CUSTOM,
