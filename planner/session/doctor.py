@@ -23,6 +23,10 @@ from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD
 
 HIDDEN = "***"
+FEW_TASKS = {  # of a server with Delta: the setting, how many tasks it may say, and what takes minutes otherwise
+    "spark.databricks.delta.snapshotPartitions": (16, "4", "every statement on a Delta table runs 50 tasks"),
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": (1000, "64", "VACUUM runs 10,000 tasks"),
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,9 @@ def examined(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
     yield from _java(connection)
     yield _jars(connection)
     if connect:
-        yield _tried("catalog", lambda: _catalog(work), work)
+        catalog = _tried("catalog", lambda: _catalog(work), work)
+        yield catalog
+        yield from _server(work) if catalog.ok and connection.remote else ()
         state = _tried("state", lambda: _state(work), work)
         yield state
         yield from _promotions(work) if state.ok else ()
@@ -97,6 +103,24 @@ def _catalog(work: Workspace) -> str:
     found = work.engine.fetch("SELECT current_catalog(), version()").rows[0]
     schemas = work.engine.fetch("SHOW SCHEMAS").rows
     return f"`{found[0]}` with {len(schemas)} schemas, Spark {str(found[1]).split()[0]}"
+
+
+def _server(work: Workspace) -> Iterator[Finding]:
+    """Each setting without which Delta works on a Spark Connect server, and takes minutes."""
+    connection = work.connection
+    if "delta" not in (*connection.formats, *connection.apart):
+        return
+    for name, (most, value, slow) in FEW_TASKS.items():
+        try:
+            present = str(work.engine.fetch(f"SET {name}").rows[0][1])
+        except MergeplanError as error:
+            yield Finding("server", False, _without_secrets(_line(error), work))
+            return
+        if not present.isdigit() or int(present) > most:
+            where = f"start the server with `--conf {name}={value}`"
+            yield Finding(
+                "server", False, f"`{name}` is {present}: {slow}, which takes minutes on a small server; {where}"
+            )
 
 
 def _state(work: Workspace) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import SparkAway
 from mergeplan.planner.session.doctor import Finding, examined
 from mergeplan.planner.session.settings import SessionSettings
@@ -48,3 +49,40 @@ def test_a_project_that_does_not_open_is_one_finding(tmp_path: Path, monkeypatch
     seen = found(tmp_path, "gateways: {}\n")
 
     assert [what for what, each in seen.items() if each.ok is False] == ["project", "isolation"]
+
+
+class Server:
+    """An engine that knows the settings of a server, and nothing else."""
+
+    def __init__(self, **settings: str) -> None:
+        self._settings = settings
+
+    def fetch(self, sql: str) -> Rows:
+        if sql.startswith("SET "):
+            name = sql.removeprefix("SET ")
+            return Rows(("key", "value"), ((name, self._settings.get(name.rpartition(".")[2], "<undefined>")),))
+        return Rows(("catalog", "version"), (("spark_catalog", "4.1.0 abc"),))
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"parallelism": "10000"}, ["snapshotPartitions` is <undefined>", "parallelism` is 10000"]),
+        ({"snapshotPartitions": "4", "parallelism": "10000"}, ["parallelism` is 10000"]),
+        ({"snapshotPartitions": "4", "parallelism": "64"}, []),
+    ],
+)
+def test_a_server_on_which_delta_takes_minutes_is_named(
+    tmp_path: Path, settings: dict[str, str], named: list[str]
+) -> None:
+    remote = "      remote: sc://spark.internal:15002\n      table_format: delta\n"
+    project_of(tmp_path, {"config.yaml": CONFIG + remote})
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    work = Workspace(
+        SessionSettings(tmp_path, state_url=state, open_engine=lambda *_: cast(Engine, Server(**settings)))
+    )
+
+    said = [each.text for each in examined(work) if each.what == "server"]
+
+    assert [text.partition(":")[0].rpartition(".")[2] for text in said] == named
+    assert all("start the server with `--conf spark." in text for text in said)
