@@ -55,6 +55,7 @@ def run_text(query: str) -> str:
 
 
 OTHERS = [
+    ("TO_JSON((a, id))", "TO_JSON((a AS, id))"),  # `AS` is the name of the field
     # a variable of a lambda takes precedence over a column, in any case
     ("TRANSFORM(arr, x -> a + 1)", "TRANSFORM(arr, A -> a + 1)"),
     ("TRANSFORM(arr, x -> a + 1)", "TRANSFORM(arr, `A` -> `a` + 1)"),
@@ -141,6 +142,13 @@ def test_a_name_without_brackets_is_the_function_where_no_column_has_it() -> Non
 
     assert verdict(before.format("VALUES (1)"), after.format("VALUES (1)")) in KEPT
     assert verdict(before.format("src.k"), after.format("src.k")) not in KEPT
+
+
+def test_a_field_in_having_is_that_of_the_output_or_that_of_the_column() -> None:
+    query = "SELECT {} AS s FROM src.k GROUP BY k.s HAVING s.a > 0"
+
+    assert verdict(query.format("NAMED_STRUCT('a', 1)"), query.format("STRUCT(1 AS a)")) not in KEPT
+    assert verdict(query.format("STRUCT(1 AS a)"), query.format("struct(1 as a)")) in KEPT
 
 
 def test_a_struct_of_columns_reads_these_columns_only() -> None:

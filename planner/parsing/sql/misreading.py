@@ -26,6 +26,7 @@ _SILENT = (
     TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.ALIAS,
     TokenType.HINT, TokenType.INNER, TokenType.OUTER, TokenType.ASC,
 )  # fmt: skip
+_BEHIND_NAMES = (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM)
 # `x::INT` and `DATE '2026-01-01'` are casts too; the catalog is the only one
 _UNSAID = ("CAST", SESSION_CATALOG.upper())
 _SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
@@ -52,11 +53,23 @@ _ADDED = {"LISTAGG": ("''",), "STR_TO_MAP": ("','", "':'"), "FROM_UTC_TIMESTAMP"
 
 def misread(tokens: Tokens, tree: exp.Expr, sql: str) -> str:
     """'' if the tree, generated as `sql`, has everything that the tokens have; otherwise a digest of the tokens."""
-    if not differ(tokens, fused(tokenize(SourceText("", sql, "spark")))) and not any(
-        map(has_other_precedence, tree.walk())
-    ):
+    again = fused(tokenize(SourceText("", sql, "spark")))
+    unsaid = any(has_other_precedence(node) or _filters_by_field(node) for node in tree.walk())
+    if not unsaid and not differ(tokens, again):
         return ""
     return digest(*(_word(token, None) for token in tokens))[:24]
+
+
+def _filters_by_field(node: exp.Expr) -> bool:
+    """True where HAVING or ORDER BY names a field of an output: Spark finds the one of `NAMED_STRUCT('a', 1) AS s`, but
+    takes `s.a` for a column's where the output is `STRUCT(1 AS a) AS s`, which is the same tree."""
+    if not isinstance(node, exp.Select):
+        return False
+    structs = {
+        output.alias.lower() for output in node.selects if isinstance(output, exp.Alias) and output.find(exp.Struct)
+    }
+    clauses = [clause for clause in (node.args.get("having"), node.args.get("order")) if structs and clause]
+    return any(column.table.lower() in structs for clause in clauses for column in clause.find_all(exp.Column))
 
 
 def differ(tokens: Tokens, again: Tokens) -> bool:
@@ -81,6 +94,8 @@ def _words(tokens: Tokens) -> Iterator[str]:
             yield "suffix"  # next to a decimal `1L` is another number than `CAST(1 AS BIGINT)`
         if token.token_type is TokenType.L_PAREN and _groups(before):
             yield "("  # the parser puts brackets where it takes one operator to bind closer than another
+        if token.token_type is TokenType.ALIAS and _is_a_name(tokens, index):
+            yield "AS"
         if token.token_type in _SILENT or index in left_out or _goes_without(tokens, index):
             continue
         if index in fields:
@@ -89,6 +104,11 @@ def _words(tokens: Tokens) -> Iterator[str]:
         word = _word(token, before)
         if word not in _UNSAID:
             yield from _SAME.get(word, (word,))
+
+
+def _is_a_name(tokens: Tokens, index: int) -> bool:
+    """True for the `AS` of `SELECT a AS, b`, which to Spark is the alias; the parser drops it."""
+    return index + 1 >= len(tokens) or tokens[index + 1].token_type in _BEHIND_NAMES
 
 
 def _tells(tokens: Tokens, index: int) -> bool:
