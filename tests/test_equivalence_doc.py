@@ -11,6 +11,8 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Columns
 from mergeplan.planner.semantics.columns import Parent, Shape, shape_of
 from tests.planner.building import change_of, external, model, project
+from tests.planner.spelling.page import rules_of_page
+from tests.planner.spelling.rules import RULES
 
 PAGE = (Path(__file__).parent.parent / "docs" / "equivalence.md").read_text(encoding="utf-8")
 TABLES = {
@@ -85,3 +87,7 @@ def test_the_page_has_pairs_of_every_sort() -> None:
     ]
 
     assert [count > least for count, least in zip(counts, (60, 30, 12, 20), strict=True)] == [True] * 4
+
+
+def test_the_rules_that_excuse_other_plans_are_those_of_the_page() -> None:
+    assert rules_of_page() == set(RULES)

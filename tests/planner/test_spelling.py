@@ -1,10 +1,10 @@
 """Two texts that mergeplan calls one query are one query to Spark: its analysed plans of them are equal, or those that
-its optimizer makes, or a rule of ours says why and the rows are the same.
+its optimizer makes, or rules of ours make one tree of both and the rows are the same.
 
 The parser's tree is what a text is judged by, so it must be Spark's reading of the text. Every construct is written in
 several places and edited token by token; what is then called one query is compared. `make prove` takes a sample and
 some constructs of each heading (MERGEPLAN_SPELLINGS says how many, MERGEPLAN_SEED which), and Spark's own test queries
-where MERGEPLAN_SPARK_QUERIES names their folder.
+where MERGEPLAN_SPARK_QUERIES names their folder. docs/equivalence.md has the score; `pytest -s` prints its rows.
 """
 
 from __future__ import annotations
@@ -17,19 +17,23 @@ from random import Random
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.semantics.columns import Parent
 
+from .casebook import cases
+from .sample import SOURCES
 from .spelling.constructs import constructs
 from .spelling.edits import respelled
+from .spelling.page import rules_of_page, score_of_page
 from .spelling.plans import Plans, Sameness
+from .spelling.rules import rule
 from .spelling.scoring import Score, score, structure
 from .spelling.spark_queries import FOLDER, query_files
 from .spelling.tables import TABLES, create_tables
 
 pytestmark = pytest.mark.prove
 
-EVERY = int(os.environ.get("MERGEPLAN_CASES", "0")) >= 1000
 SEED = int(os.environ.get("MERGEPLAN_SEED", "1"))
-PER_HEADING = int(os.environ.get("MERGEPLAN_SPELLINGS", "6"))  # constructs of a heading that are edited
+PER_HEADING = int(os.environ.get("MERGEPLAN_SPELLINGS", "4"))  # constructs of a heading that are edited
 HEADINGS = tuple(dict.fromkeys(each.heading for each in constructs()))
 PARENTS = {name: table.parent for name, table in TABLES.items()}
 
@@ -47,9 +51,13 @@ def edited(texts: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         yield from ((heading, other) for other in respelled(text))
 
 
-def show(result: Score) -> None:
-    """Print the score, which `pytest -s` shows."""
-    sys.stdout.write(f"\n{result}\n")
+def assert_as_documented(name: str, result: Score) -> None:
+    """Fail where a pair is wrong, or where much less is compared, or more is excused, than the page says."""
+    sys.stdout.write(f"\n{result.row(name)}\n{result}\n")
+    assert not result.doubtful, result
+    if SEED == 1 and PER_HEADING == 4:
+        assert result.compared >= score_of_page()[name] * 9 // 10, result.row(name)
+    assert {part for rules in result.rules for part in rules.split("; ")} <= rules_of_page()
 
 
 def sample(number: int, places: int = 1) -> list[tuple[str, str]]:
@@ -73,18 +81,53 @@ def test_the_spellings_of_a_construct_are_read_as_spark_reads_them(plans: Plans,
 
     result = score((*texts, *edited(chosen)), PARENTS, plans)
 
-    show(result)
-    assert not result.doubtful, result
+    assert_as_documented(heading, result)
+
+
+OTHER_QUERIES = [
+    ("SELECT id - n AS v FROM s.t", "SELECT n - id AS v FROM s.t"),
+    ("SELECT id FROM s.t WHERE b AND (n = 1 OR x = 1)", "SELECT id FROM s.t WHERE (b AND n = 1) OR x = 1"),
+    ("SELECT id FROM s.t SEMI JOIN s.o ON t.id = o.n", "SELECT id FROM s.t ANTI JOIN s.o ON t.id = o.n"),
+    ("SELECT id FROM s.t SEMI JOIN s.o ON t.id = o.n", "SELECT id FROM s.t JOIN s.o ON t.id = o.n"),
+    ("SELECT id, EXPLODE(arr) AS e FROM s.t", "SELECT id, e FROM s.t LATERAL VIEW OUTER EXPLODE(arr) AS e"),
+    ("SELECT id, EXPLODE(arr) AS e FROM s.t", "SELECT id, e FROM s.t LATERAL VIEW EXPLODE(words) AS e"),
+    ("SELECT id, POSEXPLODE(arr) AS (p, q) FROM s.t", "SELECT id, q, p FROM s.t LATERAL VIEW POSEXPLODE(arr) AS p, q"),
+    ("SELECT TO_JSON(STRUCT(n)) AS v FROM s.t", "SELECT TO_JSON(STRUCT(N)) AS v FROM s.t"),
+    ("SELECT id FROM s.t ORDER BY n LIMIT 1", "SELECT id FROM s.t ORDER BY x LIMIT 1"),
+    ("SELECT LOCATE(s, u) AS v FROM s.t", "SELECT INSTR(s, u) AS v FROM s.t"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER_QUERIES)
+def test_no_rule_excuses_a_pair_of_two_queries(engine: SparkEngine, one: str, other: str) -> None:
+    first, second = Plans(engine).parsed(one), Plans(engine).parsed(other)
+    assert first
+    assert second
+
+    assert rule(first.json, second.json) == ""
+
+
+def test_the_case_book_is_read_as_spark_reads_it(engine: SparkEngine) -> None:
+    engine.fetch("CREATE SCHEMA src")
+    for name, source in SOURCES.items():
+        engine.fetch(f"CREATE TABLE {name} USING parquet AS {source.sql}")
+    parents = {
+        name: Parent(tuple(c for c, _ in source.columns), types=source.columns) for name, source in SOURCES.items()
+    }
+    models = [model for case in cases() for model in (*case.before.values(), *case.after.values())]
+    texts = {
+        model.sql: "case book" for model in models if {*model.depends_on} <= SOURCES.keys() and "@" not in model.sql
+    }
+
+    result = structure([(heading, text) for text, heading in texts.items() if text], parents, Plans(engine))
+
+    assert_as_documented("the case book", result)
 
 
 def test_the_parsers_tree_says_what_the_text_says(plans: Plans) -> None:
-    texts = [(each.heading, each.sql) for each in constructs(9)] if EVERY else sample(100)
+    result = structure([(each.heading, each.sql) for each in constructs()], PARENTS, plans)
 
-    result = structure(texts, PARENTS, plans)
-
-    show(result)
-    assert not result.doubtful, result
-    assert result.pairs[Sameness.PARSED] > 30
+    assert_as_documented("all constructs, written out", result)
 
 
 @pytest.mark.skipif(not FOLDER, reason="MERGEPLAN_SPARK_QUERIES names no folder of Spark's test queries")
@@ -96,6 +139,4 @@ def test_sparks_own_queries_are_read_as_spark_reads_them(engine: SparkEngine) ->
         result += structure(texts, file.parents, plans)
         plans.forget()
 
-    show(result)
-    assert not result.doubtful, result
-    assert result.pairs[Sameness.PARSED] > 1000
+    assert_as_documented("Spark's own queries, written out", result)

@@ -11,6 +11,9 @@ from typing import Any
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError
 
+_ERROR = re.compile(r"\[[A-Z_]+(?:\.[A-Z_]+)*\]")
+_DETAILS = re.compile(r"try_cast\(|escape '.'|withwindowdefinition .*")
+_NUMBERED = re.compile(r"#\d+L?")
 _DRAWN = re.compile(r'"exprId":\{[^}]*\}|"id":\d+|"jvmId":"[^"]*"')
 
 
@@ -23,6 +26,25 @@ class Sameness(StrEnum):
     ROWS = "they return the same rows"
     OTHER = "they return other rows"
     REFUSED = "Spark refuses one of them"
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The tree of Spark's parser without the numbers that it draws. Its JSON lacks TRY_ of a cast, ESCAPE of LIKE and
+    named windows, which the drawing has; both lack the rows of VALUES."""
+
+    json: str
+    drawing: str
+
+    @property
+    def is_complete(self) -> bool:
+        """True if everything that the text says is in the tree."""
+        return '.LocalRelation"' not in self.json and " more fields" not in self.drawing
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What the drawing has and the JSON lacks, in any order."""
+        return tuple(sorted(_DETAILS.findall(self.drawing.lower())))
 
 
 @dataclass
@@ -40,16 +62,16 @@ class Plans:
             self._known[sql] = self._analysed(sql)
         return self._known[sql]
 
-    def parsed(self, sql: str) -> str:
-        """The tree that Spark's parser makes of a text, without numbers that it draws; '' for one that it refuses."""
+    def parsed(self, sql: str) -> Parsed | None:
+        """The tree that Spark's parser makes of a text; None for one that it refuses."""
         from pyspark.errors import PySparkException
 
         session: Any = self.engine._sessions.shared.spark  # type: ignore[union-attr]
         try:
-            tree = session._jsparkSession.sessionState().sqlParser().parsePlan(sql).toJSON()
+            tree = session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
         except PySparkException:
-            return ""
-        return _DRAWN.sub('"drawn":0', str(tree))
+            return None
+        return Parsed(_DRAWN.sub('"drawn":0', str(tree.toJSON())), _NUMBERED.sub("#", str(tree.toString())))
 
     def forget(self) -> None:
         """Forget all plans: the tables are other ones now."""
@@ -73,13 +95,14 @@ class Plans:
         return first is not None and second is not None and bool(first.analyzed().sameResult(second.analyzed()))
 
     def rows(self, sql: str) -> tuple[str, ...] | str:
-        """The columns and sorted rows of a query as text; Spark's error where it fails."""
+        """The columns and sorted rows of a query as text; the kind of Spark's error where it fails."""
         plan = self.plan(sql)
         row = "to_json(struct(*), map('ignoreNullFields', 'false'))"
         try:
             rows = self.engine.fetch(f"SELECT {row} AS row FROM ({sql})").rows
         except QueryError as error:
-            return str(error).partition("\n")[0]
+            kind = _ERROR.search(str(error))
+            return kind[0] if kind else str(error).partition("\n")[0]
         lowered = (json.dumps({k.lower(): v for k, v in json.loads(str(text)).items()}) for (text,) in rows)
         return (str(_columns(plan)), *sorted(lowered))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mergeplan.planner.semantics.columns import Parent
 
-from .plans import Plans, Sameness
+from .plans import Parsed, Plans, Sameness
 from .readings import Reading, Trust, reading_of
 from .rules import rule
 
@@ -40,6 +40,17 @@ class Score:
         rules = ((f"  by the rule: {name}", count) for name, count in self.rules.items())
         counts = (*self.readings.items(), *self.pairs.items(), *rules)
         return "\n".join((*(f"{count:6} {name}" for name, count in counts), *map(str, self.doubtful[:40])))
+
+    @property
+    def compared(self) -> int:
+        """The pairs of which Spark accepts both texts."""
+        return self.pairs.total() - self.pairs[Sameness.REFUSED]
+
+    def row(self, name: str) -> str:
+        """The score as a row of the table of docs/equivalence.md."""
+        ways = (self.pairs[way] for way in (Sameness.PARSED, Sameness.ANALYSED, Sameness.OPTIMISED))
+        excused = self.pairs[Sameness.ROWS] + self.pairs[Sameness.OTHER] - len(self.doubtful)
+        return f"| {' | '.join(map(str, (name, self.compared, *ways, excused, len(self.doubtful))))} |"
 
     def __iadd__(self, other: Score) -> Score:
         self.readings += other.readings
@@ -73,13 +84,14 @@ def score(texts: Iterable[tuple[str, str]], parents: Mapping[str, Parent], plans
 
 def compared(group: Mapping[str, str], plans: Plans) -> Iterator[Pair]:
     """Each text of a group beside the first one that Spark accepts."""
-    reference, parsed = "", set[str]()
+    reference, parsed = "", set[Parsed]()
     for text, heading in group.items():
         tree = plans.parsed(text)
-        if tree and tree in parsed:
+        if tree and tree.is_complete and tree in parsed:
             yield Pair(heading, reference or text, text, Sameness.PARSED)
             continue
-        parsed.add(tree)
+        if tree:
+            parsed.add(tree)
         if not tree or plans.plan(text) is None:
             yield Pair(heading, reference, text, Sameness.REFUSED)
         elif not reference:
@@ -90,8 +102,10 @@ def compared(group: Mapping[str, str], plans: Plans) -> Iterator[Pair]:
 
 def _compared(heading: str, one: str, other: str, plans: Plans) -> Pair:
     sameness = plans.compare(one, other)
-    why = rule(plans.parsed(one), plans.parsed(other)) if sameness is Sameness.ROWS else ""
-    return Pair(heading, one, other, sameness, why)
+    first, second = plans.parsed(one), plans.parsed(other)
+    if sameness is not Sameness.ROWS or not first or not second or first.details != second.details:
+        return Pair(heading, one, other, sameness)
+    return Pair(heading, one, other, sameness, rule(first.json, second.json))
 
 
 def structure(texts: Iterable[tuple[str, str]], parents: Mapping[str, Parent], plans: Plans) -> Score:
@@ -108,7 +122,8 @@ def structure(texts: Iterable[tuple[str, str]], parents: Mapping[str, Parent], p
 
 def _written_out(heading: str, reading: Reading, plans: Plans) -> Pair:
     one, other = reading.runs, reading.written
-    if plans.parsed(one) == plans.parsed(other):
+    tree = plans.parsed(one)
+    if tree and tree.is_complete and tree == plans.parsed(other):
         return Pair(heading, one, other, Sameness.PARSED)
     if not plans.is_settled(one):
         return Pair(heading, one, other, Sameness.REFUSED)
