@@ -259,38 +259,12 @@ def _generated(item: Node) -> list[str]:
     return [str(item.get("name"))] if item.kind == "Alias" else _listed(item.get("names"))
 
 
-def semi_joins(tree: Node) -> Node:
-    """SEMI and ANTI JOIN with a condition as EXISTS and NOT EXISTS; what EXISTS selects does not matter."""
-    return rewritten(tree, _semi_join)
-
-
-def _semi_join(node: Node) -> Node:
-    if node.kind == "Exists":
-        plan = node.get("plan")
-        selected = isinstance(plan, Node) and plan.kind == "Project"
-        return Node("Exists", (("plan", plan.children[0] if isinstance(plan, Node) and selected else plan),))
-    condition, kind = node.get("condition"), repr(node.get("joinType"))
-    if node.kind == "Join" and isinstance(condition, Node) and ("LeftSemi$" in kind or "LeftAnti$" in kind):
-        left, right = node.children
-        test = Node("Exists", (("plan", _filtered(right, condition)),))
-        return _filtered(left, Node("Not", (("child", 0),), (test,)) if "LeftAnti$" in kind else test)
-    return node
-
-
-def _filtered(rows: Node, condition: Node) -> Node:
-    return Node("Filter", (("child", 0), ("condition", condition)), (rows,))
-
-
-def one_filter(tree: Node) -> Node:
-    """Filters above one another as one with AND."""
+def tests_of_null(tree: Node) -> Node:
+    """NOT x IS NULL as x IS NOT NULL."""
 
     def change(node: Node) -> Node:
-        if node.kind != "Filter" or node.children[0].kind != "Filter":
-            return node
-        inner = node.children[0]
-        conditions = [part for part in (inner.get("condition"), node.get("condition")) if isinstance(part, Node)]
-        both = Node("And", (("left", 0), ("right", 1)), tuple(conditions))
-        return _filtered(inner.children[0], both)
+        negated = node.kind == "Not" and node.children[0].kind == "IsNull"
+        return Node("IsNotNull", node.fields, node.children[0].children) if negated else node
 
     return rewritten(tree, change)
 
@@ -335,7 +309,6 @@ RULES: dict[str, Callable[[Node], Node]] = {
     "CROSS JOIN with a condition is an inner one": inner_joins,
     "an alias that nothing uses": without_unused_aliases,
     "a generator among the outputs is a LATERAL VIEW": lateral_views,
-    "SEMI JOIN is EXISTS": semi_joins,
-    "filters are joined by AND": one_filter,
+    "NOT x IS NULL is x IS NOT NULL": tests_of_null,
     "operands have no order": in_order,
 }
