@@ -92,7 +92,7 @@ def _categorize(command: Command, facts: Facts) -> Allowed | NotAllowed:
     if not facts.is_open:
         return NotAllowed("This pull request is closed: its plan can no longer be changed.")
     if facts.is_held or not facts.shown_head or facts.shown_since is None:
-        return NotAllowed("No plan is shown yet. Wait for it, then say it again.")
+        return NotAllowed("No plan has been posted yet. Run the command again once it appears.")
     if facts.shown_head != facts.live_head:
         return NotAllowed(
             f"The plan shown is of `{facts.shown_head[:7]}`, but the head is now `{facts.live_head[:7]}`. "
@@ -103,7 +103,7 @@ def _categorize(command: Command, facts: Facts) -> Allowed | NotAllowed:
             "Prod has moved since that plan was made. Look at the new plan when it is shown, then say it again."
         )
     if facts.said_at < facts.shown_since:
-        return NotAllowed("You had an older plan before you. Look at the plan shown now, then say it again.")
+        return NotAllowed("This command refers to an outdated plan. Review the current plan and run the command again.")
     return Allowed()
 
 

@@ -108,7 +108,7 @@ def answered(answer: Answer, finished: Finished) -> Answer:
     outcome = finished.outcome
     if not outcome.ok:
         why = finished.stopped or "; ".join(f"{each.message} {each.hint}".strip() for each in outcome.problems)
-        why = why or "The planner ended with a defect of its own."
+        why = why or "Internal error in mergeplan."
         return replace(answer, ok=False, sentence=f"{why} Nothing was changed.", waits_for="")
     if answer.asked[0] == "data_diff":
         return replace(answer, sentence=found_rows(outcome), waits_for="")

@@ -445,9 +445,7 @@ class _Reconciliation:
             return  # cancelled, merged or taken over meanwhile: nothing later may claim success
         nothing = finished is NOTHING
         if outcome.is_defect and not nothing and record.attempts + 1 < DEFECT_TRIES:
-            self._change(
-                attempts=record.attempts + 1, progress="It failed by a defect of mergeplan and is tried again."
-            )
+            self._change(attempts=record.attempts + 1, progress="Internal error in mergeplan; it will be retried.")
             raise Later(2.0 * 2**record.attempts, "the planner ended with a defect")
         if outcome.may_pass_later and record.attempts + 1 < 10 * DEFECT_TRIES:
             why = outcome.problems[0].message

@@ -290,13 +290,13 @@ def promotion_check(record: PullRecord) -> CheckView:
     match record.state:
         case PullState.MERGED if record.held:
             lines = "\n".join(f"- {each}" for each in held_lines(record))
-            return CheckView(PROMOTION, "Merged, and prod waits", _fit(lines), conclusion="action_required")
+            return CheckView(PROMOTION, "Merged; promotion on hold", _fit(lines), conclusion="action_required")
         case PullState.MERGED:
             return _running(PROMOTION, record.progress or "Promoting to prod.")
         case PullState.UNPROMOTED:
             ended = record.promoted
             problems = ended.problems if ended else ()
-            lines = "\n".join(problem_line(each) for each in problems) or "mergeplan ended with a defect of its own."
+            lines = "\n".join(problem_line(each) for each in problems) or "Internal error in mergeplan."
             return CheckView(
                 PROMOTION, "Prod was not changed", _fit(lines), conclusion="failure", annotations=remarks(problems)
             )
@@ -329,7 +329,7 @@ def held_check(decision: Decision) -> CheckView:
         "`/deploy` by somebody with `admin` on such a merge lets both in."
     )
     return CheckView(
-        PROMOTION, "Pushed, and prod waits", _fit("\n".join([*lines, "", out])), conclusion="action_required"
+        PROMOTION, "Pushed; promotion on hold", _fit("\n".join([*lines, "", out])), conclusion="action_required"
     )
 
 

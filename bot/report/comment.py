@@ -142,23 +142,23 @@ def headline(shown: Shown) -> str:
         case PullState.NEW | PullState.PLANNING:
             return f"### ⏳ {'Building' if record.fresh else 'Planning'} `{record.head[:7]}`"
         case PullState.CANCELLED if not record.environment_exists:
-            return "### 🧹 Its environment was dropped"
+            return "### 🧹 Environment deleted"
         case PullState.CANCELLED:
             return f"### ⏹️ The plan of `{record.head[:7]}` was stopped"
         case PullState.MERGED if record.held:
-            return "### ✋ Merged, and prod waits"
+            return "### ✋ Merged; promotion on hold"
         case PullState.MERGED:
             return "### 🚚 Merged: promoting to prod"
         case PullState.PROMOTED:
             return f"### ✅ In prod: {_promoted_title(record)}"
         case PullState.UNPROMOTED:
-            return "### ❌ Merged, but prod was not changed"
+            return "### ❌ Merged; prod is unchanged"
         case PullState.ROLLED_BACK:
             return "### ↩️ Rolled back: prod shows what it showed before this pull request"
         case PullState.CLOSED:
             if record.environment_exists:
                 return "### 🗄️ Closed: its environment is kept"
-            return "### ↪️ Not into prod any more" if record.reason else "### 🧹 Closed: nothing of it is left"
+            return "### ↪️ Not into prod any more" if record.reason else "### 🧹 Closed; environment deleted"
         case PullState.FAILED:
             return f"### ❌ {failure_title(outcome)}"
         case PullState.PLANNED:
@@ -237,10 +237,10 @@ def status(shown: Shown) -> str:
         case PullState.CLOSED:
             why = inert(record.reason) or "Closed without merging."
             if record.environment_exists:
-                return f"{why} Its environment is kept for some days, as somebody asked; prod is untouched."
-            return f"{why} The environment and what only it used are dropped; prod is untouched."
+                return f"{why} Its environment is kept for some days, as requested; prod is unchanged."
+            return f"{why} The environment and the tables that only it used are deleted; prod is unchanged."
         case PullState.FAILED:
-            return "Prod is untouched. A push that mends it is planned by itself."
+            return "Prod is unchanged. Push a fix to plan again."
 
 
 def skip_words(shown: Shown) -> str:
@@ -258,18 +258,18 @@ def _planned_status(record: PullRecord) -> str:
     outcome = record.outcome
     plan = outcome.plan if outcome else None
     if plan and plan.blockers:
-        number = counted(len(plan.blockers), "thing blocks", "things block")
-        return f"> [!WARNING]\n> Merging would not change prod: {number} it, see the end."
+        number = counted(len(plan.blockers), "blocker")
+        return f"> [!WARNING]\n> Blocked: merging will not change prod ({number}, see below)."
     if plan and outcome and outcome.is_too_costly:
         over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
         cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
         return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
     if plan and touches(plan) and not record.decision.is_ok:
         then = promise_sentence(plan, outcome)
-        return f"> [!IMPORTANT]\n> **Built, and not let into prod yet**, see the end. {then}"
+        return f"> [!IMPORTANT]\n> **Built; not allowed into prod yet**, see below. {then}"
     if plan and touches(plan):
         return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
-    return "Nothing of this pull request changes a model, so there is nothing to plan and nothing to promote."
+    return "This pull request changes no model: nothing to plan, nothing to promote."
 
 
 def _promoted_title(record: PullRecord) -> str:
@@ -290,7 +290,7 @@ def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
     if ended.is_too_costly:
         return []  # the status says it
     if ended.is_defect and not ended.is_at_file:
-        return [f"mergeplan ended with a defect of its own (run `{record.run_id}`). Type `/plan` to try again."]
+        return [f"Internal error in mergeplan (run `{record.run_id}`). Type `/plan` to try again."]
     failed = [
         problem_line(Problem(test.message or "failed", test.path, test.line), test.name)
         for test in ended.tests

@@ -150,7 +150,7 @@ def state_sentence(shown: Shown) -> str:
         case PullState.MERGED:
             return "merged; the promotion is running."
         case PullState.UNPROMOTED:
-            return "merged, but prod was not changed; see the plan comment."
+            return "merged; prod is unchanged; see the plan comment."
         case _:
             typed = ", ".join(code(each.typed) for each in offers(record, shown.prod))
             why = " ".join(inert(each.message) for each in blockers(record))

@@ -203,7 +203,8 @@ def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
     if outcome and outcome.applied:
         moves = f"Merging points {counted(views, 'view')} of prod at the tables already built here{gone}."
         return f"{moves} Nothing is computed again."
-    work = work_words(plan) + (", less what comes out the same" if plan.comparisons else "")
+    most, less = ("up to ", " (skips those whose inputs are unchanged)") if plan.comparisons else ("", "")
+    work = f"{most}{work_words(plan)}{less}"
     return f"Merging computes {work}, then points {counted(views, 'view')} of prod at the result{gone}."
 
 
@@ -253,12 +254,12 @@ def promotion_status(record: PullRecord) -> str:
 
 
 def view_words(done: PromotionRow) -> str:
-    """`2 views re-pointed, 1 added, 5 untouched.`"""
+    """`2 views re-pointed, 1 added, 5 unchanged.`"""
     named = (
         (done.views.swapped, "re-pointed"),
         (done.views.added, "added"),
         (done.views.dropped, "dropped"),
-        (done.views.unchanged, "untouched"),
+        (done.views.unchanged, "unchanged"),
     )
     counts = [(number, verb) for number, verb in named if number]
     if not counts:

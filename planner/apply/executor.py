@@ -173,7 +173,7 @@ def _create(
     taking_over = [change.new.table for change in plan.changes if change.new and change.keeps_rows]
     missing = missing_tables(context.store, context.engine, snapshots, taking_over)
     if not missing:
-        context.emit(StageSkipped(Stage.CREATE, "every table stands"))
+        context.emit(StageSkipped(Stage.CREATE, "all tables exist"))
         return (), {}
     context.emit(StageStarted(Stage.CREATE, len(missing)))
     changes = {change.name: change for change in plan.changes}

@@ -31,7 +31,7 @@ def report_defect(error: Exception, *, as_json: bool) -> None:
     with tempfile.NamedTemporaryFile("w", prefix="mergeplan-", suffix=".log", delete=False) as log:
         traceback.print_exception(error, file=log)
     message = f"mergeplan failed: {type(error).__name__}: {_first_line(error)}"
-    hint = f"This is a defect of mergeplan, not of your project; the details are in {log.name}."
+    hint = f"Internal error in mergeplan, not in your project; see {log.name}."
     if as_json:
         from mergeplan.planner.cli.json_errors import error_lines
 

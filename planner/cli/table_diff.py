@@ -28,7 +28,7 @@ DIFFERS = 5  # the exit code when something differs
 @click.command()
 @click.argument("sides", metavar="A:B")
 @click.argument("model", required=False)
-@click.option("--on", multiple=True, metavar="COLUMN", help="A column of the key; the model's grain otherwise.")
+@click.option("--on", multiple=True, metavar="COLUMN", help="Join key column (default: the model's grain).")
 @click.option("--where", default="", metavar="SQL", help="Only rows for which this holds.")
 @click.option("--skip-columns", "skip", multiple=True, metavar="COLUMN", help="A column not to compare.")
 @click.option("--decimals", type=click.IntRange(0, 15), default=DECIMALS, help="Of floating point numbers that count.")

@@ -31,9 +31,9 @@ def show_tests(console: Console, results: Sequence[TestResult], seconds: float, 
     elif not failed and unchanged:
         console.print(f"{counted(len(results), 'test')} passed{same} in {seconds:.1f} seconds.")
     elif not failed:
-        console.print(f"Successfully Ran {len(results)} tests against spark in {seconds:.1f} seconds.")
+        console.print(f"{counted(len(results), 'test')} passed in {seconds:.1f} seconds.")
     else:
-        console.print(f"{len(failed)} of {counted(len(results), 'test')} failed against spark.", style="bold red")
+        console.print(f"{len(failed)} of {counted(len(results), 'test')} failed.", style="bold red")
     console.print("-" * RULE + "\n")
     for result in failed:
         console.print(Text(f"FAIL: {result.test.name} ({result.test.place})", style="bold red"))

@@ -67,7 +67,7 @@ def openlineage(work: Workspace, planned: Plan) -> Iterator[Reported]:
         why = failure
         reported.tell(lambda listener: listener.end(why))
         if reported.defect:
-            why_not = f"events are missing, by a defect of mergeplan: {reported.defect}"
+            why_not = f"events are missing, after an internal error in mergeplan: {reported.defect}"
             work.on_event(Warned(f"OpenLineage: {why_not}."))
         if lost := sender.close():
             where = server_name(given.address) if given.url else str(given.file)

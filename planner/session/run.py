@@ -77,7 +77,7 @@ def _caught_up(work: Workspace, asked: RunOptions, window: Window, lease: Lease)
     restate_due(environment, work.store, work.now, lease, work.on_event)
     drift = find_drift(environment, prod, work.engine)
     for each in drift:
-        work.on_event(Warned(f"{each.fact} This run mends it." if each.is_mendable else each.sentence))
+        work.on_event(Warned(f"{each.fact} This run restores it." if each.is_mendable else each.sentence))
     lost = forget_lost_tables(drift, work.store)
     loaded, chosen = replace(loaded_in(work), lost=lost), _chosen(work, environment, asked)
     with running(work.project.code, work.engine) as python:

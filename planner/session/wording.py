@@ -17,7 +17,7 @@ TITLES = {
     Category.EQUIVALENT: "Equivalent",
     Category.INDIRECT_BREAKING: "Indirect Breaking",
     Category.INDIRECT_NON_BREAKING: "Indirect Non-breaking",
-    Category.UNDECIDED: "Undecided: breaking unless you say otherwise",
+    Category.UNDECIDED: "Undecided (treated as breaking; override with `--categorize`)",
 }
 
 

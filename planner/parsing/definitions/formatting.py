@@ -72,7 +72,7 @@ def formatted(path: str, text: str, dialect: str, style: Style) -> Formatted:
             before, now = now, _laid_out(path, now, dialect, style)
     except _Left as reason:
         return Formatted(text, str(reason))
-    return Formatted(text, "its layout does not come to rest")
+    return Formatted(text, "its formatting is not stable")
 
 
 def pretty(tree: exp.Expr, dialect: str) -> str:

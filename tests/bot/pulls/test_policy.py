@@ -41,7 +41,7 @@ def test_each_verb_has_a_least_permission(verb: Verb) -> None:
         (CATEGORIZE, SEEN, ""),
         (CATEGORIZE, replace(SEEN, live_head=OLD), "the head is now"),
         (CATEGORIZE, replace(SEEN, base_moved=True), "Prod has moved"),
-        (CATEGORIZE, replace(SEEN, said_at=NOW - timedelta(seconds=1)), "an older plan before you"),
+        (CATEGORIZE, replace(SEEN, said_at=NOW - timedelta(seconds=1)), "an outdated plan"),
         (CATEGORIZE, replace(SEEN, shown_head="", shown_since=None), "No plan is shown"),
         (CATEGORIZE, replace(SEEN, is_open=False), "is closed"),
         (CATEGORIZE, replace(SEEN, elsewhere="main"), "does not merge into `main`"),

@@ -130,7 +130,7 @@ def test_a_merge_that_the_rules_do_not_let_in_waits_and_later_ones_wait_behind_i
     assert bench.record(number).held
     assert bench.planner_state()["environments"]["prod"]["revision"] == 1
     assert bench.conclusions(bench.head(number))["promotion"] == "action_required"
-    assert "### ✋ Merged, and prod waits" in bench.plan(number)
+    assert "### ✋ Merged; promotion on hold" in bench.plan(number)
     review(bench, number, "bob")
     assert [bench.record(each).state for each in (number, other)] == [PullState.PROMOTED] * 2
     assert "shop.more" in bench.planner_state()["environments"]["prod"]["models"]
@@ -191,7 +191,7 @@ def test_a_push_without_a_pull_request_is_held_too(make_bench: Make) -> None:
     pushed = bench.github.commit(SHOP, "main", COLUMN, "Straight to main", author="ann")
     bench.idle()
     check = bench.checks(pushed)["promotion"]
-    assert (check.conclusion, check.title) == ("action_required", "Pushed, and prod waits")
+    assert (check.conclusion, check.title) == ("action_required", "Pushed; promotion on hold")
 
     number = opened(bench, {"models/more.sql": "SELECT 3 AS x\n"})
     assert "shop.orders" in bench.plan(number)

@@ -1,4 +1,4 @@
-"""A label that asks for no plan, from the label to the merge. The planner is the scripted child."""
+"""Skip plans with a label, from the label to the merge. The planner is the scripted child."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_rules_hold_for_what_is_merged_under_the_label(make_bench: Make) -> None
     assert all_wait(bench, bench.head(number))
     bench.github.review(SHOP, number, "APPROVED", author="ann")
     bench.say(number, "/deploy", author="ann")
-    assert "No plan is shown yet." in bench.replies(number)[-1]
+    assert "No plan has been posted yet." in bench.replies(number)[-1]
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
 

@@ -71,7 +71,7 @@ def test_what_is_open_is_told_by_the_table_that_decides_it() -> None:
         "rows as before in `id`."
     )
     assert open_words(PLAN) == ""
-    assert "computes 1 table, less what comes out the same, then" in promise_sentence(plan, None)
+    assert "computes up to 1 table (skips those whose inputs are unchanged), then" in promise_sentence(plan, None)
 
 
 def test_the_comment_and_the_checks_tell_the_cut_off_and_count_its_cost_apart() -> None:

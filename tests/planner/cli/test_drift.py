@@ -77,7 +77,7 @@ def test_a_seed_and_an_environment_of_ones_own_are_mended_too(shop: Shop, engine
 
     dev, prod = (mergeplan("run", name, "--execution-time", TODAY) for name in ("dev", "prod"))
 
-    assert "The view `shop__dev.total` of `dev` is gone from the catalog. This run mends it." in " ".join(
+    assert "The view `shop__dev.total` of `dev` is gone from the catalog. This run restores it." in " ".join(
         dev.out.split()
     )
     assert f"The table `{codes}`" not in dev.out

@@ -207,7 +207,7 @@ def test_a_failing_unit_test_stops_the_plan(shop: Shop, engine: SparkEngine) -> 
     as_json = mergeplan("plan", "--auto-apply", "--output", "json", *AT)
 
     assert ran.code == as_json.code == 1
-    assert "1 of 1 test failed against spark." in ran.out
+    assert "1 of 1 test failed." in ran.out
     assert "FAIL: test_total (tests/t.yaml:1)" in ran.out
     failed = "Error: tests/t.yaml:1: Unit tests failed: `test_total`. Nothing was planned.\n"
     assert ran.err == f"Running 1 unit test...\n{failed}"

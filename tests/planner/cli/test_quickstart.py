@@ -94,7 +94,7 @@ def test_init_writes_the_example_and_says_what_is_next(seen: dict[str, Ran]) -> 
 def test_the_first_plan_runs_the_tests_and_shows_what_it_adds_and_computes(seen: dict[str, Ran]) -> None:
     assert timeless(seen["plan"].out).startswith("""\
 ======================================================================
-Successfully Ran 1 tests against spark in TIME.
+1 test passed in TIME.
 ----------------------------------------------------------------------
 
 `prod` environment will be initialized

@@ -100,7 +100,7 @@ def test_test_runs_the_unit_tests_that_are_asked_for(mergeplan: CommandLine) -> 
         ran = mergeplan("test", *chosen)
 
         assert ran.code == 0
-        assert "Successfully Ran 1 tests against spark in " in ran.out
+        assert "1 test passed in " in ran.out
     assert mergeplan("test", "-o", "json").result["tests"] == {"passed": 1, "failed": 0, "unchanged": 0}
 
 
