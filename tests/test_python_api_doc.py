@@ -55,6 +55,7 @@ def test_the_example_plans_and_applies_without_the_command_line(said: list[str])
     assert any(line.startswith("sqlmesh_example.full_model added None ") for line in said)
 
 
+@pytest.mark.prove
 def test_a_cancelled_apply_goes_on_where_it_ended(said: list[str]) -> None:
     at = said.index("nothing is promoted")
     before, after = ([line for line in part if line.endswith(" rows")] for part in (said[:at], said[at:]))

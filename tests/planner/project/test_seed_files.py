@@ -44,6 +44,7 @@ SEEDS: dict[str, tuple[bytes, str, list[tuple[Any, ...]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.prove
 def test_spark_holds_what_the_file_says(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
     for name, (content, settings, _) in SEEDS.items():
         kind, columns = (settings, "") if settings.startswith("csv") else ("", settings)

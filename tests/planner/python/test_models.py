@@ -146,6 +146,7 @@ def test_texts_and_names_of_columns_may_hold_anything_in_every_dialect(tmp_path:
     assert model.column_descriptions == (("the price", "{'a': 'b, c'}"), ("ökning", "more"))
 
 
+@pytest.mark.prove
 def test_statements_run_around_the_code_of_a_python_model(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:
@@ -369,6 +370,7 @@ test_running:
 """
 
 
+@pytest.mark.prove
 def test_a_model_that_reads_itself_sees_its_table_as_it_was_before_the_batch(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:

@@ -75,6 +75,7 @@ def edited(session: Session, folder: Path, **files: str) -> dict[str, PhysicalDi
     return {diff.model: diff for diff in session.physical_plan("dev")}
 
 
+@pytest.mark.prove
 def test_an_edit_that_makes_a_query_expensive_is_reported(shop: Callable[..., Session], tmp_path: Path) -> None:
     """Behaviour 47: what an edit makes Spark do is known before it is merged; of what it does alike nothing is."""
     before = {name: model(name, old) for name, (old, _, _) in EDITS.items()}

@@ -45,6 +45,7 @@ def test_the_same_table_in_two_environments_is_the_same_files(forward: Session, 
     assert (engine.jobs(), diff.same_files, diff.same) == (before, True, True)
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize(
     "asked",
     [TableDiffOptions(where="rand() < 0.5"), TableDiffOptions(rename={"price": "seven"}), TableDiffOptions(on=("id",))],
@@ -56,6 +57,7 @@ def test_rows_are_read_where_not_all_are_compared_as_they_are(forward: Session, 
     assert diff.same_files is bool(asked.on)
 
 
+@pytest.mark.prove
 def test_rows_are_read_once_a_day_was_computed_anew(forward: Session) -> None:
     forward.restate(["shop.daily"], start="2026-01-02", end="2026-01-02").apply()
 
