@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from mergeplan.planner.project.loader import LoadOptions, load_project, with_var
 from mergeplan.planner.project.scaffold import write_example
 from mergeplan.planner.project.seeds import read_seed
 from mergeplan.planner.semantics import spark_sql
+from mergeplan.planner.semantics.reading.readable_tokens import Readable
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 CONFIG = "gateways:\n  spark:\n    connection:\n      type: spark\n"
@@ -249,13 +251,13 @@ def test_the_files_hash_follows_every_file(tmp_path: Path) -> None:
 
 def test_a_model_costs_the_same_to_load_however_many_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
-    parse = spark_sql._readable
+    parse = spark_sql.readable
 
-    def counted(tokens: list[Token]) -> list[Token]:
+    def counted(tokens: Sequence[Token]) -> Readable:
         parsed.append(" ".join(token.text for token in tokens))
         return parse(tokens)
 
-    monkeypatch.setattr(spark_sql, "_readable", counted)
+    monkeypatch.setattr(spark_sql, "readable", counted)
     sql = "MODEL (name shop.{0}{1}, kind FULL, cron '@daily');\nSELECT a, COUNT(b) AS n FROM shop.{0}{2} GROUP BY a"
     costs = []
     for prefix, count in (("few", 20), ("many", 200)):
