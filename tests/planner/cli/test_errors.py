@@ -238,7 +238,7 @@ def test_a_defect_of_ours_is_a_sentence_and_its_trace_is_kept(offline: CommandLi
 
     ran = offline("test")  # it wants a Spark, and here that is an error nobody foresaw
 
-    log = re.search(r"the details are in (\S+)\.\n$", ran.err)
+    log = re.search(r"see (\S+)\.\n$", ran.err)
     assert ran.code == 3
     assert ran.err.startswith("Error: mergeplan failed: AssertionError: Spark was started")
     assert ran.err.count("\n") == 1

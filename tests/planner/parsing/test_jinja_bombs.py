@@ -94,4 +94,4 @@ def test_at_the_terminal_a_bomb_is_an_error_and_takes_no_memory(tmp_path: Path) 
     assert process.returncode == 1
     assert "models/a.sql:4" in said and MEMORY in " ".join(said.split())
     assert "Traceback" not in said
-    assert used.ru_maxrss < 1 << 20  # KiB: 1 GiB, where the text alone had 3
+    assert used.ru_maxrss < 3 << 19  # KiB: 1.5 GiB; the limit is 1 beyond what the process has, the text alone has 3

@@ -154,7 +154,7 @@ def test_no_query_stops_a_project_from_planning(query: str) -> None:
 
 @pytest.mark.parametrize(
     ("query", "column"),
-    [("FROM FROM shop.items", 6), ("SELECT * FROM SELECT 1", 15), ("SELECT js:f FROM shop.items", 10), ("SELECT a, ? FROM x.y", 11)],
+    [("FROM FROM shop.items", 6), ("SELECT * FROM SELECT 1", 15), ("SELECT a, ? FROM x.y", 11)],
 )  # fmt: skip
 def test_what_spark_refuses_or_we_cannot_judge_is_refused_at_its_column(query: str, column: int) -> None:
     with pytest.raises(ProjectError) as refused:
