@@ -17,7 +17,10 @@ from random import Random
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.semantics.columns import Parent
 
+from .casebook import cases
+from .sample import SOURCES
 from .spelling.constructs import constructs
 from .spelling.edits import respelled
 from .spelling.page import rules_of_page, score_of_page
@@ -102,6 +105,23 @@ def test_no_rule_excuses_a_pair_of_two_queries(engine: SparkEngine, one: str, ot
     assert second
 
     assert rule(first.json, second.json) == ""
+
+
+def test_the_case_book_is_read_as_spark_reads_it(engine: SparkEngine) -> None:
+    engine.fetch("CREATE SCHEMA src")
+    for name, source in SOURCES.items():
+        engine.fetch(f"CREATE TABLE {name} USING parquet AS {source.sql}")
+    parents = {
+        name: Parent(tuple(c for c, _ in source.columns), types=source.columns) for name, source in SOURCES.items()
+    }
+    models = [model for case in cases() for model in (*case.before.values(), *case.after.values())]
+    texts = {
+        model.sql: "case book" for model in models if {*model.depends_on} <= SOURCES.keys() and "@" not in model.sql
+    }
+
+    result = structure([(heading, text) for text, heading in texts.items() if text], parents, Plans(engine))
+
+    assert_as_documented("the case book", result)
 
 
 def test_the_parsers_tree_says_what_the_text_says(plans: Plans) -> None:

@@ -43,8 +43,8 @@ class Score:
 
     @property
     def compared(self) -> int:
-        """The pairs of which Spark accepts both texts."""
-        return self.pairs.total() - self.pairs[Sameness.REFUSED]
+        """The pairs of which Spark accepts both texts, and returns the same rows each time."""
+        return self.pairs.total() - self.pairs[Sameness.REFUSED] - self.pairs[Sameness.UNSETTLED]
 
     def row(self, name: str) -> str:
         """The score as a row of the table of docs/equivalence.md."""
@@ -98,6 +98,8 @@ def compared(group: Mapping[str, str], plans: Plans) -> Iterator[Pair]:
             reference = text
         elif plans.is_settled(reference):
             yield _compared(heading, reference, text, plans)
+        else:
+            yield Pair(heading, reference, text, Sameness.UNSETTLED)
 
 
 def _compared(heading: str, one: str, other: str, plans: Plans) -> Pair:
@@ -125,6 +127,8 @@ def _written_out(heading: str, reading: Reading, plans: Plans) -> Pair:
     tree = plans.parsed(one)
     if tree and tree.is_complete and tree == plans.parsed(other):
         return Pair(heading, one, other, Sameness.PARSED)
-    if not plans.is_settled(one):
+    if plans.plan(one) is None:
         return Pair(heading, one, other, Sameness.REFUSED)
+    if not plans.is_settled(one):
+        return Pair(heading, one, other, Sameness.UNSETTLED)
     return _compared(heading, one, other, plans)
