@@ -1,4 +1,4 @@
-"""Traces by OpenTelemetry, from a delivery to the batches that it led to; off, and nothing imported, unless asked for.
+"""OpenTelemetry traces, from a delivery to its batches; off by default, and then nothing is imported.
 
 The standard variables turn it on and configure it: OTEL_EXPORTER_OTLP_ENDPOINT and those beside it.
 """

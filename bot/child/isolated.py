@@ -1,4 +1,4 @@
-"""Whether this service isolates the code of projects, in the words of its log and /readyz, and what brings code."""
+"""Whether this service isolates projects' code, as text for its log and /readyz, and which files bring code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes of this machine, recognized by pid and birth: a pid alone may be somebody else's by now."""
+"""Processes of this machine, identified by pid and start time, because pids are reused."""
 
 from __future__ import annotations
 

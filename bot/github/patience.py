@@ -1,4 +1,4 @@
-"""Patience with GitHub: a pause that it asked for is kept by all, what fails in passing is tried again."""
+"""Retry calls to GitHub: all callers keep a pause that GitHub requested; transient failures are retried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked again and again: each page is kept with its ETag, so that asking is free while nothing has changed.
+"""Poll GitHub with ETags: a page that did not change costs nothing of the rate limit.
 
 GitHub charges nothing for a 304. Its tags hold for one token: after a token's hour each page is charged once more.
 """

@@ -1,4 +1,4 @@
-"""How far the newest run of each pull request, and of each prod (0), has come: for whoever looks, in any process."""
+"""The progress of the newest run of each pull request, and of prod (0), readable by every process."""
 
 from __future__ import annotations
 

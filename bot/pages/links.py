@@ -1,4 +1,4 @@
-"""Signed links: whoever can read a check may open its pages, for a while, of that pull request alone. Pure."""
+"""Signed links: a reader of a check can open the pages of that pull request until the link expires. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which branch prod is built from, and who has to look at prod anew when it moved."""
+"""The branch that prod is built from, and which pull requests to check again when it moved."""
 
 from __future__ import annotations
 

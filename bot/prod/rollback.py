@@ -1,4 +1,4 @@
-"""`/rollback`: prod shows again what it showed at a revision, and every pull request that it takes back says so.
+"""`/rollback`: restore prod to an earlier revision and comment on each pull request that it takes back.
 
 What is begun is written down first, so that a process that dies is followed by one that goes on from there.
 """

@@ -1,4 +1,4 @@
-"""What the planner is asked for a pull request: its arguments, a list and never a shell's line. Pure."""
+"""The planner's arguments for a pull request: a list, never a shell line. Pure."""
 
 from __future__ import annotations
 

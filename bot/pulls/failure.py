@@ -1,4 +1,4 @@
-"""The end of a pull request's job that trying again does not mend: it is shown, instead of checks that never end."""
+"""Fail a pull request's checks when a retry does not help, so that they do not stay in progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pull request that bears the label that asks for no plan: what is known of its head."""
+"""A pull request with the label that skips planning: what is known of its head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a restatement begins: nobody writes what it is about, and then the tables hold that time no more."""
+"""Mark the intervals of a restatement as missing in one transaction, while no process writes the tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing tables: the hashes that tell whether one that was built anew holds the rows of the one it replaces."""
+"""Compare a rebuilt table with the one it replaces by hashes of their rows."""
 
 from __future__ import annotations
 

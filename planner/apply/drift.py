@@ -1,4 +1,4 @@
-"""Drift: what of an environment's views and tables somebody took away, or pointed elsewhere, behind our back.
+"""Drift: views and tables of an environment that were dropped or changed outside mergeplan.
 
 The catalog is listed schema by schema: that costs a few statements, however many models there are. To describe each
 view costs a statement for each, and is left to who asks for it. A table that is gone holds no time: it is forgotten,

@@ -1,4 +1,4 @@
-"""What happens while a plan is applied, as data: whoever wants to show it is handed each event as it comes."""
+"""Events of an apply as data, for any listener that shows its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits of external tables: asked before what reads them is computed."""
+"""Audits of external tables, which run before the models that read them are computed."""
 
 from __future__ import annotations
 

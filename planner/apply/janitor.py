@@ -1,4 +1,4 @@
-"""The janitor: which environments are over and which physical tables nobody needs any more, and dropping them."""
+"""The janitor: find expired environments and unused physical tables, and drop them."""
 
 from __future__ import annotations
 

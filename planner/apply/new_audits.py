@@ -1,4 +1,4 @@
-"""Audits newly asked of tables that a plan keeps: run once, on all that lies there, and what passed is remembered.
+"""New audits of tables that a plan keeps: each runs once on all rows, and what passed is recorded.
 
 A table that somebody else built was asked what he asked. What verdicts rely on is asked of it here, if it was not.
 """

@@ -1,4 +1,4 @@
-"""Standalone audits in a plan and in a run: which of them are to be asked, over which time, and asking them.
+"""Standalone audits of a plan or a run: select those that are due, with their interval, and run them.
 
 One is asked when a table that it reads was written, and otherwise once for each set of tables: a merge, which shows
 the tables of its pull request, asks nothing again. In a run it waits for the ticks of its own cron.

@@ -1,4 +1,4 @@
-"""A condition over the rows of a table that somebody typed, who may look at rows and do nothing else.
+"""The row condition that a user typed for a comparison: it may read rows and do nothing else.
 
 What it may be made of is listed: a function that is not here could read another table, a file or a secret.
 """

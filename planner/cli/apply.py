@@ -1,4 +1,4 @@
-"""apply: making a plan so, and how it ended; imported once somebody wants that."""
+"""Apply a plan in the terminal and print how it ended; imported only when a plan is applied."""
 
 from __future__ import annotations
 

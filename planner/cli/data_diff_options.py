@@ -1,4 +1,4 @@
-"""The options that say how much of the rows is compared, and told."""
+"""The options that limit how many rows a comparison reads and prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a plan that was made: what is shown of it, and what is asked before it is applied."""
+"""Show a plan, ask for confirmation and apply it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors as JSON lines, where somebody asked for JSON: imported only then, so that a sentence comes fast."""
+"""Print errors as JSON lines; imported only with `--output json`, so that start-up stays fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""plan: what changed, and what it costs; what applies it is imported once somebody wants that."""
+"""The `plan` verb: what changed and what it costs; the code that applies it is imported when needed."""
 
 from __future__ import annotations
 

@@ -7,15 +7,15 @@ from mergeplan.planner.contract.plan import RefusedRow
 
 
 class AdoptedTable(Data):
-    """A table that somebody declared to hold a model's rows, or that bears its name."""
+    """An existing table that is declared to hold a model's rows, or that has the model's name."""
 
     model: str = Field(description="the model")
     table: str = Field(description="the table as it was declared")
     fits: bool = Field(description="it can be taken over as the model stands")
     problems: Names = Field(default=(), description="why it cannot, a sentence each with what to do")
-    notes: Names = Field(default=(), description="what somebody should know who takes it over")
+    notes: Names = Field(default=(), description="what to know before it is adopted")
     copies: bool = Field(default=False, description="its rows are copied; else the new table points at its files")
-    rows: int | None = Field(default=None, description="how many it has; null where that was not asked")
+    rows: int | None = Field(default=None, description="the number of rows; null: not counted")
     holds: Spans = Field(default=(), description="the time that counts as computed")
     left: Spans = Field(default=(), description="the time that the next run computes")
     moved_to: str | None = Field(

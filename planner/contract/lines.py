@@ -83,14 +83,14 @@ class AuditRow(Data):
     model: str = Field(default="", description='the model, `""` of a standalone audit')
     reads: Names = Field(default=(), description="the tables that a standalone audit names")
     name: str = Field(description="the audit")
-    ok: bool = Field(description="it found nothing")
+    ok: bool = Field(description="true: it found no rows")
     blocking: bool = Field(default=True, description="rows that it finds stop the plan")
     count: int = Field(default=0, description="how many rows it found")
     query: str = Field(default="", description="the query that it ran")
     sample: Sample = Field(
         default=Sample(), description="at most five of the rows, [masked](audits.md#when-an-audit-fails)"
     )
-    path: str = Field(default="", description="where the audit is asked for")
+    path: str = Field(default="", description="the file that names the audit")
     line: int = Field(default=0, description="its line")
 
 
@@ -134,14 +134,16 @@ class LateLine(Data):
 
 
 class WaitingLine(Data):
-    """Somebody else computes the same table, or promotes the environment, or Spark runs an earlier run's batch."""
+    """Another process computes the same table or promotes the environment, or Spark still runs an earlier batch."""
 
     event: Literal["waiting"] = "waiting"
     model: Maybe[str] = Field(default=None, description="the model whose table is awaited")
     table: Maybe[str] = Field(default=None, description="its table")
     interval: Maybe[Span] = Field(default=None, description="of the batch that Spark is still running")
     environment: Maybe[str] = Field(default=None, description="the environment that is promoted elsewhere")
-    holder: str = Field(validation_alias="for", serialization_alias="for", description="who is at it")
+    holder: str = Field(
+        validation_alias="for", serialization_alias="for", description="the process that holds the lease"
+    )
 
 
 class RepeatedLine(Data):
@@ -195,7 +197,7 @@ class PendingLine(Data):
         default=None,
         validation_alias="for",
         serialization_alias="for",
-        description="who is at it; null: nobody",
+        description="the process that promotes; null: none",
     )
 
 

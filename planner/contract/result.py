@@ -1,4 +1,4 @@
-"""The last line of every verb: how it ended, and what was asked for."""
+"""The last line of each verb's JSON output: its outcome and its data."""
 
 from typing import Any, Literal
 
@@ -117,7 +117,7 @@ class LeftFile(Data):
 class FormatResult(Data):
     """What `format` did."""
 
-    changed: Names = Field(default=(), description="paths of the files that were, or would be, laid out anew")
+    changed: Names = Field(default=(), description="paths of the files that were, or would be, formatted")
     left: tuple[LeftFile, ...] = Field(default=(), description="`path` and `reason` of what was left as it is")
     files: int = Field(default=0, description="how many were looked at")
 
@@ -169,8 +169,8 @@ class ResultLine(Data):
     )
     promoted_before: Maybe[PromotionRow] = Field(
         default=None,
-        description="`plan` that has nothing to do: what an earlier run promoted under the same `--note`; that run may "
-        "have ended before it could say so",
+        description="`plan` that has nothing to do: what an earlier run promoted under the same `--note`, also when "
+        "that run ended before it wrote its result",
     )
     seconds: Maybe[float] = Field(default=None, description="`plan`, `apply`: how long applying took")
     expected: Maybe[bool] = Field(
@@ -236,13 +236,11 @@ class ResultLine(Data):
     rows: Maybe[tuple[tuple[Any, ...], ...]] = Field(default=None, description="`fetchdf`: the answer's rows")
     models: Maybe[tuple[GraphNode, ...]] = Field(default=None, description="`dag`: each, parents first")
     kinds: Maybe[dict[str, str]] = Field(default=None, description="`dag`: each model's kind, by name")
-    model: Maybe[str] = Field(default=None, description="`lineage`: the model that was asked for")
-    column: Maybe[str] = Field(
-        default=None, description="`lineage`: the column that was asked for; absent: the whole model"
-    )
+    model: Maybe[str] = Field(default=None, description="`lineage`: the requested model")
+    column: Maybe[str] = Field(default=None, description="`lineage`: the requested column; absent: the whole model")
     direction: Maybe[Direction] = Field(default=None, description="`lineage`: where it was followed to")
     nodes: Maybe[tuple[LineageNode, ...]] = Field(
-        default=None, description="`lineage`: everything that is reached, what was asked for first"
+        default=None, description="`lineage`: all columns that are reached, the requested one first"
     )
     edges: Maybe[tuple[LineageEdge, ...]] = Field(default=None, description="`lineage`: what goes into what")
     unfollowed: Maybe[tuple[Unfollowed, ...]] = Field(

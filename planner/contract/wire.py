@@ -1,4 +1,4 @@
-"""JSON lines read and written, and their JSON Schema: one union of all lines, told apart by `event`."""
+"""Write and parse JSON lines, and build their JSON Schema: a union of all lines with `event` as its tag."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is asked of a Spark, and Spark itself."""
+"""The interface to Spark, and its implementation."""

@@ -1,4 +1,4 @@
-"""Early cut-off: a table that is built anew and holds the rows of the one it replaces changes nothing for its readers.
+"""Early cut-off: a rebuilt table with the rows of the one it replaces does not change its readers.
 
 What two tables hold is compared by Spark, as hashes; this file says what to compare, and what the answer allows.
 """

@@ -1,4 +1,4 @@
-"""Restating: which tables are computed anew though no model changed, for which time, and whose rows that outdates.
+"""Restatement: which tables and intervals are recomputed without a model change, and which rows become outdated.
 
 A restated table keeps its version and its place; what it held of the time is forgotten first, in one transaction, so
 that a crash leaves time that is missing, and never time that is said to be loaded and holds old rows among new ones.

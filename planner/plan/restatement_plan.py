@@ -1,4 +1,4 @@
-"""The plan of a restatement: an environment as it is shown, some of whose tables are computed anew."""
+"""The plan of a restatement: the environment as it is, with some of its tables recomputed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values tell the rows of a block apart: where an order goes by such values, it leaves nothing to chance.
+"""Find columns that identify the rows of a block: an ORDER BY on them is deterministic.
 
 `ROW_NUMBER() OVER (PARTITION BY k ORDER BY t)` picks any of the rows that agree in `k` and `t`. Where no two rows do,
 it is a function of the rows, and computing it again gives the same. What says so is a GROUP BY, a DISTINCT or a

@@ -1,4 +1,4 @@
-"""What may be asked of each use case; what is left out is as the project says."""
+"""The options of each use case; one that is left out takes the project's default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what is asked to a plan, kept so that it can be made again, and what moved when it comes out otherwise."""
+"""Build a plan from its options, keep it for `apply`, and report what moved when a new plan differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan does and costs, in the words of every page and terminal."""
+"""Phrases for a plan's actions and costs, shared by pages and terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which audits passed on which table, so that an audit is not asked again of rows that did not change."""
+"""Audits that passed on a table: an audit does not run again on unchanged rows."""
 
 from __future__ import annotations
 

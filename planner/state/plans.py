@@ -1,4 +1,4 @@
-"""Plans that were shown to somebody or are being applied."""
+"""Plans that were shown or are being applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the state forgets: the history, journal, plans and snapshots that nobody can ask for any more."""
+"""Delete expired history, journal entries, plans and snapshots from the state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids of batches that build on each other: by them a table tells whether it holds rows that nobody recorded."""
+"""Chained batch ids: they tell whether a table holds rows that were never recorded."""
 
 from __future__ import annotations
 

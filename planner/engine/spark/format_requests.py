@@ -1,4 +1,4 @@
-"""What clients need of the warm Spark that it was not started with: asked for in a file, answered by a restart.
+"""Table formats that a client needs and the warm Spark lacks: a file requests them, a restart adds them.
 
 A Spark learns a table format only when it starts. A client that finds the warm Spark without one asks for it; the warm
 Spark lets nobody new in, waits until its other clients have left, and starts again. Requests, the answer that is kept

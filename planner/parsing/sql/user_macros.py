@@ -1,4 +1,4 @@
-"""What a project's own Python macros are to whoever reads SQL: names that can be called with SQL and give SQL."""
+"""A project's own Python macros as functions that take SQL and return SQL."""
 
 from __future__ import annotations
 
