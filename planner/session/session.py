@@ -13,9 +13,6 @@ from typing import Self
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.rollback import RollbackPlan
 from mergeplan.planner.apply.work import Filled
-from mergeplan.planner.checks.audits import AuditResult
-from mergeplan.planner.checks.data_diff import ModelDiff
-from mergeplan.planner.checks.physical_diff import PhysicalDiff
 from mergeplan.planner.errors import Cancelled, Refused, RequestError
 from mergeplan.planner.model.selection import in_default
 from mergeplan.planner.project.lineage import lineage_of
@@ -40,6 +37,7 @@ from mergeplan.planner.session.estimates import estimates
 from mergeplan.planner.session.events import Emit, silent
 from mergeplan.planner.session.lint import LintReport, linted
 from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs
 from mergeplan.planner.session.notebook.listed_results import Environments, FetchedRows, History, TableDiffs
 from mergeplan.planner.session.options import (
     AuditOptions,
@@ -99,18 +97,18 @@ class Opened:
             rows = work.engine.fetch(sql, limit)
             return FetchedRows(rows.columns, rows.rows)
 
-    def data_diff(self, environment: str, options: DataDiffOptions | None = None) -> tuple[ModelDiff, ...]:
+    def data_diff(self, environment: str, options: DataDiffOptions | None = None) -> DataDiffs:
         """What an environment's changes do to the rows of its models: prod's tables against its own, over the time that
         both hold."""
         with self._doing(silent, only_looks=True) as work:
             pairs = pairs_of_environment(work, environment)
-            return tuple(data_diffs(work, pairs, (PROD, environment), options or DataDiffOptions()))
+            return DataDiffs(data_diffs(work, pairs, (PROD, environment), options or DataDiffOptions()))
 
-    def physical_plan(self, environment: str) -> tuple[PhysicalDiff, ...]:
+    def physical_plan(self, environment: str) -> PhysicalDiffs:
         """What an environment's edits do to the physical plans of its queries: prod's query and its own, explained over
         the same tables."""
         with self._doing(silent, only_looks=True) as work:
-            return tuple(physical_diffs_of_environment(work, environment))
+            return PhysicalDiffs(physical_diffs_of_environment(work, environment))
 
     def plan_rollback(self, environment: str, revision: int | None = None) -> RollbackPlan:
         """What `rollback` would do; nothing is changed. `refusal` says why it cannot be done, None when it can."""
@@ -282,10 +280,10 @@ class Session(Opened):
 
     def audit(
         self, environment: str = PROD, options: AuditOptions | None = None, *, on_event: Emit = silent
-    ) -> tuple[AuditResult, ...]:
+    ) -> AuditResults:
         """The audits of an environment's models on what its tables hold; a failed one raises nothing."""
         with self._doing(on_event, only_looks=True) as work:
-            return tuple(audited(work, work.environment(checked_name(environment)), options or AuditOptions()))
+            return AuditResults(audited(work, work.environment(checked_name(environment)), options or AuditOptions()))
 
     def lint(self, models: Collection[str] = ()) -> LintReport:
         """The models (selectors; () for all) held to the rules of `linter` in config.yaml."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 
-from mergeplan.planner.checks.table_diff import TableDiff
+from mergeplan.planner.checks.table_diff import SchemaDiff, TableDiff
 from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.session.notebook.listing import HTML_MOST, Listed, Listing, cell_text, html_table
 from mergeplan.planner.snapshot.environment import Environment
@@ -19,7 +19,7 @@ class FetchedRows(Listed, Rows):
 
     def listing(self) -> Listing:
         rows = tuple(tuple(map(cell_text, row)) for row in self.rows)
-        return Listing(_counted(len(rows), "row"), self.columns, rows)
+        return Listing(counted(len(rows), "row"), self.columns, rows)
 
 
 class Environments(Listed, tuple[Environment, ...]):
@@ -41,7 +41,7 @@ class Environments(Listed, tuple[Environment, ...]):
             )
             for each in self
         )
-        return Listing(_counted(len(self), "environment"), columns, rows).filled()
+        return Listing(counted(len(self), "environment"), columns, rows).filled()
 
 
 class History(Listed, tuple[Revision, ...]):
@@ -64,7 +64,7 @@ class History(Listed, tuple[Revision, ...]):
             for row in self
         )
         of = f" of `{self[0].environment}`" if self else ""
-        return Listing(_counted(len(self), "revision") + of, columns, rows).filled()
+        return Listing(counted(len(self), "revision") + of, columns, rows).filled()
 
 
 class TableDiffs(Listed, tuple[TableDiff, ...]):
@@ -73,35 +73,38 @@ class TableDiffs(Listed, tuple[TableDiff, ...]):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return self.listing().html(*(part for diff in self for part in _samples(diff)))
+        return self.listing().html(*(part for diff in self for part in samples_html(diff)))
 
     def listing(self) -> Listing:
         columns = ("Compared", "Columns", "Rows", "Rows that differ", "Columns that differ")
         if not self:
             return Listing("No table differs.", columns, ())
         same = sum(diff.same for diff in self)
-        title = f"{_counted(len(self), 'table')} compared, {same} the same"
+        title = f"{counted(len(self), 'table')} compared, {same} the same"
         return Listing(title, columns, tuple(map(_diff_row, self))).filled()
 
 
 def _diff_row(diff: TableDiff) -> tuple[str, ...]:
-    first, second = diff.names
-    schema, rows = diff.schema, diff.rows
-    columns = [f"+ {name} {kind}" for name, kind in schema.added]
-    columns += [f"- {name} {kind}" for name, kind in schema.removed]
-    columns += [f"~ {name} {old} → {new}" for name, old, new in schema.retyped]
+    (first, second), rows = diff.names, diff.rows
     counts = ((rows.changed, "changed"), (rows.only[0], f"in {first} only"), (rows.only[1], f"in {second} only"))
     differ = ", ".join(f"{count:,} {where}" for count, where in counts if count)
     return (
         f"{diff.model}: {first} and {second}" if diff.model else f"{first} and {second}",
-        ", ".join(columns),
+        schema_text(diff.schema),
         "" if diff.same_files else f"{rows.counts[0]:,} → {rows.counts[1]:,}",
         "none: both are the same files" if diff.same_files else differ or "none",
         ", ".join(f"{name} ({count:,})" for name, count in rows.columns if count),
     )
 
 
-def _samples(diff: TableDiff) -> list[str]:
+def schema_text(schema: SchemaDiff) -> str:
+    """Columns that one of two tables lacks (`+ name`, `- name`), or has of another type (`~ name`)."""
+    columns = [f"+ {name} {kind}" for name, kind in schema.added]
+    columns += [f"- {name} {kind}" for name, kind in schema.removed]
+    return ", ".join([*columns, *(f"~ {name} {old} → {new}" for name, old, new in schema.retyped)])
+
+
+def samples_html(diff: TableDiff) -> list[str]:
     """Each sort of sampled rows, folded."""
     first, second = diff.names
     samples = diff.samples
@@ -132,5 +135,6 @@ def _moment(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}" if at else ""
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 row`, `2 rows`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -49,10 +49,11 @@ def test_rows_are_counted_by_key_and_shown_only_where_that_is_allowed(total: Ses
 
 
 def test_a_condition_narrows_it_and_does_nothing_else(total: Session) -> None:
-    (found,) = total.data_diff("dev", DataDiffOptions(models=("shop.total",), where="id < 3"))
+    (found,) = listed = total.data_diff("dev", DataDiffOptions(models=("shop.total",), where="id < 3"))
 
     assert found.rows is not None
     assert (found.counts, found.rows.only, found.rows.changed) == ((2, 2), (0, 0), 1)
+    assert "<td>1 changed</td>" in listed._repr_html_()
     for where in ("id IN (SELECT id FROM shop.total)", "id = 1; DROP TABLE x", "reflect('a', 'b') = 1", "id"):
         with pytest.raises(RequestError, match=r"(?i)condition"):
             total.data_diff("dev", DataDiffOptions(where=where))

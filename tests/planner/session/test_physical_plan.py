@@ -136,5 +136,6 @@ def test_what_cannot_be_compared_is_noted_and_nothing_is_computed(
     assert {diff.note for diff in session.physical_plan("dev") if diff.model == "shop.names"} == {
         "not compared: the 0 seconds for it were over"
     }
+    assert "<td>not compared: the 0 seconds for it were over</td>" in session.physical_plan("dev")._repr_html_()
     with pytest.raises(RequestError, match="no environment `test`"):
         session.physical_plan("test")

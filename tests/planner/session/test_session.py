@@ -87,6 +87,7 @@ def test_environments_go_and_checks_report(shop: Callable[..., Session]) -> None
     assert (before, [each.name for each in session.environments()]) == (["dev", "prod"], ["prod"])
     assert (gone.promoted.dropped, gone.tables) == (2, ())  # prod uses the tables
     assert (session.janitor(dry_run=True).dropped, session.audit(), session.test().ok) == (False, (), True)
+    assert "<b>0 audits ran, 0 failed</b>" in session.audit()._repr_html_()
     assert session.lint(["shop.a"]).models == 1
     assert {node.model for node in session.lineage("shop.b", "x").nodes} == {"shop.a", "shop.b"}
 

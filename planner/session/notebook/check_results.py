@@ -1,0 +1,110 @@
+"""What audits find, and what an environment's changes do to rows and physical plans, as data that shows itself as a
+table."""
+
+from __future__ import annotations
+
+from html import escape
+
+from mergeplan.planner.checks.audits import AuditResult
+from mergeplan.planner.checks.data_diff import ModelDiff
+from mergeplan.planner.checks.physical_diff import PhysicalDiff
+from mergeplan.planner.checks.table_diff import TableDiff
+from mergeplan.planner.contract.from_tables import physical_plan_row
+from mergeplan.planner.contract.physical_words import physical_sentence
+from mergeplan.planner.session.notebook.listed_results import counted, samples_html, schema_text
+from mergeplan.planner.session.notebook.listing import Listed, Listing, cell_text, html_table
+
+BASE, ENVIRONMENT = "prod", "the environment"
+
+
+class DataDiffs(Listed, tuple[ModelDiff, ...]):
+    """Differences of models' rows: a tuple that shows itself as a table, in a notebook with sampled rows below it."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return self.listing().html(*(part for diff in self for part in _samples(diff)))
+
+    def listing(self) -> Listing:
+        columns = ("Model", "Columns", "Rows", "Rows that differ", "Columns that differ", "Compared")
+        if not self:
+            return Listing("No table differs from prod's.", columns, ())
+        left_out = sum(diff.rows is None for diff in self)
+        title = counted(len(self) - left_out, "model") + " compared" + (f", {left_out} not" if left_out else "")
+        return Listing(title, columns, tuple(map(_data_row, self))).filled()
+
+
+class PhysicalDiffs(Listed, tuple[PhysicalDiff, ...]):
+    """Differences of physical plans: a tuple that shows itself as a table, with a row for each change."""
+
+    __slots__ = ()
+
+    def listing(self) -> Listing:
+        rows = [
+            (diff.model, sentence)
+            for diff in self
+            for sentence in (
+                *(physical_sentence(change, str) for change in physical_plan_row(diff).changes),
+                *filter(None, [diff.note]),
+            )
+        ]
+        title = f"{counted(len(self), 'query', 'queries')} explained before and after"
+        return Listing(title, ("Model", "Physical plan"), tuple(rows))
+
+
+class AuditResults(Listed, tuple[AuditResult, ...]):
+    """Results of audits: a tuple that shows itself as a table, and in a notebook the failing rows below it."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return self.listing().html(*(part for result in self for part in _failing_rows(result)))
+
+    def listing(self) -> Listing:
+        failed = sum(not result.ok for result in self)
+        rows = tuple(map(_audit_row, self))
+        title = f"{counted(len(self), 'audit')} ran, {failed} failed"
+        return Listing(title, ("Audit", "Model", "Result", "Failing rows", "Where"), rows).filled()
+
+
+def _data_row(diff: ModelDiff) -> tuple[str, ...]:
+    rows = diff.rows
+    sizes = rows.counts if rows else diff.counts
+    counts = ((rows.changed, "changed"), (rows.only[0], "gone"), (rows.only[1], "new")) if rows else ()
+    differ = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+    days = ", ".join(map(str, diff.days))
+    key = f"by {', '.join(diff.key)}" if diff.key else ""
+    return (
+        diff.model,
+        schema_text(diff.schema),
+        f"{sizes[0]:,} → {sizes[1]:,}" if sizes else "",
+        differ or ("none: the same files" if diff.same_files else "none" if rows else "not compared"),
+        ", ".join(f"{name} ({count:,})" for name, count in rows.columns if count) if rows else "",
+        "; ".join(filter(None, (days, key, diff.note))),
+    )
+
+
+def _samples(diff: ModelDiff) -> list[str]:
+    if diff.rows is None:
+        return []
+    return samples_html(TableDiff((BASE, ENVIRONMENT), diff.key, diff.schema, diff.rows, diff.samples, diff.model))
+
+
+def _audit_row(result: AuditResult) -> tuple[str, ...]:
+    verdict = "passed" if result.ok else "failed" if result.blocking else "warning"
+    return (
+        result.name,
+        result.model or ", ".join(result.reads),
+        verdict,
+        f"{result.count:,}" if result.count else "",
+        str(result.place or ""),
+    )
+
+
+def _failing_rows(result: AuditResult) -> list[str]:
+    """The rows that a failed audit shows, folded."""
+    if not result.sample.rows:
+        return []
+    title = f"{result.model}: {result.name}" if result.model else result.name
+    rows = html_table(result.sample.columns, [map(cell_text, row) for row in result.sample.rows])
+    return [f"<details><summary>{escape(title)}</summary>{rows}</details>"]
