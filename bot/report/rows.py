@@ -23,13 +23,13 @@ def rows_changed(diff: DataDifference) -> int:
     return diff.rows.only_first + diff.rows.only_second + diff.rows.changed if diff.rows else 0
 
 
-def _row_counts(found: Sequence[DataDifference]) -> str:
-    """`3 rows changed, 2 gone, 1 new`: a row that is gone is not called a changed one."""
-    rows = [diff.rows for diff in found if diff.rows]
-    changed, gone, new = (
-        sum(each) for each in ([r.changed for r in rows], [r.only_first for r in rows], [r.only_second for r in rows])
-    )
-    parts = [(count, word) for count, word in ((changed, "changed"), (gone, "gone"), (new, "new")) if count]
+def _row_counts(differ: Sequence[DataDifference]) -> str:
+    """`3 rows changed, 2 gone, 1 new` of one model; `rows differ in 2 models`, for rows of several make no sum."""
+    if len(differ) > 1:
+        return f"rows differ in {counted(len(differ), 'model')}"
+    rows = differ[0].rows if differ else None
+    counts = ((rows.changed, "changed"), (rows.only_first, "gone"), (rows.only_second, "new")) if rows else ()
+    parts = [(count, word) for count, word in counts if count]
     (first, verb), *rest = parts or [(0, "changed")]
     return ", ".join((f"{counted(first, 'row')} {verb}", *(f"{count:,} {word}" for count, word in rest)))
 
@@ -40,12 +40,12 @@ def rows_title(outcome: PlannerOutcome | None) -> str:
     compared = [diff for diff in found if diff.rows]
     if not compared:
         return ""
-    total, open_ones = sum(map(rows_changed, compared)), len(found) - len(compared)
-    if not total and open_ones:
+    differ, open_ones = [diff for diff in compared if rows_changed(diff)], len(found) - len(compared)
+    if not differ and open_ones:
         return f"no row changed in {counted(len(compared), 'model')}, {open_ones} not compared"
     where = " on the days built here" if any(diff.left_out for diff in compared) else ""
     rest = f" ({counted(open_ones, 'model')} not compared)" if open_ones else ""
-    return f"{_row_counts(compared)}{where}{rest}"
+    return f"{_row_counts(differ)}{where}{rest}"
 
 
 def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:

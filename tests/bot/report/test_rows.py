@@ -34,14 +34,19 @@ def outcome(*found: DataDifference) -> PlannerOutcome:
     [
         ((), ""),
         ((diff("a.a"), diff("a.b")), "0 rows changed"),
-        ((diff("a.a", 3), diff("a.b", 1)), "4 rows changed"),
+        ((diff("a.a", 3), diff("a.b", 1)), "rows differ in 2 models"),
+        ((diff("a.a", 3), diff("a.b")), "3 rows changed"),
         ((diff("a.a", left_out=[("2026-01-01", "2026-01-02")]),), "0 rows changed on the days built here"),
         ((diff("a.a"), diff("a.b", rows=None, note="not compared")), "no row changed in 1 model, 1 not compared"),
         ((diff("a.a", 2), diff("a.b", rows=None)), "2 rows changed (1 model not compared)"),
         ((diff("a.b", rows=None),), ""),
         ((diff("a.a", rows=counts(only_first=2)),), "2 rows gone"),
         ((diff("a.a", rows=counts(only_second=1)), diff("a.b")), "1 row new"),
-        ((diff("a.a", 3), diff("a.b", rows=counts(only_first=1, only_second=4))), "3 rows changed, 1 gone, 4 new"),
+        ((diff("a.a", rows=counts(changed=3, only_first=1, only_second=4)),), "3 rows changed, 1 gone, 4 new"),
+        (
+            (diff("a.a", 2), diff("a.b", rows=counts(only_first=2)), diff("a.c", rows=None)),
+            "rows differ in 2 models (1 model not compared)",
+        ),
     ],
 )
 def test_the_first_line_says_how_many_rows_and_nothing_that_was_not_compared(
