@@ -20,7 +20,8 @@ pytestmark = pytest.mark.prove
 
 SEED = int(os.environ.get("MERGEPLAN_SEED", "6"))
 EVER = "1970-01-01 00:00:00"
-Rows = Mapping[int, tuple[int | None, str]]  # key -> value, time of its update
+Cells = tuple[int | None, str | None]  # value, time of its update
+Rows = Mapping[int, Cells]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Version:
 
     key: int
     value: int | None
-    at: str
+    at: str | None
     begins: str
     ends: str | None = None
 
@@ -52,23 +53,23 @@ class Rules:
                 done.append(Version(key, value, at, self._begin(held, version, key, at, now)))
         return done
 
-    def _changed(self, version: Version, value: int | None, at: str) -> bool:
-        return at > version.at if self.by_time else value != version.value
+    def _changed(self, version: Version, value: int | None, at: str | None) -> bool:
+        return (at or "") > (version.at or "") if self.by_time else value != version.value
 
     def _ended(self, version: Version, rows: Rows, now: str) -> Version:
         if version.key not in rows:
             return replace(version, ends=max(now, version.begins)) if self.deletes else version
         value, at = rows[version.key]
-        ends = max(at if self.by_time else now, version.begins)
+        ends = max((at or EVER) if self.by_time else now, version.begins)
         return replace(version, ends=ends) if self._changed(version, value, at) else version
 
-    def _begin(self, held: list[Version], in_force: Version | None, key: int, at: str, now: str) -> str:
-        noticed = at if self.by_time else now
+    def _begin(self, held: list[Version], in_force: Version | None, key: int, at: str | None, now: str) -> str:
+        noticed = (at or EVER) if self.by_time else now
         if in_force is not None:
             return max(noticed, in_force.begins)
         ends = [version.ends for version in held if version.key == key and version.ends]
         if self.by_time and ends:
-            return max([at, *ends])
+            return max([noticed, *ends])
         first = self.by_time or not held
         return EVER if first and not self.begins_when_seen else noticed
 
@@ -96,27 +97,27 @@ def daily(tmp_path_factory: pytest.TempPathFactory, engine: SparkEngine) -> Iter
     store.close()
 
 
-def next_day(chance: random.Random, day: int, rows: Rows) -> dict[int, tuple[int | None, str]]:
-    """The rows of a day: some of those of before gone, some changed, some back, with updates of up to four days ago."""
+def next_day(chance: random.Random, day: int, rows: Rows) -> dict[int, Cells]:
+    """The rows of a day: some of those of before gone, some changed, some back, with updates of up to four days ago or
+    of no known time."""
 
-    def row() -> tuple[int | None, str]:
-        return chance.choice(
-            (1, 2, None)
-        ), f"2026-01-{chance.randint(max(1, day - 4), day):02} {chance.choice((0, 3)):02}:00:00"
+    def row() -> Cells:
+        at = f"2026-01-{chance.randint(max(1, day - 4), day):02} {chance.choice((0, 3)):02}:00:00"
+        return chance.choice((1, 2, None)), chance.choice((at, at, at, None))
 
     alive = {key: value for key, value in rows.items() if chance.random() > 0.4}
     return alive | {key: row() for key in range(1, 41) if chance.random() < 0.4}
 
 
 def test_every_version_is_the_one_that_the_rules_say(daily: Daily) -> None:
-    chance, rows = random.Random(SEED), dict[int, tuple[int | None, str]]()  # noqa: S311  # no secret
+    chance, rows = random.Random(SEED), dict[int, Cells]()  # noqa: S311  # no secret
     models = [
         f"MODEL (name shop.{name}, kind {kind});\nSELECT id, v, at FROM raw.items" for name, (kind, _) in KINDS.items()
     ]
     wanted: dict[str, list[Version]] = {name: [] for name in KINDS}
     for day in range(4, 10):
         rows = next_day(chance, day, rows)
-        daily.has(*(f"{key}, {'NULL' if v is None else v}, timestamp'{at}'" for key, (v, at) in rows.items()))
+        daily.has(*(f"{key}, {_sql(v)}, {_sql(at)}" for key, (v, at) in rows.items()))
         assert not daily.run(f"2026-01-{day:02}", *models).failures
         for name, (_, rules) in KINDS.items():
             wanted[name] = rules.after(wanted[name], rows, f"2026-01-{day:02} 05:00:00")
@@ -126,3 +127,7 @@ def test_every_version_is_the_one_that_the_rules_say(daily: Daily) -> None:
         held = daily.engine.fetch(f"SELECT {cells} FROM shop.{name} ORDER BY ALL").rows
         says = [(each.key, each.value, each.at, each.begins, each.ends) for each in versions]
         assert sorted(held, key=repr) == sorted(says, key=repr), name
+
+
+def _sql(value: object) -> str:
+    return "NULL" if value is None else repr(value)

@@ -55,6 +55,11 @@ class _Versions:
         return greatest(at, of("target", self.history.valid_from))
 
     @property
+    def began(self) -> exp.Expr:
+        """Since when a new key is valid if set to begin when it was seen; since ever where it does not say when."""
+        return exp.Coalesce(this=self.changed_at, expressions=[self.moment(EVER)]) if self.by_time else self.now
+
+    @property
     def now(self) -> exp.Expr:
         return self.moment(self.execution)
 
@@ -69,7 +74,9 @@ class _Versions:
     def changed(self) -> exp.Expr:
         """True for a row that is another version of the one in force."""
         if self.by_time:
-            return of("source", self.history.updated_at) > of("target", self.history.updated_at)
+            source, target = (of(side, self.history.updated_at) for side in ("source", "target"))
+            first = exp.and_(target.copy().is_(exp.null()), source.copy().is_(exp.null()).not_())
+            return exp.Coalesce(this=source > target, expressions=[first])  # NULL is before every time
         pairs = ((of("source", name), of("target", name)) for name in self.history.columns or self.batch.names)
         return exp.or_(*(exp.not_(exp.NullSafeEQ(this=one, expression=other)) for one, other in pairs))
 
@@ -99,7 +106,7 @@ def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
     """
     made = _Versions(batch, history, execution)
     if not batch.base:
-        began = made.changed_at if history.begins_when_seen else made.moment(EVER)
+        began = made.began if history.begins_when_seen else made.moment(EVER)
         columns = (exp.column(name, quoted=True) for name in batch.names)
         ends = (cast(began, history.type).as_(history.valid_from), made.nothing.as_(history.valid_to))
         first = exp.select(*columns, *ends).from_("source").where(exp.column(PRESENT))
@@ -222,7 +229,7 @@ def _new(made: _Versions, mark: str = "") -> exp.Expr:
     if made.by_time:
         ifs.append(exp.If(this=exp.not_(gone.is_(exp.null())), true=greatest(gone.copy(), updated.copy())))
     by_clock = made.history.begins_when_seen or not made.by_time
-    began = made.changed_at if by_clock else made.moment(EVER)
+    began = made.began if by_clock else made.moment(EVER)
     return made.row("source", exp.Case(ifs=ifs, default=began), made.nothing, mark)
 
 

@@ -96,6 +96,19 @@ def test_new_rows_may_be_valid_since_they_were_seen(shared_engine: SparkEngine) 
     assert (by_column["Burger"], by_column["Milkshake"]) == ([("1 11h", "-")], [("2 11h", "-")])
 
 
+def test_null_is_before_every_time(shared_engine: SparkEngine) -> None:
+    """A row that is first updated after it was loaded had no time until then."""
+    menus = (
+        "(1, 'a', NULL), (2, 'b', NULL), (3, 'c', '2020-01-01')",
+        "(1, 'A', '2020-01-02'), (2, 'B', NULL), (3, 'C', NULL), (4, 'd', NULL)",
+    )
+    held = {"a": [("ever", "2 0h")], "A": [("2 0h", "-")], "b": [("ever", "-")], "d": [("ever", "-")]}
+
+    assert after(shared_engine, History(updated_at="at"), *menus) == held | {"c": [("ever", "-")]}
+    since_update = after(shared_engine, History(updated_at="at", begins_when_seen=True), *menus)
+    assert since_update == held | {"c": [("1 0h", "-")]}
+
+
 def test_every_column_may_be_compared_and_null_is_a_value(shared_engine: SparkEngine) -> None:
     found = after(
         shared_engine, History(), "(1, 'a', NULL), (2, NULL, NULL)", "(1, 'a', '2020-01-01'), (2, NULL, NULL)"
