@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from mergeplan.planner.session.options import PlanOptions
-from mergeplan.planner.session.planning import checked_request, planned_for
+from mergeplan.planner.session.planning import check_request, make_plan
 from mergeplan.planner.session.settings import settings_of
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.state.environments import Cause
@@ -17,7 +17,7 @@ def promote(root: Path) -> None:
     """Record every table of the project in this folder as built, and promote them to prod."""
     work = Workspace(settings_of(os.environ, root))
     try:
-        plan = planned_for(work, checked_request(work, PlanOptions()), work.project.models)
+        plan = make_plan(work, check_request(work, PlanOptions()), work.project.models)
         store = work.store
         with store.leases.hold("prod", "benchmark") as lease:
             for change in plan.changes:

@@ -120,21 +120,23 @@ class Asked:
 
     @property
     def teams(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(each for need in self.needs for each in need.approvers if "/" in each))
+        return tuple(dict.fromkeys(approver for need in self.needs for approver in need.approvers if "/" in approver))
 
 
-def affected(plan: PlanView) -> tuple[ModelChange, ...]:
+def reviewable_models(plan: PlanView) -> tuple[ModelChange, ...]:
     """The models that people decide about: those that are edited, come or go, and those that are computed anew."""
-    return tuple(each for each in plan.models if each.recomputed or each.change in ("direct", "metadata", "removed"))
+    return tuple(
+        model for model in plan.models if model.recomputed or model.change in ("direct", "metadata", "removed")
+    )
 
 
 def promises(plan: PlanView | None, text: str = "") -> tuple[str, ...]:
     """What a plan promises; `text` is the tree where the rules themselves are edited: then every word counts."""
-    found = dict.fromkeys(each for each in (plan.planned_digest, plan.digest) if each) if plan else {}
-    return tuple(f"{each}{text}" for each in found)
+    digests = dict.fromkeys(digest for digest in (plan.planned_digest, plan.digest) if digest) if plan else {}
+    return tuple(f"{digest}{text}" for digest in digests)
 
 
-def asked_of(
+def collect_needs(
     rules: Sequence[ReviewRule], plan: PlanView, owners: Mapping[str, tuple[str, ...]], *, edits_rules: bool = False
 ) -> Asked:
     """What the rules ask of a plan; who edits the rules needs what any of them asks for.
@@ -143,9 +145,9 @@ def asked_of(
     """
     asked = Asked()
     for rule in rules:
-        models = [each for each in affected(plan) if _is_about(rule, each)]
+        models = [model for model in reviewable_models(plan) if _is_about(rule, model)]
         if models or (edits_rules and rule.asks):
-            names = tuple(each.name for each in models)
+            names = tuple(model.name for model in models)
             needs = [Need(names, rule.approvers, rule.approvals)] if rule.approvals else []
             needs += _owners(models, owners) if rule.code_owners else ()
             blocked = tuple(Block(m.name, word) for m in models for word in rule.blocks if word in _words(m))
@@ -177,35 +179,35 @@ def summarize_reviews(
 ) -> ReviewSummary:
     """What the reviews say of the plan that promises `now`."""
     last: dict[str, Review] = {}
-    for review in sorted(reviews, key=lambda each: each.at):
+    for review in sorted(reviews, key=lambda entry: entry.at):
         if review.state in DECISIVE and review.author and review.author.lower() != author.lower():
             last[review.author.lower()] = review
-    approving = [each for each in last.values() if each.state == "APPROVED"]
-    approved = [each for each in approving if set(_promised(each, shown)) & set(now)]
+    approving = [entry for entry in last.values() if entry.state == "APPROVED"]
+    approved = [entry for entry in approving if set(_promises_at_review(entry, shown)) & set(now)]
     return ReviewSummary(
-        tuple(each.author.lower() for each in approved),
-        tuple(each.author.lower() for each in last.values() if each.state == "CHANGES_REQUESTED"),
-        tuple(each.author.lower() for each in approving if each not in approved),
+        tuple(entry.author.lower() for entry in approved),
+        tuple(entry.author.lower() for entry in last.values() if entry.state == "CHANGES_REQUESTED"),
+        tuple(entry.author.lower() for entry in approving if entry not in approved),
     )
 
 
-def _promised(review: Review, shown: Sequence[PlanShown]) -> tuple[str, ...]:
+def _promises_at_review(review: Review, shown: Sequence[PlanShown]) -> tuple[str, ...]:
     """What was promised for its commit when it was written."""
-    before = [each for each in shown if each.head == review.commit and each.since <= review.at]
+    before = [view for view in shown if view.head == review.commit and view.since <= review.at]
     return before[-1].promises if before else ()
 
 
 def decide_approval(asked: Asked, reviewed: ReviewSummary, people: People, at: datetime) -> Decision:
     """Whether a plan may reach prod: enough approvals of the right people, no objection, no block, no freeze."""
     wanted = bool(asked.needs)
-    missing = tuple(left for need in asked.needs if (left := _left(need, reviewed, people)).left > 0)
+    missing = tuple(left for need in asked.needs if (left := _count_missing(need, reviewed, people)).left > 0)
     frozen = frozen_until(asked.freezes, at)
     change = next_change(asked.freezes, at)
     return Decision(
         ruled=True,
         approved_by=reviewed.approved if wanted else (),
         missing=missing,
-        objecting=tuple(each for each in reviewed.objecting if each in people.writers) if wanted else (),
+        objecting=tuple(reviewer for reviewer in reviewed.objecting if reviewer in people.writers) if wanted else (),
         outdated=reviewed.outdated if missing else (),
         blocked=asked.blocked,
         unread=tuple(sorted(people.unread)) if missing else (),
@@ -214,11 +216,11 @@ def decide_approval(asked: Asked, reviewed: ReviewSummary, people: People, at: d
     )
 
 
-def _left(need: Need, reviewed: ReviewSummary, people: People) -> Need:
+def _count_missing(need: Need, reviewed: ReviewSummary, people: People) -> Need:
     """The need with how many approvals it still lacks."""
     if need.approvers:
-        teams = (people.members.get(each, frozenset()) for each in need.approvers if "/" in each)
-        allowed = {each for each in need.approvers if "/" not in each}.union(*teams)
+        teams = (people.members.get(approver, frozenset()) for approver in need.approvers if "/" in approver)
+        allowed = {approver for approver in need.approvers if "/" not in approver}.union(*teams)
     else:
         allowed = set(people.writers)
     return replace(need, left=need.left - len(allowed & set(reviewed.approved)))

@@ -15,7 +15,7 @@ from mergeplan.bot.github.manifest import manifest
 from mergeplan.bot.sandbox.server import KEY_FILE, Sandbox, run_sandbox
 from mergeplan.bot.service.action import run_action
 from mergeplan.bot.service.register_app import Registration, register
-from mergeplan.bot.service.replay import read_stored, rehearsed, sent
+from mergeplan.bot.service.replay import post_delivery, read_stored, rehearse_delivery
 from mergeplan.bot.service.serve import run_service
 from mergeplan.bot.settings import load_settings
 from mergeplan.planner.model.model import TABLE_FORMATS
@@ -31,8 +31,8 @@ def serve(host: str | None, port: int | None) -> int:
     MERGEPLAN_WEBHOOK_SECRET=... MERGEPLAN_GITHUB_APP_ID=... \\
     MERGEPLAN_GITHUB_PRIVATE_KEY_PATH=key.pem mergeplan serve --port 8000
     """
-    given = {"host": host, "port": port}
-    run_service(load_settings({name: value for name, value in given.items() if value is not None}))
+    options = {"host": host, "port": port}
+    run_service(load_settings({name: value for name, value in options.items() if value is not None}))
     return 0
 
 
@@ -72,12 +72,12 @@ def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, time
     api_url = (given.pop("api_url") or load_settings().github_api_url).rstrip("/")
     files = {"key_file": given.pop("key_file"), "variables_file": given.pop("env_file")}
 
-    def opened(address: str) -> None:
+    def open_page(address: str) -> None:
         click.echo(f"Register the App at {address}")
         if not no_browser:
             webbrowser.open(address)
 
-    app = register(Registration(webhook_url=webhook_url, api_url=api_url, **given, **files), port, opened, timeout)
+    app = register(Registration(webhook_url=webhook_url, api_url=api_url, **given, **files), port, open_page, timeout)
     click.echo(f"{app.slug} is registered as App {app.app_id}; its key is in {files['key_file']}.")
     click.echo(f"Install it: {app.page}/installations/new")
     click.echo(f"Start the service with the variables in {files['variables_file']}.")
@@ -99,10 +99,10 @@ def replay(event: Path, name: str, guid: str, send: bool, url: str) -> int:
     """
     settings, stored = load_settings(), read_stored(event, name, guid)
     if send:
-        answer, ok = sent(settings, stored, url)
+        answer, ok = post_delivery(settings, stored, url)
         click.echo(answer)
         return 0 if ok else 1
-    lines, ok = rehearsed(settings, stored)
+    lines, ok = rehearse_delivery(settings, stored)
     click.echo("\n".join([*lines, "Nothing was done; `--send` hands it to the service."]))
     return 0 if ok else 1
 
@@ -122,10 +122,10 @@ def sandbox(host: str, port: int, folder: Path, webhook_url: str | None, secret:
     mergeplan sandbox --webhook-url http://127.0.0.1:8000/webhook
     """
 
-    def started(github: Sandbox) -> None:
+    def announce_sandbox(github: Sandbox) -> None:
         click.echo(f"The sandbox is at {github.url}; its App is {github.app_id}, with the key in {folder / KEY_FILE}.")
 
-    run_sandbox(host, port, folder, webhook_url, secret, started=started)
+    run_sandbox(host, port, folder, webhook_url, secret, started=announce_sandbox)
     return 0
 
 

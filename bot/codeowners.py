@@ -16,12 +16,12 @@ def read_owners(text: str) -> tuple[Owned, ...]:
     >>> read_owners("# all\n*  @ann\n/models/tax.sql @acme/finance  # theirs\n")
     (('*', ('ann',)), ('/models/tax.sql', ('acme/finance',)))
     """
-    found = []
+    entries = []
     for line in text.splitlines():
         pattern, *owners = re.split(r"(?<!\\)\s+", re.sub(r"(?:^|\s)#.*$", "", line).strip())
         if pattern:
-            found.append((pattern, tuple(each.removeprefix("@").lower() for each in owners)))
-    return tuple(found)
+            entries.append((pattern, tuple(owner.removeprefix("@").lower() for owner in owners)))
+    return tuple(entries)
 
 
 def owners_of(path: str, owned: Sequence[Owned]) -> tuple[str, ...]:

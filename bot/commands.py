@@ -71,8 +71,8 @@ def read_commands(body: str, namespace: str = "") -> tuple[Command | Mistake, ..
     if MARKER in body:
         return ()
     lines = prose_lines(body.replace("\r\n", "\n").replace("\r", "\n"))
-    found = (_read_line(line, namespace.lower()) for line in lines)
-    return tuple(each for each in found if each is not None)
+    results = (_read_line(line, namespace.lower()) for line in lines)
+    return tuple(result for result in results if result is not None)
 
 
 def prose_lines(text: str) -> Iterable[str]:
@@ -83,7 +83,7 @@ def prose_lines(text: str) -> Iterable[str]:
             end = FENCE_END.fullmatch(whole)
             fence = "" if end and end[1].startswith(fence) else fence
             continue
-        line, hidden = _uncommented(whole, hidden)
+        line, hidden = _strip_comments(whole, hidden)
         mark = FENCE.fullmatch(line)
         if mark and not (mark[1].startswith("`") and "`" in mark[2]):
             fence = mark[1]
@@ -97,7 +97,7 @@ def prose_lines(text: str) -> Iterable[str]:
             yield line
 
 
-def _uncommented(line: str, hidden: bool) -> tuple[str, bool]:
+def _strip_comments(line: str, hidden: bool) -> tuple[str, bool]:
     """A line without its HTML comments, and whether one goes on; what stands in a code span opens none."""
     shown, at = [], 0
     while at < len(line):
@@ -132,8 +132,8 @@ def _read_line(line: str, namespace: str) -> Command | Mistake | None:
         return None
     shown = " ".join([f"/{word}", *rest.split()])
     project, rest = _project(rest)
-    found = _parse(Verb(word), rest, shown) if word in set(Verb) else _unknown(shown, word, addressed)
-    return replace(found, project=project) if found else None
+    result = _parse(Verb(word), rest, shown) if word in set(Verb) else _unknown(shown, word, addressed)
+    return replace(result, project=project) if result else None
 
 
 def _project(rest: str) -> tuple[str, str]:
@@ -181,9 +181,9 @@ def _parse(verb: Verb, rest: str, shown: str) -> Command | Mistake:
         case Takes.REVISION:
             return _rollback(verb, words, shown, usage)
         case Takes.SELECTOR_AND_DAYS:
-            return _with_days(verb, words, shown, usage)
+            return _parse_days(verb, words, shown, usage)
         case Takes.MODEL_AND_CONDITION:
-            return _with_condition(verb, rest, shown, usage)
+            return _parse_condition(verb, rest, shown, usage)
     if words:
         cause = f"`/{verb.value}` takes nothing after it."
         return Mistake(shown, cause, f"Type `{FORMS[verb].usage}` on a line of its own.")
@@ -198,17 +198,17 @@ def _rollback(verb: Verb, words: Sequence[str], shown: str, usage: str) -> Comma
     return Command(verb, shown, number=int(rest[0]) if rest else 0, dry_run=dry_run)
 
 
-def _with_days(verb: Verb, words: Sequence[str], shown: str, usage: str) -> Command | Mistake:
+def _parse_days(verb: Verb, words: Sequence[str], shown: str, usage: str) -> Command | Mistake:
     """A selector, and days after `--start` and `--end` in any order."""
     parts = [part for word in words for part in word.split("=", 1)]
     if not parts or not SELECTOR.fullmatch(parts[0].lower()) or len(parts) % 2 == 0:
         return Mistake(shown, "It takes models, and days after `--start` and `--end`.", usage)
-    given = dict(zip(parts[1::2], parts[2::2], strict=True))
-    if given.keys() - {"--start", "--end"} or len(given) * 2 != len(parts) - 1:
+    options = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if options.keys() - {"--start", "--end"} or len(options) * 2 != len(parts) - 1:
         return Mistake(shown, "After the models stand `--start` and `--end`, each once.", usage)
-    if wrong := next((day for day in given.values() if not _is_day(day)), ""):
+    if wrong := next((day for day in options.values() if not _is_day(day)), ""):
         return Mistake(shown, f"`{wrong}` is no day.", usage)
-    return Command(verb, shown, model=parts[0].lower(), days=(given.get("--start", ""), given.get("--end", "")))
+    return Command(verb, shown, model=parts[0].lower(), days=(options.get("--start", ""), options.get("--end", "")))
 
 
 def _is_day(text: str) -> bool:
@@ -218,14 +218,14 @@ def _is_day(text: str) -> bool:
         return False
 
 
-def _with_condition(verb: Verb, rest: str, shown: str, usage: str) -> Command | Mistake:
+def _parse_condition(verb: Verb, rest: str, shown: str, usage: str) -> Command | Mistake:
     """What stands after `--where` is the condition, as it is written."""
-    before, given, where = rest.partition("--where")
+    before, separator, where = rest.partition("--where")
     words = before.replace("`", " ").split()
     if len(words) > 1 or (words and not MODEL.fullmatch(words[0])):
         return Mistake(shown, "It takes the name of one model, or none.", usage)
     where = where.strip().removeprefix("=").strip()
-    if given and not where:
+    if separator and not where:
         return Mistake(shown, "No condition stands after `--where`.", usage)
     return Command(verb, shown, model=words[0].lower() if words else "", where=where)
 
@@ -248,7 +248,7 @@ def _categorize(words: Sequence[str], shown: str) -> Command | Mistake:
     return Command(Verb.CATEGORIZE, shown, model=model.lower(), category=category)
 
 
-def needed(command: Command, needs: Mapping[str, Role], *, held: bool = False) -> Role:
+def role_for(command: Command, needs: Mapping[str, Role], *, held: bool = False) -> Role:
     """The role that a command takes by the project's rules; `held`: of a merge that the rules keep from prod.
 
     To ask what a rollback would do takes what other questions take; to promote against the rules takes `admin`.
@@ -259,7 +259,7 @@ def needed(command: Command, needs: Mapping[str, Role], *, held: bool = False) -
     return needs.get(verb.value, "admin")
 
 
-def chosen_model(command: Command, direct: Sequence[str]) -> str | Mistake:
+def resolve_model(command: Command, direct: Sequence[str]) -> str | Mistake:
     """The directly changed model that a /categorize is about; its last part is enough when only one has it.
 
     >>> chosen_model(Command(Verb.CATEGORIZE, "", model="orders"), ["shop.orders", "shop.items"])

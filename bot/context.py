@@ -117,15 +117,15 @@ class BotContext:
     def configurations(self, checkout: Checkout, commit: str, folder: str = "") -> tuple[Source, ...]:
         """The configurations in the project's folder, or in another one, at a commit: a project has one."""
         paths = ((name, (Path(folder or checkout.project) / name).as_posix()) for name in CONFIGS)
-        found = ((name, checkout.read(commit, path)) for name, path in paths)
-        sources = (Source(name, text) for name, text in found if text is not None)
-        return tuple(each for each in sources if each.is_configuration)
+        texts = ((name, checkout.read(commit, path)) for name, path in paths)
+        sources = (Source(name, text) for name, text in texts if text is not None)
+        return tuple(source for source in sources if source.is_configuration)
 
     def no_project(self, checkout: Checkout, subject: str) -> Finished:
         """The end of a plan that found no project; `subject` is what would leave none."""
         path = (Path(checkout.project) / CONFIGS[0]).as_posix()
         hint = "Bring the file back; to move the project, tell the bot's operator its new folder."
-        return failed(
+        return failure_result(
             f"{subject} would leave no `{path}`, and without it there is no project.", "ProjectError", hint=hint
         )
 
@@ -162,7 +162,7 @@ class BotContext:
         purpose = " ".join(arguments[:2])
         child_run = f"{call.run_id}-{arguments[0]}"
 
-        def started(pid: int, began: str) -> None:
+        def record_start(pid: int, began: str) -> None:
             self.inbox.runs.begin(Run(child_run, call.job.key, self.worker, pid, began), purpose)
 
         def stop() -> str:
@@ -172,29 +172,29 @@ class BotContext:
         try:
             packages = self._packages(call, stop)
         except Cancelled as cancelled:
-            return self._stopped(call, Finished((), 1, str(cancelled)))
+            return self._raise_if_shutdown(call, Finished((), 1, str(cancelled)))
         except MergeplanError as error:
-            return failed_by(error)
+            return error_result(error)
         asked = (*arguments, "--output", "json")
         task = Task(asked, call.folder, repository, child_run, call.gateways, call.own_code, packages)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         standby = self.standby if arguments[0] in WAITED_FOR else None
         with (
             self.tracing.span(f"planner {arguments[0]}", run=child_run, purpose=purpose) as trace,
-            self._recorded(call, on_event) as on_line,
+            self._record_progress(call, on_event) as on_line,
         ):
             task = replace(task, trace=trace)
             finished = run_planner(
-                self.settings, task, on_start=started, on_event=on_line, should_stop=stop, standby=standby
+                self.settings, task, on_start=record_start, on_event=on_line, should_stop=stop, standby=standby
             )
             self.tracing.note(exit_code=finished.exit_code, stopped=finished.stopped)
         if self.standby and not self.closing.is_set():
             self.standby.prepare()
         self.inbox.runs.end(child_run, finished.exit_code)
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
-        return self._stopped(call, finished)
+        return self._raise_if_shutdown(call, finished)
 
-    def _stopped(self, call: PlannerCall, finished: Finished) -> Finished:
+    def _raise_if_shutdown(self, call: PlannerCall, finished: Finished) -> Finished:
         """How it ended; ShuttingDown where the service ends, or another one has taken the job over."""
         if finished.stopped == SHUTDOWN or (call.job.worker and not self.inbox.queue.holds(call.job)):
             raise ShuttingDown
@@ -210,7 +210,7 @@ class BotContext:
         return packages_folder(self.settings, home, wanted, os.environ, should_stop)
 
     @contextmanager
-    def _recorded(self, call: PlannerCall, on_event: Callable[[Line], None]) -> Iterator[Callable[[Line], None]]:
+    def _record_progress(self, call: PlannerCall, on_event: Callable[[Line], None]) -> Iterator[Callable[[Line], None]]:
         """What hears a run's lines: its progress is noted for the pages, whichever process shows them."""
         if call.arguments[0] != "plan":
             yield on_event
@@ -219,13 +219,13 @@ class BotContext:
         begun = RunProgress(call.run_id, subject=_note(call.arguments))
         recorder = Recorder(self.inbox.progress, call.job.repository, call.job.number, begun)
 
-        def on_line(line: Line) -> None:
-            recorder.on_line(line)
-            steps.on_line(line)
+        def record_line(line: Line) -> None:
+            recorder.record_line(line)
+            steps.trace_line(line)
             on_event(line)
 
         try:
-            yield on_line
+            yield record_line
         finally:
             recorder.end()
 
@@ -235,16 +235,16 @@ def _note(arguments: tuple[str, ...]) -> str:
     return arguments[arguments.index("--note") + 1] if "--note" in arguments else ""
 
 
-def failed(message: str, kind: str, *, path: str = "", line: int = 0, hint: str = "") -> Finished:
+def failure_result(message: str, kind: str, *, path: str = "", line: int = 0, hint: str = "") -> Finished:
     """The end of a run that needed no planner to fail."""
     error = ErrorLine(message=message, kind=kind, path=path, line=line, hint=hint)
     return Finished((error, ResultLine(ok=False)), 1)
 
 
-def failed_by(error: MergeplanError) -> Finished:
+def error_result(error: MergeplanError) -> Finished:
     """The same, by an error of ours."""
     path, line = (error.place.path, error.place.line) if error.place else ("", 0)
-    return failed(error.message, type(error).__name__, path=path, line=line, hint=error.hint)
+    return failure_result(error.message, type(error).__name__, path=path, line=line, hint=error.hint)
 
 
 def unreadable(error: CheckoutFailed) -> ProjectError:

@@ -64,12 +64,14 @@ class Demo:
     def comment(self, number: int) -> Comment | None:
         """The bot's plan comment on a pull request."""
         said = self.github.comments(REPOSITORY, number)
-        return next((each for each in said if each.author == self.github.bot_login and "<!--" in each.body), None)
+        return next(
+            (comment for comment in said if comment.author == self.github.bot_login and "<!--" in comment.body), None
+        )
 
     def body(self, number: int) -> str:
         """The plan comment's text, '' while there is none."""
-        found = self.comment(number)
-        return found.body if found else ""
+        comment = self.comment(number)
+        return comment.body if comment else ""
 
     def show(self, number: int) -> None:
         """The plan comment, as Markdown on the terminal, which draws no graphs and folds nothing."""
@@ -100,11 +102,11 @@ class Demo:
         return any(row["name"] == "prod" for row in result.get("environments", []))
 
     def _planner(self, *arguments: str) -> str:
-        done = _planned(self.folder, self.folder / "home" / REPOSITORY, *arguments)
+        done = _run_planner(self.folder, self.folder / "home" / REPOSITORY, *arguments)
         return (done.stdout or done.stderr).rstrip()
 
 
-def _planned(folder: Path, home: Path, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _run_planner(folder: Path, home: Path, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """What a verb of the planner comes to in the demo's project."""
     command = [sys.executable, "-m", "mergeplan.planner.cli.main", verb, "--project", str(folder / "shop"), *arguments]
     environ = {**os.environ, "MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": REPOSITORY}
@@ -141,7 +143,7 @@ def _try_spark(console: Console, folder: Path, spark: str) -> None:
     """Start Spark once, which fetches the jars that it lacks; RequestError with its reason when it does not start."""
     console.print(f"Spark with `{spark}`")
     with console.status("Spark starts, and fetches its jars if they are not there..."):
-        done = _planned(folder, folder / "first-start", "fetchdf", "select 1 as one")
+        done = _run_planner(folder, folder / "first-start", "fetchdf", "select 1 as one")
     if done.returncode:
         raise RequestError(f"Spark does not start: {done.stderr.rpartition('Error: ')[2].strip()}")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.github.patience import GitHubFailed
-from mergeplan.bot.settings import checked_for_github, load_settings
+from mergeplan.bot.settings import check_for_github, load_settings
 from mergeplan.planner.cli.doctor import doctor_command
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.session.doctor import Finding
@@ -19,7 +19,7 @@ def github() -> Iterator[Finding]:
         if not settings.is_app and not settings.github_token.get_secret_value():
             yield Finding("github", None, "no login: MERGEPLAN_GITHUB_APP_ID or MERGEPLAN_GITHUB_TOKEN is for the bot")
             return
-        asked = checked_for_github(settings).model_copy(update={"bot_login": ""})  # so that GitHub itself says it
+        asked = check_for_github(settings).model_copy(update={"bot_login": ""})  # so that GitHub itself says it
         login = GitHub(asked).login()
         yield Finding("github", True, f"logged in as {login} by {'an App' if settings.is_app else 'a token'}")
     except (MergeplanError, GitHubFailed) as error:

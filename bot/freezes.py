@@ -30,7 +30,7 @@ class Freeze:
         >>> weekend.span(datetime(2026, 11, 21, tzinfo=UTC))[1].isoformat()
         '2026-11-23T08:00:00+01:00'
         """
-        begun = self._begun(at)
+        begun = self._last_start(at)
         if begun is None:
             return None
         end = self._end(begun)
@@ -39,11 +39,11 @@ class Freeze:
     def next_start(self, at: datetime) -> datetime | None:
         """When it begins next, after `at`."""
         if self.cron:
-            return Cron(self.cron, self.zone).after(at)
+            return Cron(self.cron, self.zone).next_tick(at)
         begins = self._local(self.start)
         return begins if begins and begins > at else None
 
-    def _begun(self, at: datetime) -> datetime | None:
+    def _last_start(self, at: datetime) -> datetime | None:
         return Cron(self.cron, self.zone).floor(at) if self.cron else self._local(self.start)
 
     def _end(self, begun: datetime) -> datetime:

@@ -46,8 +46,8 @@ class Move:
 
 def meeting(number: int, mine: PlanView, other: PlanView) -> Meeting | None:
     """Where two plans meet; None when they change no model in common."""
-    theirs = {each.name: each for each in other.models if _counts(each)}
-    both = [(each, theirs[each.name]) for each in mine.models if _counts(each) and each.name in theirs]
+    theirs = {model.name: model for model in other.models if _counts(model)}
+    both = [(model, theirs[model.name]) for model in mine.models if _counts(model) and model.name in theirs]
     if not both:
         return None
     edited = [(a, b) for a, b in both if a.change in EDITS and b.change in EDITS]
@@ -61,14 +61,14 @@ def _counts(model: ModelChange) -> bool:
 
 
 def _columns(model: ModelChange) -> set[str]:
-    found = model.columns
-    return set() if found.every else {*found.added, *found.altered, *found.removed}
+    columns = model.columns
+    return set() if columns.every else {*columns.added, *columns.altered, *columns.removed}
 
 
 def undoing(number: int, mine: PlanView, merged: PlanView) -> Undoing | None:
     """What of a merge a plan takes back: the same lines the other way round, or a model that came and goes."""
-    theirs = {each.name: each for each in merged.models if each.change in EDITS}
-    back = tuple(each.name for each in mine.models if each.name in theirs and _takes_back(each, theirs[each.name]))
+    theirs = {model.name: model for model in merged.models if model.change in EDITS}
+    back = tuple(model.name for model in mine.models if model.name in theirs and _takes_back(model, theirs[model.name]))
     return Undoing(number, back, len(back) == len(theirs)) if back else None
 
 
@@ -90,20 +90,20 @@ def move(revision: int, plan: PlanView | None) -> Move:
     """What a promotion of that plan moved."""
     if plan is None:
         return Move(revision, (EVERYTHING,))
-    names = tuple(each.name for each in plan.models)
-    return Move(revision, names, tuple(dict.fromkeys(name for each in plan.models for name in each.parents)))
+    names = tuple(model.name for model in plan.models)
+    return Move(revision, names, tuple(dict.fromkeys(name for model in plan.models for name in model.parents)))
 
 
 def is_concerned(plan: PlanView, moves: Sequence[Move], since: int, until: int) -> bool:
     """Whether prod's moves after a revision concern a plan: they changed what it changes or reads, or read what it
     changes; or one of them is not known."""
-    known = {each.revision: each for each in moves}
+    known = {entry.revision: entry for entry in moves}
     between = [known.get(revision) for revision in range(since + 1, until + 1)]
     if since > until or None in between:
         return True
-    mine = {each.name for each in plan.models}
-    touched = mine | {name for each in plan.models for name in each.parents}
-    return any(_meets(each, mine, touched) for each in between if each)
+    mine = {model.name for model in plan.models}
+    touched = mine | {name for model in plan.models for name in model.parents}
+    return any(_meets(entry, mine, touched) for entry in between if entry)
 
 
 def _meets(moved: Move, mine: Iterable[str], touched: Iterable[str]) -> bool:

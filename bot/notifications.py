@@ -61,11 +61,13 @@ class Notifications:
         reraise=True,
     )
     def _post(self, text: str) -> None:
-        answer = requests.post(self._url, json={"text": escaped(text)}, timeout=TIMEOUT_SECONDS, allow_redirects=False)
+        answer = requests.post(
+            self._url, json={"text": escape_slack(text)}, timeout=TIMEOUT_SECONDS, allow_redirects=False
+        )
         answer.raise_for_status()
 
 
-def escaped(text: str) -> str:
+def escape_slack(text: str) -> str:
     """Text in which nothing is a link or a mention, by Slack's rule: a model's name must not call a whole channel.
 
     >>> escaped("a <!channel> & b")

@@ -70,27 +70,31 @@ class RunProgress:
     @property
     def batches(self) -> tuple[int, int]:
         """Batches that are done, and of how many: at least, while some models have not begun."""
-        return sum(each.done for each in self.models), sum(max(1, each.of) for each in self.models if _counts(each))
+        return sum(model.done for model in self.models), sum(
+            max(1, model.of) for model in self.models if _counts(model)
+        )
 
 
-def with_line(progress: RunProgress, line: Line) -> RunProgress:
+def apply_line(progress: RunProgress, line: Line) -> RunProgress:
     """The progress after one more line of the run; the same object where the line is not about it."""
     match line:
         case PlanLine():
-            models = tuple(ModelProgress(each.name) for each in line.plan.models if _is_computed(each))
+            models = tuple(ModelProgress(model.name) for model in line.plan.models if _is_computed(model))
             return replace(progress, models=models)
         case StageLine():
             ui = line.spark_ui if WEB_ADDRESS.fullmatch(line.spark_ui) else progress.spark_ui
             return replace(progress, stage=line.name, done=0, of=line.total, note="", spark_ui=ui)
         case BatchLine():
-            return _with_batch(progress, line)
+            return _apply_batch(progress, line)
         case ComparedLine() if line.skipped:
-            return _changed(progress, line.reader, lambda each: replace(each, step=Step.UNCHANGED))
+            return _update_model(progress, line.reader, lambda model: replace(model, step=Step.UNCHANGED))
         case FailedLine():
-            return _changed(progress, line.model, lambda each: replace(each, step=Step.FAILED, note=line.message))
+            return _update_model(
+                progress, line.model, lambda model: replace(model, step=Step.FAILED, note=line.message)
+            )
         case SkippedLine():
             note = f"`{line.because}` failed"
-            return _changed(progress, line.model, lambda each: replace(each, step=Step.LEFT_OUT, note=note))
+            return _update_model(progress, line.model, lambda model: replace(model, step=Step.LEFT_OUT, note=note))
         case WaitingLine() if line.interval:
             return replace(progress, note=f"Waits for a batch of `{line.model}` that an earlier run began on Spark.")
         case RepeatedLine():
@@ -107,22 +111,22 @@ def with_line(progress: RunProgress, line: Line) -> RunProgress:
             return progress
 
 
-def _with_batch(progress: RunProgress, line: BatchLine) -> RunProgress:
-    def computed(each: ModelProgress) -> ModelProgress:
+def _apply_batch(progress: RunProgress, line: BatchLine) -> RunProgress:
+    def add_batch(each: ModelProgress) -> ModelProgress:
         done = each.done + 1
         step = Step.DONE if done >= line.of else Step.RUNNING
         rows, seconds = each.rows + line.rows, each.seconds + line.seconds
         return replace(each, step=step, done=done, of=line.of, rows=rows, seconds=seconds)
 
     done = progress.done + 1 if progress.stage == "backfill" else progress.done
-    return replace(_changed(progress, line.model, computed), done=done, note="")
+    return replace(_update_model(progress, line.model, add_batch), done=done, note="")
 
 
-def _changed(progress: RunProgress, name: str, change: Callable[[ModelProgress], ModelProgress]) -> RunProgress:
+def _update_model(progress: RunProgress, name: str, change: Callable[[ModelProgress], ModelProgress]) -> RunProgress:
     """With one model changed; one that the plan did not name is added."""
-    known = any(each.name == name for each in progress.models)
+    known = any(model.name == name for model in progress.models)
     models = progress.models if known else (*progress.models, ModelProgress(name))
-    return replace(progress, models=tuple(change(each) if each.name == name else each for each in models))
+    return replace(progress, models=tuple(change(model) if model.name == name else model for model in models))
 
 
 def _is_computed(model: ModelChange) -> bool:

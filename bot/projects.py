@@ -20,14 +20,14 @@ ROOT = "."
 
 def read_folders(text: str) -> tuple[str, ...]:
     """The folders of a comma-separated list; ValueError for one that is outside, or that no key could be made of."""
-    folders = tuple(PurePosixPath(each.strip() or ROOT).as_posix() for each in text.split(","))
-    if any(each.startswith("/") or ".." in each.split("/") for each in folders):
+    folders = tuple(PurePosixPath(entry.strip() or ROOT).as_posix() for entry in text.split(","))
+    if any(entry.startswith("/") or ".." in entry.split("/") for entry in folders):
         raise ValueError("must be a folder inside the repository")
     if len(set(folders)) < len(folders):
         raise ValueError("names a folder twice")
     if ROOT in folders[1:]:
         raise ValueError("names the repository's own folder, `.`, which must come first")
-    if wrong := next((each for each in folders if len(folders) > 1 and not FOLDER.fullmatch(each)), ""):
+    if wrong := next((entry for entry in folders if len(folders) > 1 and not FOLDER.fullmatch(entry)), ""):
         raise ValueError(f"has a folder `{wrong}` with other than letters, digits, `.`, `_`, `-` and `/` in its name")
     return folders
 
@@ -62,10 +62,10 @@ def folder_of(key: str, folders: Sequence[str]) -> str:
 
 def title_of(key: str) -> str:
     """What a person reads of a key: `ann/shop (ads/daily)`."""
-    return labelled(repository_of(key), label_of(key))
+    return add_label(repository_of(key), label_of(key))
 
 
-def labelled(name: str, label: str) -> str:
+def add_label(name: str, label: str) -> str:
     """A name on GitHub, other than that of the repository's other projects."""
     return f"{name} ({label})" if label else name
 

@@ -15,7 +15,7 @@ from mergeplan.planner.intervals import cron_error, is_zone
 CATEGORY_WORDS = ("added", "removed", "breaking", "non-breaking", "forward-only", "metadata", "equivalent", "undecided")
 
 
-def _listed(value: object) -> object:
+def _wrap_in_list(value: object) -> object:
     """One word where a list may stand."""
     return [value] if isinstance(value, str) else value
 
@@ -32,12 +32,12 @@ def _person(name: str) -> str:
     return name.removeprefix("@").lower()
 
 
-Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_wrap_in_list)]
 Categories = Annotated[
     tuple[Annotated[str, AfterValidator(_category), WithJsonSchema({"enum": list(CATEGORY_WORDS)})], ...],
-    BeforeValidator(_listed),
+    BeforeValidator(_wrap_in_list),
 ]
-Approvers = Annotated[tuple[Annotated[str, AfterValidator(_person)], ...], BeforeValidator(_listed)]
+Approvers = Annotated[tuple[Annotated[str, AfterValidator(_person)], ...], BeforeValidator(_wrap_in_list)]
 
 
 class FreezeWindow(BaseModel):
@@ -69,15 +69,15 @@ class FreezeWindow(BaseModel):
 
     def freeze(self) -> Freeze:
         """The same as data."""
-        start, end = (_moment(each) if each else None for each in (self.start, self.end))
+        start, end = (_moment(day) if day else None for day in (self.start, self.end))
         return Freeze(self.zone, start, end, self.cron, self.hours, self.reason)
 
 
 def _moment(value: datetime | date) -> datetime:
-    found = value if isinstance(value, datetime) else datetime.combine(value, time())
-    if found.tzinfo:
+    timestamp = value if isinstance(value, datetime) else datetime.combine(value, time())
+    if timestamp.tzinfo:
         raise ValueError("a time is written without an offset: `zone` says whose it is")
-    return found
+    return timestamp
 
 
 class PromotionRule(BaseModel):
@@ -96,6 +96,6 @@ class PromotionRule(BaseModel):
     def rule(self) -> ReviewRule:
         """The same as data; whoever names approvers wants one of them."""
         approvals = int(bool(self.approvers)) if self.approvals is None else self.approvals
-        frozen = tuple(each.freeze() for each in self.freeze)
+        frozen = tuple(window.freeze() for window in self.freeze)
         people = (approvals, self.approvers, self.code_owners)
         return ReviewRule(self.models, self.categories, *people, self.block, frozen)

@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field
 from mergeplan.bot.approvals import Decision, PlanShown, promises
 from mergeplan.bot.inflight import Meeting, Move, Undoing
 from mergeplan.bot.projects import repository_of
-from mergeplan.bot.results import PlannerOutcome, unpacked
+from mergeplan.bot.results import PlannerOutcome, unpack_outcome
 from mergeplan.bot.verbs import Role
 
 LINT, TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
@@ -95,7 +95,7 @@ class Pull:
 
     def bears(self, label: str) -> bool:
         """True when it has that label; GitHub tells labels apart without regard to case."""
-        return any(is_label(each, label) for each in self.labels)
+        return any(is_label(own_label, label) for own_label in self.labels)
 
 
 def is_label(one: str, other: str) -> bool:
@@ -259,7 +259,7 @@ class PullRecord:
 
     @property
     def outcome(self) -> PlannerOutcome | None:
-        return unpacked(self.run_lines)
+        return unpack_outcome(self.run_lines)
 
     @property
     def is_unreadable(self) -> bool:
@@ -267,8 +267,8 @@ class PullRecord:
         return bool(self.run_lines) and self.outcome is None
 
     @property
-    def promoted(self) -> PlannerOutcome | None:
-        return unpacked(self.promotion)
+    def promotion_outcome(self) -> PlannerOutcome | None:
+        return unpack_outcome(self.promotion)
 
     @property
     def may_be_destructive(self) -> tuple[str, ...]:
@@ -300,12 +300,12 @@ class PullRecord:
         return self.tree if self.changes_rules else ""
 
     @property
-    def approved_cost(self) -> tuple[int, float]:
+    def cost_approval(self) -> tuple[int, float]:
         """The bytes and seconds that somebody approved for the head as it is."""
         return self.cost if self.cost_head == self.head else (0, 0.0)
 
     @property
-    def of_group(self) -> PullRecord:
+    def group_record(self) -> PullRecord:
         """The record as if it were of the merge queue's group: its checks are made of this."""
         group = self.group
         state = PullState(group.state) if group.state else PullState.PLANNING
@@ -317,13 +317,13 @@ class PullRecord:
         return f"{self.environment}_queue"
 
     def check(self, name: str, sha: str) -> CheckRef | None:
-        return next((each for each in self.checks if each.name == name and each.sha == sha), None)
+        return next((ref for ref in self.checks if ref.name == name and ref.sha == sha), None)
 
     def deployment(self, environment: str) -> DeploymentRef | None:
-        return next((each for each in self.deployments if each.environment == environment), None)
+        return next((ref for ref in self.deployments if ref.environment == environment), None)
 
-    def with_check(self, ref: CheckRef) -> PullRecord:
-        kept = tuple(each for each in self.checks if (each.name, each.sha) != (ref.name, ref.sha))
+    def add_check(self, ref: CheckRef) -> PullRecord:
+        kept = tuple(check for check in self.checks if (check.name, check.sha) != (ref.name, ref.sha))
         return replace(self, checks=(*kept, ref))
 
 
@@ -361,7 +361,7 @@ class ProdRecord:
     @property
     def outcome(self) -> PlannerOutcome | None:
         """How the first build failed."""
-        return unpacked(self.run_lines)
+        return unpack_outcome(self.run_lines)
 
 
 @dataclass(frozen=True)

@@ -78,28 +78,28 @@ class PlannerOutcome:
     @property
     def is_at_file(self) -> bool:
         """True when a file explains how it ended, were it by a signal."""
-        return any(each.path for each in self.problems)
+        return any(problem.path for problem in self.problems)
 
     @property
     def is_blocked(self) -> bool:
         """True when the plan was made and is refused for what it would do, and nothing else went wrong."""
         blocked = bool(self.plan and self.plan.blockers) and not self.failed
-        return blocked and all(each.kind == "Refused" for each in self.problems)
+        return blocked and all(problem.kind == "Refused" for problem in self.problems)
 
     @property
     def broken_rules(self) -> tuple[Problem, ...]:
         """What breaks a rule of the linter, and so stops the plan."""
-        return tuple(each for each in self.problems if each.kind == RULE_BROKEN)
+        return tuple(problem for problem in self.problems if problem.kind == RULE_BROKEN)
 
     @property
     def is_too_costly(self) -> bool:
         """True when the plan was made, and nothing is computed before somebody allows its cost."""
-        return bool(self.plan) and any(each.kind == "TooCostly" for each in self.problems)
+        return bool(self.plan) and any(problem.kind == "TooCostly" for problem in self.problems)
 
     @property
     def may_pass_later(self) -> bool:
         """True when nothing has to be mended: somebody else held what it needs, the world moved, Spark was away."""
-        return not self.ok and any(each.retry for each in self.problems)
+        return not self.ok and any(problem.retry for problem in self.problems)
 
 
 class _Run(Data):
@@ -109,13 +109,13 @@ class _Run(Data):
     lines: tuple[Annotated[Kept, Field(discriminator="event")], ...]
 
 
-def packed(lines: Iterable[Kept], exit_code: int) -> str:
+def pack_outcome(lines: Iterable[Kept], exit_code: int) -> str:
     """A run's lines and exit code as one text."""
     return _Run(exit_code=exit_code, lines=tuple(lines)).model_dump_json()
 
 
 @lru_cache(maxsize=REMEMBERED)
-def unpacked(text: str) -> PlannerOutcome | None:
+def unpack_outcome(text: str) -> PlannerOutcome | None:
     """The outcome that `packed` text holds; None when there is none, or one of another version.
 
     Records that are read anew hold equal texts: a comment and its checks parse theirs once.
@@ -129,19 +129,19 @@ def unpacked(text: str) -> PlannerOutcome | None:
     return read_outcome(run.lines, run.exit_code)
 
 
-def kept_lines(lines: Iterable[Line]) -> tuple[Kept, ...]:
+def select_lines(lines: Iterable[Line]) -> tuple[Kept, ...]:
     """The lines that a report needs; passed tests, progress and a plan that the result repeats are left out."""
-    kept = [each for each in lines if isinstance(each, KEPT) and not (isinstance(each, TestLine) and each.ok)]
-    repeated = any(isinstance(each, ResultLine) and each.plan for each in kept)
-    return tuple(each for each in kept if not (isinstance(each, PlanLine) and repeated))
+    kept = [line for line in lines if isinstance(line, KEPT) and not (isinstance(line, TestLine) and line.ok)]
+    repeated = any(isinstance(line, ResultLine) and line.plan for line in kept)
+    return tuple(line for line in kept if not (isinstance(line, PlanLine) and repeated))
 
 
 def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
     """The outcome that a child's lines and exit code amount to; without a result it did not end well."""
-    results = [each for each in lines if isinstance(each, ResultLine)]
+    results = [line for line in lines if isinstance(line, ResultLine)]
     result = results[-1] if results else ResultLine(ok=False)
-    plans = [each.plan for each in lines if isinstance(each, PlanLine | ResultLine) and each.plan]
-    tests = tuple(each for each in lines if isinstance(each, TestLine))
+    plans = [line.plan for line in lines if isinstance(line, PlanLine | ResultLine) and line.plan]
+    tests = tuple(line for line in lines if isinstance(line, TestLine))
     return PlannerOutcome(
         exit_code=exit_code,
         ok=exit_code == 0 and result.ok,
@@ -152,11 +152,11 @@ def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
         passed=result.tests.passed if result.tests else 0,
         unchanged=result.tests.unchanged if result.tests else 0,
         failed=(result.tests.failed if result.tests else 0) or sum(not test.ok for test in tests),
-        audits=result.audits or tuple(each for each in lines if isinstance(each, AuditLine)),
-        problems=tuple(dict.fromkeys(_problem(each) for each in lines if isinstance(each, ErrorLine))),
+        audits=result.audits or tuple(line for line in lines if isinstance(line, AuditLine)),
+        problems=tuple(dict.fromkeys(_problem(line) for line in lines if isinstance(line, ErrorLine))),
         environments=result.environments,
         pending=frozenset(result.pending or ()),
-        warnings=tuple(_warning(each) for each in lines if isinstance(each, LintLine) and each.severity == "warning"),
+        warnings=tuple(_warning(line) for line in lines if isinstance(line, LintLine) and line.severity == "warning"),
         backfill=result.backfill,
         cleaned=result.cleaned or (),
         kept=result.kept or (),
@@ -187,7 +187,7 @@ def _warning(found: LintLine) -> Problem:
 
 def problems_of(found: Iterable[Remark]) -> tuple[Problem, ...]:
     """A plan's blockers or warnings as problems."""
-    return tuple(Problem(each.message, each.path, each.line) for each in found)
+    return tuple(Problem(notice.message, notice.path, notice.line) for notice in found)
 
 
 def touches(plan: PlanView | None) -> bool:
@@ -195,22 +195,22 @@ def touches(plan: PlanView | None) -> bool:
     return plan is not None and bool(plan.models or plan.blockers)
 
 
-def skipped(plan: PlanView) -> tuple[ModelChange, ...]:
+def find_skips(plan: PlanView) -> tuple[ModelChange, ...]:
     """The models that were not computed, since their inputs hold the same rows."""
-    return tuple(each for each in plan.models if each.skipped)
+    return tuple(model for model in plan.models if model.skipped)
 
 
 def direct(plan: PlanView | None) -> tuple[ModelChange, ...]:
     """The models that the pull request itself edits and that a person may categorise."""
-    return tuple(each for each in plan.models if each.change == "direct") if plan else ()
+    return tuple(model for model in plan.models if model.change == "direct") if plan else ()
 
 
 def moving(plan: PlanView) -> tuple[ModelChange, ...]:
     """The models whose view in the base environment would show another table."""
     return tuple(
-        each
-        for each in plan.models
-        if each.change != "removed" and each.shares != plan.base and each.kind.upper() not in WITHOUT_VIEW
+        model
+        for model in plan.models
+        if model.change != "removed" and model.shares != plan.base and model.kind.upper() not in WITHOUT_VIEW
     )
 
 

@@ -23,7 +23,7 @@ from mergeplan.bot.promotion_rules import PromotionRule
 from mergeplan.bot.verbs import DEFAULT_NEEDS, UNRULED, Role, Verb
 from mergeplan.planner.contract.base import Detail
 from mergeplan.planner.errors import ProjectError, RequestError
-from mergeplan.planner.snapshot.environment import checked_name
+from mergeplan.planner.snapshot.environment import parse_environment_name
 
 MergeMethod = Literal["merge", "squash", "rebase"]
 
@@ -77,7 +77,7 @@ class BotConfig:
         return bool(self.forward_only_suffix) and branch.endswith(self.forward_only_suffix)
 
     @property
-    def recorded(self) -> Mapping[str, Any]:
+    def prod_fields(self) -> Mapping[str, Any]:
         """What is kept of the rules in prod's record, for what is shown and taken in while nobody reads them."""
         own = {verb: role for verb, role in self.needs.items() if DEFAULT_NEEDS.get(verb) != role}
         needs = tuple(sorted(own.items()))
@@ -92,21 +92,21 @@ class BotConfig:
 WITHOUT_EFFECT = frozenset({"check_if_blocked_on_deploy_to_prod", "pr_include_unmodified"})
 
 
-def _worded(value: object) -> object:
+def _restore_off(value: object) -> object:
     """YAML reads `off` as false."""
     if isinstance(value, dict):
-        return {key: _worded(each) for key, each in value.items()}
+        return {key: _restore_off(content) for key, content in value.items()}
     return "off" if value is False else value
 
 
-def _ruled(word: str) -> str:
+def _check_rule(word: str) -> str:
     if word not in RULED:
         raise ValueError(f"it is one of {', '.join(RULED)}")
     return word
 
 
 RULED = tuple(verb.value for verb in Verb if verb not in UNRULED)
-Ruled = Annotated[str, AfterValidator(_ruled), WithJsonSchema({"enum": list(RULED)})]
+Ruled = Annotated[str, AfterValidator(_check_rule), WithJsonSchema({"enum": list(RULED)})]
 
 
 class DiffBudget(BaseModel):
@@ -159,7 +159,7 @@ class CicdBot(BaseModel):
     budget: CostBudget | None = Field(
         default=None, description="What an environment may cost; more waits for `/approve-cost`."
     )
-    data_diff: Annotated[Detail | dict[str, Detail], BeforeValidator(_worded)] = Field(
+    data_diff: Annotated[Detail | dict[str, Detail], BeforeValidator(_restore_off)] = Field(
         default="counts",
         description="What is shown of changed rows: `off`, `counts` or `sample`; or by name, glob or `tag:x`, the last "
         "that fits a model counts.",
@@ -205,7 +205,7 @@ def config_of(section: CicdSection, default_branch: str) -> BotConfig:
         heeded = {key: value for key, value in heeded.items() if key not in WITHOUT_EFFECT}
     try:
         read = CicdBot.model_validate(heeded)
-        prefix = checked_name(read.pr_environment_name or "pr")
+        prefix = parse_environment_name(read.pr_environment_name or "pr")
     except ValidationError as error:
         raise _wrong_key(section, error) from None
     except RequestError as error:
@@ -223,7 +223,7 @@ def config_of(section: CicdSection, default_branch: str) -> BotConfig:
         diff=_diff_rules(read),
         physical_plan=read.physical_plan,
         namespace=(read.command_namespace or "").lstrip("#/").lower(),
-        rules=tuple(each.rule() for each in read.rules),
+        rules=tuple(rule.rule() for rule in read.rules),
         deployments=read.deployments,
         deploys=read.enable_deploy_command,
         opens_reverts=read.open_revert,

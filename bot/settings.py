@@ -123,8 +123,8 @@ class Settings(BaseSettings):
     def spark_variables(self) -> dict[str, str]:
         """What a planner child is told of how far its own Spark is confined."""
         addresses = self.isolation_spark_addresses
-        given = {SPARK: self.isolation_spark, ADDRESSES: addresses, FOLDERS: self.isolation_spark_folders}
-        return {name: value for name, value in given.items() if value or (name == ADDRESSES and value is not None)}
+        variables = {SPARK: self.isolation_spark, ADDRESSES: addresses, FOLDERS: self.isolation_spark_folders}
+        return {name: value for name, value in variables.items() if value or (name == ADDRESSES and value is not None)}
 
     def secrets(self) -> tuple[str, ...]:
         """Every text that must never leave this process."""
@@ -137,8 +137,8 @@ class Settings(BaseSettings):
             self.notify_url,
         )
         password = urlsplit(url).password if "@" in url else None
-        found = [each.get_secret_value() for each in values] + ([url, password] if password else [])
-        return tuple(each for each in found if len(each or "") >= 4 and each is not None)
+        secrets = [secret.get_secret_value() for secret in values] + ([url, password] if password else [])
+        return tuple(secret for secret in secrets if len(secret or "") >= 4 and secret is not None)
 
 
 def _https(address: str) -> str:
@@ -159,7 +159,7 @@ def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:
         name = "_".join(str(part) for part in first["loc"][:1]).upper() or "GITHUB_PRIVATE_KEY_PATH"
         raise RequestError(f"MERGEPLAN_{name} is not usable: {first['msg']}.") from None
     except SettingsError as error:  # it names the field, and never the value
-        name = next((each for each in Settings.model_fields if f'"{each}"' in str(error)), "").upper()
+        name = next((field for field in Settings.model_fields if f'"{field}"' in str(error)), "").upper()
         raise RequestError(
             f"MERGEPLAN_{name} is not usable: it must be a list in JSON.", hint='Write it as `["ONE", "TWO"]`.'
         ) from None
@@ -167,17 +167,17 @@ def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:
         raise RequestError(f"MERGEPLAN_GITHUB_PRIVATE_KEY_PATH cannot be read: {error.strerror}.") from None
 
 
-def checked_for_service(settings: Settings) -> Settings:
+def check_for_service(settings: Settings) -> Settings:
     """The settings when a service may start with them; RequestError when a secret that guards the door is missing."""
     if not settings.webhook_secret.get_secret_value().strip():
         raise RequestError(
             "MERGEPLAN_WEBHOOK_SECRET is empty: anybody could send webhooks.",
             hint="Set it to the secret of the GitHub App's webhook.",
         )
-    return checked_for_github(settings)
+    return check_for_github(settings)
 
 
-def checked_for_github(settings: Settings) -> Settings:
+def check_for_github(settings: Settings) -> Settings:
     """The settings when they can log in to GitHub: a token, or an App's id and private key."""
     if settings.is_app and not settings.github_private_key.get_secret_value().strip():
         raise RequestError(

@@ -34,7 +34,7 @@ class Tracing:
         del name, parent, attributes
         yield ""
 
-    def ended(self, name: str, seconds: float, **attributes: object) -> None:
+    def record_span(self, name: str, seconds: float, **attributes: object) -> None:
         """A step of the current one that took so long and is over now."""
 
     def note(self, **attributes: object) -> None:
@@ -72,7 +72,7 @@ class OtlpTracing(Tracing):
         with self._tracer.start_as_current_span(
             name,
             context=above,
-            attributes=_shown(attributes),
+            attributes=_span_attributes(attributes),
             record_exception=False,
             set_status_on_exception=False,
         ) as step:
@@ -83,13 +83,15 @@ class OtlpTracing(Tracing):
                 step.set_status(self._trace.StatusCode.ERROR, type(error).__name__)
                 raise
 
-    def ended(self, name: str, seconds: float, **attributes: object) -> None:
+    def record_span(self, name: str, seconds: float, **attributes: object) -> None:
         now = time.time_ns()
-        begun = self._tracer.start_span(name, start_time=now - int(seconds * 1e9), attributes=_shown(attributes))
+        begun = self._tracer.start_span(
+            name, start_time=now - int(seconds * 1e9), attributes=_span_attributes(attributes)
+        )
         begun.end(now)
 
     def note(self, **attributes: object) -> None:
-        self._trace.get_current_span().set_attributes(_shown(attributes))
+        self._trace.get_current_span().set_attributes(_span_attributes(attributes))
 
     def close(self) -> None:
         self._provider.force_flush(CLOSE_MILLISECONDS)
@@ -103,15 +105,17 @@ class RunTrace:
         self._tracing = tracing
         self._stage, self._since = "", 0.0
 
-    def on_line(self, line: Line) -> None:
+    def trace_line(self, line: Line) -> None:
         """One more line of the run."""
         if isinstance(line, StageLine | ResultLine):
             if self._stage:
-                self._tracing.ended(f"stage {self._stage}", time.monotonic() - self._since)
+                self._tracing.record_span(f"stage {self._stage}", time.monotonic() - self._since)
             self._stage, self._since = line.name if isinstance(line, StageLine) else "", time.monotonic()
         elif isinstance(line, BatchLine):
             about = {"model": line.model, "batch": line.index, "batches": line.of, "rows": line.rows}
-            self._tracing.ended("batch", line.seconds, **about, interval=" ".join(line.interval), copied=line.copied)
+            self._tracing.record_span(
+                "batch", line.seconds, **about, interval=" ".join(line.interval), copied=line.copied
+            )
 
 
 def open_tracing(environ: Mapping[str, str]) -> Tracing:
@@ -130,7 +134,7 @@ def open_tracing(environ: Mapping[str, str]) -> Tracing:
         raise RequestError(f"{endpoint} is set, and what sends traces is not installed.", hint=hint) from None
 
 
-def _shown(attributes: Mapping[str, object]) -> dict[str, Any]:
+def _span_attributes(attributes: Mapping[str, object]) -> dict[str, Any]:
     """Attributes under names of ours, of sorts that every backend takes."""
     return {
         f"mergeplan.{name}": value if isinstance(value, (bool, int, float)) else str(value)

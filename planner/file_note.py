@@ -28,7 +28,7 @@ def note_file(path: str) -> None:
         note[: len(text) + 1] = text + b"\0"
 
 
-def noted_file(file: Path) -> str:
+def read_note(file: Path) -> str:
     """The path that a child noted last; '' for none, and for what is no path below a project's folder."""
     try:
         text = file.read_bytes()[:SIZE].partition(b"\0")[0].decode()

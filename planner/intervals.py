@@ -78,7 +78,7 @@ class Cron:
         """The last tick at or before `at`, in UTC."""
         return _floor(self.text, self.tz, at)
 
-    def after(self, at: datetime) -> datetime:
+    def next_tick(self, at: datetime) -> datetime:
         """The first tick after `at`, in UTC."""
         return _next_tick(self.text, self.tz, at)
 
@@ -198,7 +198,7 @@ def intersection(one: Iterable[Interval], other: Iterable[Interval]) -> Timeline
     return subtract(whole, subtract(whole, other))
 
 
-def between(start: datetime, end: datetime) -> Timeline:
+def build_timeline(start: datetime, end: datetime) -> Timeline:
     """[start, end) as a timeline; nothing when it would be empty."""
     return (Interval(start, end),) if start < end else ()
 
@@ -215,7 +215,7 @@ def batches(cron: Cron, timeline: Timeline, size: int | None) -> tuple[Interval,
     return tuple(cut)
 
 
-def with_lookback(cron: Cron, missing: Timeline, lookback: int, earliest: datetime) -> Timeline:
+def add_lookback(cron: Cron, missing: Timeline, lookback: int, earliest: datetime) -> Timeline:
     """Each missing interval reaches back `lookback` units, for late rows, but never before `earliest`."""
     if not lookback:
         return missing

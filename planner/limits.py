@@ -28,10 +28,12 @@ class _TimeUp(BaseException):
 
 
 @contextmanager
-def limited(error: Callable[[str], ProjectError], seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
+def limit_resources(
+    error: Callable[[str], ProjectError], seconds: float = SECONDS, memory: int = MEMORY
+) -> Iterator[None]:
     """Within, more than so many seconds or bytes, or nesting that is too deep, is a ProjectError, made by `error`."""
     try:
-        with _limited_memory(memory), _limited_time(seconds):
+        with _limit_memory(memory), _limit_time(seconds):
             yield
     except _TimeUp:
         raise error(f"takes more than {seconds:.0f} seconds of the processor's time") from None
@@ -42,7 +44,7 @@ def limited(error: Callable[[str], ProjectError], seconds: float = SECONDS, memo
 
 
 @contextmanager
-def _limited_time(seconds: float) -> Iterator[None]:
+def _limit_time(seconds: float) -> Iterator[None]:
     armed = True
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -70,7 +72,7 @@ def _raise() -> NoReturn:
 
 
 @contextmanager
-def _limited_memory(growth: int) -> Iterator[None]:
+def _limit_memory(growth: int) -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = _data() + growth
     limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]

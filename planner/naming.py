@@ -16,7 +16,7 @@ HASHED = "mergeplan_md5__"
 SESSION_CATALOG = "spark_catalog"  # which every Spark has
 
 
-def quoted_column(name: str) -> str:
+def quote_column(name: str) -> str:
     """A column's name in backquotes: whatever a project writes into a name stays one.
 
     >>> quoted_column("a` or `b")
@@ -32,7 +32,7 @@ def parts_of(name: str) -> tuple[str, str, str]:
     return catalog, schema, table
 
 
-def in_catalog(catalog: str, schema: str, table: str) -> str:
+def qualify_table(catalog: str, schema: str, table: str) -> str:
     """A name of its parts; `catalog` is '' for the default one."""
     return f"{catalog}.{schema}.{table}" if catalog else f"{schema}.{table}"
 
@@ -81,7 +81,7 @@ class Naming:
                     table = f"{table}__{environment}"
                 case Suffix.CATALOG:
                     catalog = f"{catalog or own}__{environment}"
-        return in_catalog("" if catalog == own else catalog, schema, table)
+        return qualify_table("" if catalog == own else catalog, schema, table)
 
     def table(self, model: str, version: str) -> str:
         """`shop.orders` at version `ab12` is `mergeplan__shop.shop__orders__ab12` by default; in its catalog."""
@@ -93,7 +93,7 @@ class Naming:
                 full = f"{table}__{version}"
             case Convention.HASH_MD5:
                 full = HASHED + hashlib.md5(f"{physical}.{full}".encode(), usedforsecurity=False).hexdigest()
-        return in_catalog(catalog, physical, full)
+        return qualify_table(catalog, physical, full)
 
     def placement(self, model: str) -> str:
         """The part of a physical table's name that the project's settings determine; '' by default. It is part of the

@@ -18,7 +18,7 @@ Json = Any  # untyped, as json.loads returns it
 T = TypeVar("T")
 
 
-def to_json(value: object) -> Json:
+def encode_json(value: object) -> Json:
     """The value as JSON data; TypeError for a type that has no such form.
 
     >>> to_json(Cron("@daily"))
@@ -34,17 +34,17 @@ def to_json(value: object) -> Json:
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
         pairs = ((field, getattr(value, field.name)) for field in fields(value))
-        return {field.name: to_json(item) for field, item in pairs if item != _default(field)}
+        return {field.name: encode_json(item) for field, item in pairs if item != _default(field)}
     if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
+        return {str(key): encode_json(item) for key, item in value.items()}
     if isinstance(value, frozenset | set):
-        return [to_json(item) for item in sorted(value)]
+        return [encode_json(item) for item in sorted(value)]
     if isinstance(value, tuple | list):
-        return [to_json(item) for item in value]
+        return [encode_json(item) for item in value]
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def from_json(kind: type[T], data: Json) -> T:
+def decode_json(kind: type[T], data: Json) -> T:
     """The value that `to_json` made the data from; TypeError or ValueError when it is not of that kind."""
     result: T = _reader(cast(Any, kind))(data)
     return result
@@ -69,10 +69,10 @@ def _reader(kind: Any) -> Callable[[Json], Any]:
         return _tuple(arguments)
     if origin is frozenset:
         item = _reader(arguments[0])
-        return lambda data: frozenset(item(each) for each in data)
+        return lambda data: frozenset(item(element) for element in data)
     if origin is not None and issubclass(origin, Mapping):
         item = _reader(arguments[1])
-        return lambda data: {key: item(each) for key, each in data.items()}
+        return lambda data: {key: item(element) for key, element in data.items()}
     if is_dataclass(kind):
         return _record(kind)
     if kind is datetime:
@@ -93,11 +93,11 @@ def _optional(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
 def _tuple(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
     if arguments[-1] is Ellipsis:
         if get_origin(arguments[0]) is tuple and get_args(arguments[0]) == (str, str):
-            return lambda data: tuple([_pair(each) for each in data])
+            return lambda data: tuple([_pair(element) for element in data])
         item = _reader(arguments[0])
-        return lambda data: tuple([item(each) for each in data])
+        return lambda data: tuple([item(element) for element in data])
     items = [_reader(argument) for argument in arguments]
-    return lambda data: tuple([item(each) for item, each in zip(items, data, strict=True)])
+    return lambda data: tuple([item(element) for item, element in zip(items, data, strict=True)])
 
 
 def _pair(data: Json) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from time import process_time
 from typing import Any
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.limits import limited
+from mergeplan.planner.limits import limit_resources
 
 ROOT = Path(__file__).parent.parent
 METHODS = ("match", "fullmatch", "search", "sub", "subn", "findall", "finditer", "split")
@@ -138,7 +138,7 @@ def slow_text(pattern: UsedPattern, characters: str) -> str:
 
 def _seconds(pattern: UsedPattern, text: str) -> float:
     started = process_time()
-    with suppress(ProjectError), limited(ProjectError, seconds=MOST_SECONDS):
+    with suppress(ProjectError), limit_resources(ProjectError, seconds=MOST_SECONDS):
         pattern.run(text)
     return process_time() - started
 

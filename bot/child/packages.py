@@ -34,7 +34,7 @@ from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.mode import NONE
 from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.isolation.profile import IsolationProfile
-from mergeplan.planner.isolation.scratch import tidied
+from mergeplan.planner.isolation.scratch import remove_scratch
 from mergeplan.planner.isolation.seccomp import Network
 from mergeplan.planner.isolation.user import OWN_USER
 from mergeplan.planner.python.packages import INDEX, normal
@@ -64,7 +64,7 @@ class Source:
     builds: bool
 
     @classmethod
-    def of(cls, settings: Settings, environ: Mapping[str, str]) -> Source:
+    def build_source(cls, settings: Settings, environ: Mapping[str, str]) -> Source:
         builds = settings.packages_builds == "allow"
         names = ("PIP_FIND_LINKS",) if builds else (*INDEXES, *NETWORK)
         return cls({name: environ[name] for name in names if environ.get(name)}, builds)
@@ -73,7 +73,9 @@ class Source:
     def folders(self) -> tuple[str, ...]:
         """The local folders among them, which pip must read."""
         places = " ".join(self.environ_places).split()
-        return tuple(str(Path(each.removeprefix("file://")).resolve()) for each in places if _is_local(each))
+        return tuple(
+            str(Path(location.removeprefix("file://")).resolve()) for location in places if _is_local(location)
+        )
 
     @property
     def environ_places(self) -> tuple[str, ...]:
@@ -93,7 +95,7 @@ def packages_folder(
     """
     if wanted is None:
         return None
-    source, constraints = Source.of(settings, environ), _constraints()
+    source, constraints = Source.build_source(settings, environ), _constraints()
     parts = [wanted.text, constraints, str(source.builds), *map(repr, sorted(source.environment.items()))]
     lock = sha256("\0".join([*parts, sys.version, sys.platform]).encode()).hexdigest()[:24]
     folder = home / "packages" / lock
@@ -102,7 +104,7 @@ def packages_folder(
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     log.info("packages_installing", file=wanted.path, lock=lock)
-    _Installing(settings, source, wanted, constraints, should_stop).into(folder)
+    _Installing(settings, source, wanted, constraints, should_stop).install_into(folder)
     _prune(folder.parent)
     return folder
 
@@ -117,7 +119,7 @@ class _Installing:
     constraints: str
     should_stop: Callable[[], str]
 
-    def into(self, folder: Path) -> None:
+    def install_into(self, folder: Path) -> None:
         """Install everything, and put the folder in its place when all is there."""
         scratch = tempfile.TemporaryDirectory(prefix="mergeplan-packages-")
         draft = Path(tempfile.mkdtemp(prefix=".part-", dir=folder.parent))
@@ -134,29 +136,31 @@ class _Installing:
                 draft.rename(folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-            tidied(scratch)
+            remove_scratch(scratch)
 
     def _wheels(self, work: Path) -> Path:
         """A folder with the wheels of what mergeplan's own libraries lack."""
-        own, given = work / "home", work / "given"
+        own, wheel_folder = work / "home", work / "given"
         (own / "wheels").mkdir(parents=True)
-        given.mkdir()
+        wheel_folder.mkdir()
         work.chmod(0o711)
         if os.getuid() == 0:
-            for each in (own, own / "wheels"):
-                os.chown(each, OWN_USER, OWN_USER)
-        (given / "requirements.txt").write_text(self.wanted.text, encoding="utf-8")
-        (given / "constraints.txt").write_text(self.constraints, encoding="utf-8")
+            for subfolder in (own, own / "wheels"):
+                os.chown(subfolder, OWN_USER, OWN_USER)
+        (wheel_folder / "requirements.txt").write_text(self.wanted.text, encoding="utf-8")
+        (wheel_folder / "constraints.txt").write_text(self.constraints, encoding="utf-8")
         report = own / "report.json"
         kinds = () if self.source.builds else ("--only-binary", ":all:")
-        asked = ("-r", str(given / "requirements.txt"), "-c", str(given / "constraints.txt"))
+        asked = ("-r", str(wheel_folder / "requirements.txt"), "-c", str(wheel_folder / "constraints.txt"))
         self._pip(work, "install", "--dry-run", "--report", str(report), *kinds, *asked)
         missing = self._missing(report)
-        (given / "missing.txt").write_text("".join(f"{each}\n" for each in missing), encoding="utf-8")
+        (wheel_folder / "missing.txt").write_text(
+            "".join(f"{requirement}\n" for requirement in missing), encoding="utf-8"
+        )
         if missing:
             verb = "wheel" if self.source.builds else "download"
             place = ("--wheel-dir" if self.source.builds else "--dest", str(own / "wheels"))
-            self._pip(work, verb, "--no-deps", *place, *kinds, "-r", str(given / "missing.txt"))
+            self._pip(work, verb, "--no-deps", *place, *kinds, "-r", str(wheel_folder / "missing.txt"))
         return own / "wheels"
 
     def _missing(self, report: Path) -> list[str]:
@@ -165,12 +169,12 @@ class _Installing:
             descriptor = os.open(report, os.O_RDONLY | os.O_NOFOLLOW)
             with os.fdopen(descriptor, encoding="utf-8") as file:
                 items = json.loads(file.read(64 << 20))["install"]
-            found = [f"{each['metadata']['name']}=={each['metadata']['version']}" for each in items]
+            pins = [f"{package['metadata']['name']}=={package['metadata']['version']}" for package in items]
         except (OSError, ValueError, KeyError, TypeError):
             raise self._wrong("pip gave no report") from None
-        if odd := [each for each in found if not re.fullmatch(r"[\w.-]+==[\w.!+-]+", each)]:
+        if odd := [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.!+-]+", pin)]:
             raise self._wrong(f"`{odd[0][:80]}` is no package")
-        return sorted(found)
+        return sorted(pins)
 
     def _pip(self, work: Path, *arguments: str) -> None:
         command = [sys.executable, *PIP, *arguments]
@@ -180,18 +184,18 @@ class _Installing:
             hint = "Use Linux 6.2 or newer with Landlock, or take MERGEPLAN_PACKAGES_BUILDS away."
             raise Refused(f"The packages of {self.wanted.path} cannot be built apart here: {why}.", hint=hint)
         if self.settings.isolation != NONE and not why:  # who takes wheels runs no code of theirs, here or there
-            command = self._profile(work).launched(command)
+            command = self._profile(work).launch_command(command)
         log_file = work / "said"
         with log_file.open("wb") as said:
             process = subprocess.Popen(
                 command, cwd=work / "home", env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
                 start_new_session=True,
             )  # fmt: skip
-        self._waited(process)
+        self._wait_for(process)
         if process.returncode:
             raise self._wrong(_words(log_file.read_text(encoding="utf-8", errors="replace")))
 
-    def _waited(self, process: subprocess.Popen[bytes]) -> None:
+    def _wait_for(self, process: subprocess.Popen[bytes]) -> None:
         """Wait for the end of it and of all that it started; Cancelled, or ProjectError when it takes too long."""
         left = self.settings.packages_seconds
         try:
@@ -242,18 +246,22 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def _words(said: str) -> str:
     """What pip said was wrong, in one line and without passwords."""
-    found = (
-        [each for each in SAID.findall(said) if each.strip() != "Exception:"]
+    messages = (
+        [message for message in SAID.findall(said) if message.strip() != "Exception:"]
         or said.strip().splitlines()[-1:]
         or ["pip failed"]
     )
-    return CREDENTIALS.sub("//", " ".join(found[0].split()))[:400]
+    return CREDENTIALS.sub("//", " ".join(messages[0].split()))[:400]
 
 
 def _constraints() -> str:
     """mergeplan's own libraries at their versions: project code runs with them, whatever it asks for."""
-    found = {normal(each.name): each.version for each in distributions() if each.name and each.version}
-    return "".join(f"{name}=={version}\n" for name, version in sorted(found.items()))
+    versions = {
+        normal(distribution.name): distribution.version
+        for distribution in distributions()
+        if distribution.name and distribution.version
+    }
+    return "".join(f"{name}=={version}\n" for name, version in sorted(versions.items()))
 
 
 def read_file(path: Path) -> str | None:
@@ -272,7 +280,7 @@ def _is_local(place: str) -> bool:
 
 def _prune(folder: Path) -> None:
     """Remove the folders that were not used for longest, and drafts of processes that died."""
-    found = sorted((each for each in folder.iterdir() if each.is_dir()), key=lambda each: -each.stat().st_mtime)
-    whole = [each for each in found if not each.name.startswith(".")]
-    for each in whole[KEPT:]:
-        shutil.rmtree(each, ignore_errors=True)
+    folders = sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: -path.stat().st_mtime)
+    whole = [path for path in folders if not path.name.startswith(".")]
+    for path in whole[KEPT:]:
+        shutil.rmtree(path, ignore_errors=True)

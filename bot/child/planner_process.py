@@ -23,7 +23,7 @@ import structlog
 from mergeplan.bot.child.processes import CANCEL, LEAVE, birth, signal_group
 from mergeplan.bot.child.reader import SIMPLER
 from mergeplan.bot.child.standby import Standby
-from mergeplan.bot.results import KEPT, Kept, PlannerOutcome, kept_lines, read_outcome
+from mergeplan.bot.results import KEPT, Kept, PlannerOutcome, read_outcome, select_lines
 from mergeplan.bot.settings import Settings
 from mergeplan.planner import file_note
 from mergeplan.planner.contract.lines import ErrorLine
@@ -167,13 +167,13 @@ def run_planner(
         reader.join(timeout=5)
         if child.stdout:
             child.stdout.close()
-    if exit_code < 0 and not stopped and (path := file_note.noted_file(note)):
+    if exit_code < 0 and not stopped and (path := file_note.read_note(note)):
         lines += _lines_of_crash(path, -exit_code)
         exit_code = exit_code if exit_code == -signal.SIGKILL else 1  # the machine's memory may be there again later
     note.unlink(missing_ok=True)
     log.info("planner_ended", run=task.run_id, repository=task.repository, exit_code=exit_code, stopped=stopped)
     refused = any(isinstance(line, ErrorLine) and line.kind == OTHER_VERSION for line in lines)
-    return Finished(kept_lines(lines), (exit_code or 1) if refused else exit_code, stopped)
+    return Finished(select_lines(lines), (exit_code or 1) if refused else exit_code, stopped)
 
 
 def _lines_of_crash(path: str, number: int) -> tuple[Kept, ...]:
@@ -232,11 +232,11 @@ def start_child(
 
 def stdin_secrets(settings: Settings) -> dict[str, str]:
     """What the planner itself reads from standard input, a line each, in the order in which it reads."""
-    given = {
+    secrets = {
         "MERGEPLAN_STATE_URL": settings.state_url.get_secret_value(),
         "MERGEPLAN_OPENLINEAGE_API_KEY": settings.openlineage_api_key.get_secret_value(),
     }
-    return {name: secret for name, secret in given.items() if secret}
+    return {name: secret for name, secret in secrets.items() if secret}
 
 
 def _isolation(settings: Settings, task: Task) -> dict[str, str]:
@@ -246,10 +246,10 @@ def _isolation(settings: Settings, task: Task) -> dict[str, str]:
     """
     how = AVAILABLE if settings.isolation == REQUIRED and not task.own_code else settings.isolation
     hidden = (str(path) for path in settings.secret_paths())
-    given = {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
-    given |= {FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {}
-    given |= settings.spark_variables()
-    return given | ({PACKAGES: str(task.packages)} if task.packages else {})
+    variables = {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
+    variables |= {FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {}
+    variables |= settings.spark_variables()
+    return variables | ({PACKAGES: str(task.packages)} if task.packages else {})
 
 
 def _gateways(task: Task) -> dict[str, str]:

@@ -50,13 +50,13 @@ class RepositoryReader:
         """What the files that can name packages ask for, by their names; ProjectError."""
         if not texts:
             return None
-        found = self._read("requirements", next(iter(texts)), texts)
-        return Requirements(found["path"], tuple(found["lines"])) if found else None
+        answer = self._read("requirements", next(iter(texts)), texts)
+        return Requirements(answer["path"], tuple(answer["lines"])) if answer else None
 
     def owners(self, path: str, text: str, files: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Who owns these files by the text of CODEOWNERS, each by its path; ProjectError."""
-        found = self._read("owners", path, {"text": text, "paths": files})
-        return {file: tuple(owners) for file, owners in found.items()}
+        answer = self._read("owners", path, {"text": text, "paths": files})
+        return {file: tuple(owners) for file, owners in answer.items()}
 
     def _read(self, reads: str, path: str, given: Mapping[str, Any]) -> Any:
         if sum(map(len, given.values())) > LONGEST:

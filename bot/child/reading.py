@@ -28,8 +28,8 @@ def _section(path: str, text: str) -> object:
 
 
 def _requirements(**texts: str) -> object:
-    found = requirements_of(texts.get)
-    return asdict(found) if found else None
+    requirements = requirements_of(texts.get)
+    return asdict(requirements) if requirements else None
 
 
 def _owners(text: str, paths: Sequence[str]) -> object:

@@ -49,8 +49,8 @@ def requirements_of(read: Callable[[str], str | None]) -> Requirements | None:
         if (text := read(path)) is not None:
             if len(text) > MOST_CHARACTERS[path]:
                 raise ProjectError(f"It is longer than {MOST_CHARACTERS[path]:,} characters.", place=Place(path))
-            numbered = _declared(path, text) if path.endswith(".toml") else _lines(text)
-            lines = tuple(_checked(path, number, line) for number, line in numbered)
+            numbered = _read_dependencies(path, text) if path.endswith(".toml") else _lines(text)
+            lines = tuple(_check_requirement(path, number, line) for number, line in numbered)
             wanted = tuple(line for line in lines if _name(line) not in OURS)
             return Requirements(path, wanted) if wanted else None
     return None
@@ -72,7 +72,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         yield first, begun.strip()
 
 
-def _declared(path: str, text: str) -> Iterator[tuple[int, str]]:
+def _read_dependencies(path: str, text: str) -> Iterator[tuple[int, str]]:
     """The `dependencies` of a pyproject.toml."""
     if DEEP_KEY.search(text):
         raise ProjectError("A key has more than 20 parts.", place=Place(path))
@@ -81,23 +81,23 @@ def _declared(path: str, text: str) -> Iterator[tuple[int, str]]:
     except (ValueError, RecursionError) as error:  # a number may have too many digits
         raise ProjectError(f"This is not TOML: {str(error)[:200].rstrip('.')}.", place=Place(path)) from None
     listed = project.get("dependencies", []) if isinstance(project, dict) else []
-    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+    if not isinstance(listed, list) or not all(isinstance(dependency, str) for dependency in listed):
         raise ProjectError("`dependencies` must be a list of texts.", place=Place(path))
     lines, at = text.splitlines(), 0
-    for each in listed:
-        at = next((later for later in range(at, len(lines)) if each in lines[later]), at)
-        yield at + 1, each
+    for dependency in listed:
+        at = next((later for later in range(at, len(lines)) if dependency in lines[later]), at)
+        yield at + 1, dependency
 
 
-def _checked(path: str, number: int, line: str) -> str:
+def _check_requirement(path: str, number: int, line: str) -> str:
     bare = " ".join(HASH.sub("", line).split())
     match = NAMED.fullmatch(bare)
-    if match is None or not MARKER.fullmatch(match["marker"] or "") or any(not each.isprintable() for each in line):
+    if match is None or not MARKER.fullmatch(match["marker"] or "") or any(not char.isprintable() for char in line):
         what = "is an option of pip" if bare.startswith("-") else "is not a package by name and version"
         raise ProjectError(f"`{line[:80]}` {what}.", place=Place(path, number), hint=HINT)
     return line
 
 
 def _name(line: str) -> str:
-    found = NAMED.match(line)
-    return normal(found["name"]) if found else ""
+    match = NAMED.match(line)
+    return normal(match["name"]) if match else ""

@@ -40,7 +40,7 @@ def unpack(wheels: Path, folder: Path) -> tuple[str, ...]:
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError) as error:
             raise BadWheel(f"{wheel.name} cannot be read: {error}") from None
         left = unpacked.left
-        index |= unpacked.described(wheel.name)
+        index |= unpacked.index_entry(wheel.name)
     (folder / INDEX).write_text(json.dumps(index, indent=1, sort_keys=True), encoding="utf-8")
     return tuple(sorted(index))
 
@@ -73,17 +73,17 @@ class _Unpacked:
             elif place.name == "METADATA" and len(place.parts) == 2:
                 self.metadata = data
 
-    def described(self, wheel: str) -> dict[str, Any]:
+    def index_entry(self, wheel: str) -> dict[str, Any]:
         """The entry of the index."""
         said = BytesParser().parsebytes(self.metadata, headersonly=True)
         name = normal(str(said.get("Name") or wheel.partition("-")[0]))
-        required = (NAME.match(str(each)) for each in said.get_all("Requires-Dist", ()))
+        required = (NAME.match(str(requirement)) for requirement in said.get_all("Requires-Dist", ()))
         return {
             name: {
                 "version": str(said.get("Version") or ""),
                 "digest": sha256("\n".join(self.hashes).encode()).hexdigest()[:32],
                 "modules": sorted(self.modules),
-                "requires": sorted({normal(found[0]) for found in required if found}),
+                "requires": sorted({normal(match[0]) for match in required if match}),
             }
         }
 

@@ -104,7 +104,7 @@ class GitCall:
 
 
 @contextmanager
-def prepared(objects: Path, tips: Iterable[str] = (), url: str = "", token: str = "") -> Iterator[GitCall]:
+def open_git_folder(objects: Path, tips: Iterable[str] = (), url: str = "", token: str = "") -> Iterator[GitCall]:
     """A git folder over a folder of objects, for one call.
 
     `tips` are commits that are there with all they need, so that a fetch asks only for what is newer; the token is for
@@ -124,10 +124,10 @@ def without_neighbours(objects: Path) -> None:
     """Git follows objects/info/alternates whatever its options, so there is none."""
     info = objects / "info"
     if os.path.lexists(info):
-        removed(info)
+        remove_path(info)
 
 
-def removed(path: Path) -> None:
+def remove_path(path: Path) -> None:
     """A file, a link or a folder is gone; a link is not followed."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)

@@ -29,12 +29,12 @@ from mergeplan.bot.git.call import (
     CheckoutFailed,
     GitEnd,
     ServerUnreachable,
-    prepared,
-    removed,
+    open_git_folder,
+    remove_path,
     run,
 )
 from mergeplan.bot.git.objects import FOLDER, Entry, GitCommit, Objects, Tampered, reading
-from mergeplan.bot.git.work_tree import Slot, claimed
+from mergeplan.bot.git.work_tree import Slot, claim_slot
 from mergeplan.bot.github.events import REPOSITORY, SHA
 from mergeplan.bot.projects import ROOT, inside
 
@@ -97,8 +97,8 @@ class Checkout:
         """Brings the branch, and a pull request's head, up to date."""
         refs = [f"refs/heads/{branch}", *([f"refs/pull/{int(number)}/head"] if number else [])]
         with self._alone():
-            self._checked(refs)
-            listed = self._listed(refs)
+            self._check_refs(refs)
+            listed = self._list_remote(refs)
             self._bring(self._lacking(listed))
             self._heads |= listed
             self._note()
@@ -114,7 +114,7 @@ class Checkout:
 
     def has(self, commit: str) -> bool:
         with self._reading() as objects:
-            return self._known(objects, _sha(commit)) is not None
+            return self._find_commit(objects, _sha(commit)) is not None
 
     def tree(self, commit: str) -> str:
         with self._reading() as objects:
@@ -128,13 +128,13 @@ class Checkout:
     def first_parents(self, after: str, until: str) -> tuple[str, ...]:
         """The commits of a branch after one of them, oldest first, as its merges saw them."""
         with self._reading() as objects:
-            before, found, at = self._ancestors(objects, _sha(after)), list[str](), _sha(until)
+            before, commits, at = self._ancestors(objects, _sha(after)), list[str](), _sha(until)
             while at and at not in before:
-                found.append(at)
+                commits.append(at)
                 at = next(iter(self._commit(objects, at).parents), "")
-        return tuple(reversed(found[:STEPS_MOST]))
+        return tuple(reversed(commits[:STEPS_MOST]))
 
-    def changed(self, old: str, new: str) -> tuple[str, ...]:
+    def diff_paths(self, old: str, new: str) -> tuple[str, ...]:
         """The paths that differ between two commits."""
         with self._reading() as objects:
             trees = [self._commit(objects, commit).tree for commit in (old, new)]
@@ -159,7 +159,7 @@ class Checkout:
             if not mine & theirs:
                 return Merge()
             self._look_through(objects, base, head)
-        merged = self._merged(base, head)
+        merged = self._merge_trees(base, head)
         if merged.code not in (0, 1):
             raise CheckoutFailed("Git cannot merge the head into the base.")
         tree, *paths = merged.out.splitlines()
@@ -204,35 +204,35 @@ class Checkout:
         trees.mkdir(exist_ok=True)
         with suppress(IndexError):
             return self._slots.pop()
-        return next(slot for number in count() if (slot := claimed(trees / f"work-{number}")))
+        return next(slot for number in count() if (slot := claim_slot(trees / f"work-{number}")))
 
     # --- commits ---
 
     def _entry(self, objects: Objects, commit: str, path: str) -> Entry | None:
         """What a commit has at a path; None when there is nothing."""
         entry: Entry | None = Entry(FOLDER, self._commit(objects, commit).tree)
-        for name in (each for each in path.split("/") if each not in ("", ".")):
+        for name in (part for part in path.split("/") if part not in ("", ".")):
             entry = objects.tree(entry.oid).get(name) if entry and entry.is_folder else None
         return entry
 
-    def _known(self, objects: Objects, commit: str) -> GitCommit | None:
-        if commit not in self._commits and (found := objects.commit(commit)):
-            self._commits[commit] = found
+    def _find_commit(self, objects: Objects, commit: str) -> GitCommit | None:
+        if commit not in self._commits and (git_commit := objects.commit(commit)):
+            self._commits[commit] = git_commit
         return self._commits.get(commit)
 
     def _commit(self, objects: Objects, commit: str) -> GitCommit:
         """A commit, asked of the server by its name where it is not here: a branch may have been rewritten since."""
-        if self._known(objects, _sha(commit)) is None:
+        if self._find_commit(objects, _sha(commit)) is None:
             with self._alone():
                 self._bring([commit])
-        found = self._known(objects, commit)
-        if found is None:
+        git_commit = self._find_commit(objects, commit)
+        if git_commit is None:
             raise CheckoutFailed("There is no such commit.")
-        return found
+        return git_commit
 
     def _ancestors(self, objects: Objects, commit: str) -> set[str]:
         """A commit and all before it; nothing for one that is not here."""
-        seen, left = set[str](), [commit] if self._known(objects, commit) else []
+        seen, left = set[str](), [commit] if self._find_commit(objects, commit) else []
         while left:
             at = left.pop()
             if at not in seen:
@@ -245,22 +245,22 @@ class Checkout:
 
         Commits with several merge bases are merged over a merge of these, and so on down.
         """
-        found, seen, left = dict[str, None](), set[frozenset[str]](), [frozenset((base, head))]
+        oids, seen, left = dict[str, None](), set[frozenset[str]](), [frozenset((base, head))]
         while left:
             pair = left.pop()
             if pair in seen:
                 continue
             seen.add(pair)
             olds = self._git("merge-base", "--all", *sorted(pair)).split()
-            left += (frozenset(each) for each in combinations(olds, 2))
+            left += (frozenset(commits) for commits in combinations(olds, 2))
             for old, new in product(olds, sorted(pair)):
                 trees = [self._commit(objects, commit).tree for commit in (old, new)]
-                found |= {entry.oid: None for _, entry in objects.differing(*trees) if entry.is_text}
-        objects.need(found)
-        for oid in found:
+                oids |= {entry.oid: None for _, entry in objects.differing(*trees) if entry.is_text}
+        objects.need(oids)
+        for oid in oids:
             objects.get(oid, "blob")
 
-    def _merged(self, base: str, head: str) -> GitEnd:
+    def _merge_trees(self, base: str, head: str) -> GitEnd:
         """What git says of a merge; asked again with every file of both histories where it lacks one."""
         merge = ("merge-tree", "--write-tree", "--name-only", "--no-messages", base, head)
         end = self._run(*merge)
@@ -277,10 +277,10 @@ class Checkout:
         """The folder of objects; what stands in its place is removed."""
         for path in (self._mirror, self._mirror / "objects"):
             if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
-                removed(path)
-        found = self._mirror / "objects"
-        found.mkdir(parents=True, exist_ok=True)
-        return found
+                remove_path(path)
+        folder = self._mirror / "objects"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -302,16 +302,16 @@ class Checkout:
         except Tampered as error:
             log.error("mirror_thrown_away", folder=str(self._mirror), why=str(error))
             with self._alone():
-                removed(self._mirror)
+                remove_path(self._mirror)
             self._heads.clear()
             raise
 
-    def _checked(self, refs: Iterable[str]) -> None:
+    def _check_refs(self, refs: Iterable[str]) -> None:
         for ref in refs:
             if ref not in self._heads and self._run("check-ref-format", ref).code != 0:
                 raise CheckoutFailed("That is not the name of a branch.")
 
-    def _listed(self, refs: Sequence[str]) -> dict[str, str]:
+    def _list_remote(self, refs: Sequence[str]) -> dict[str, str]:
         """What the server says that references are; CheckoutFailed when it lacks one."""
         lines = self._git("ls-remote", "--quiet", self._url, *refs, network=True).splitlines()
         pairs = [line.partition("\t")[::2] for line in lines]
@@ -338,33 +338,33 @@ class Checkout:
         """
         if not oids:
             return
-        known = self._noted() if tips is None else tips
+        known = self._read_tips() if tips is None else tips
         if self._run(*FETCH, self._url, network=True, tips=known, given=oids).code == 0:
             return
         fresh = self.folder / "mirror.new"
-        removed(fresh)
+        remove_path(fresh)
         (fresh / "objects").mkdir(parents=True)
         every = tuple(dict.fromkeys([*oids, *self._heads.values()]))
         try:
             self._git(*FETCH, self._url, network=True, objects=fresh / "objects", given=every)
-            removed(self._mirror)
+            remove_path(self._mirror)
             fresh.rename(self._mirror)
         finally:
-            removed(fresh)
+            remove_path(fresh)
 
-    def _noted(self) -> tuple[str, ...]:
+    def _read_tips(self) -> tuple[str, ...]:
         """The commits that an earlier fetch brought. They spare a download and prove nothing: each is read first."""
         noted: object = {}
         with suppress(OSError, ValueError):
             noted = json.loads((self._mirror / "tips.json").read_text())
-        found = noted.values() if isinstance(noted, Mapping) else ()
-        tips = [each for each in found if isinstance(each, str) and SHA.fullmatch(each)]
+        values = noted.values() if isinstance(noted, Mapping) else ()
+        tips = [tip for tip in values if isinstance(tip, str) and SHA.fullmatch(tip)]
         with self._reading() as objects:
-            return tuple(each for each in tips if self._known(objects, each) and objects.commit(each))
+            return tuple(tip for tip in tips if self._find_commit(objects, tip) and objects.commit(tip))
 
     def _note(self) -> None:
         note = self._mirror / "tips.json"
-        removed(note)
+        remove_path(note)
         with suppress(OSError), note.open("x") as file:
             json.dump(self._heads, file)
 
@@ -390,7 +390,7 @@ class Checkout:
         given: Sequence[str] = (),
     ) -> GitEnd:
         token = self._token() if network else ""
-        with prepared(objects or self._objects, tips, self._url, token) as call:
+        with open_git_folder(objects or self._objects, tips, self._url, token) as call:
             return run(call, *arguments, given=given)
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mergeplan.bot.git.call import GIT_SECONDS, BadCommit, CheckoutFailed, prepared
+from mergeplan.bot.git.call import GIT_SECONDS, BadCommit, CheckoutFailed, open_git_folder
 
 FOLDER, LINK, SUBMODULE, PROGRAM = "40000", "120000", "160000", "100755"
 PATHS_MOST = 500_000
@@ -128,7 +128,7 @@ class Objects:
     def differing(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry]]:
         """The paths that differ between two trees, as each side has them; what is alike is not read."""
         for path, *sides in self.changes(old, new):
-            yield from ((path, each) for each in sides if each)
+            yield from ((path, entry) for entry in sides if entry)
 
     def changes(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry | None, Entry | None]]:
         """The paths below two trees whose file differs, with both of them; BadCommit when there are too many."""
@@ -140,10 +140,10 @@ class Objects:
                 sides = (before.get(name), after.get(name))
                 if sides[0] == sides[1]:
                     continue
-                folders = [each.oid if each and each.is_folder else None for each in sides]
+                folders = [side.oid if side and side.is_folder else None for side in sides]
                 if any(folders):
                     left.append((f"{under}{name}/", folders[0], folders[1]))
-                files = [each if each and not each.is_folder else None for each in sides]
+                files = [side if side and not side.is_folder else None for side in sides]
                 if any(files):
                     yield f"{under}{name}", files[0], files[1]
                 count += 1
@@ -154,7 +154,7 @@ class Objects:
 @contextmanager
 def reading(folder: Path, fetch: Fetch | None = None) -> Iterator[Objects]:
     """A reader of the objects in a folder, while it lasts."""
-    with prepared(folder) as call:
+    with open_git_folder(folder) as call:
         child = subprocess.Popen(
             [*call.argv, "cat-file", "--batch-command"], env=dict(call.environment), cwd=call.folder,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 from filelock import FileLock, Timeout
 
-from mergeplan.bot.git.call import BadCommit, removed
+from mergeplan.bot.git.call import BadCommit, remove_path
 from mergeplan.bot.git.objects import ASKED_MOST, PROGRAM, SUBMODULE, Entry, Objects
 
 log = structlog.get_logger(__name__)
@@ -58,7 +58,7 @@ class WorkTree:
         return self.place.is_dir() and not self.place.is_symlink()
 
     def _begin_anew(self) -> None:
-        removed(self.place)
+        remove_path(self.place)
         self._notes.clear()
         self.place.mkdir(parents=True)
 
@@ -81,25 +81,25 @@ class WorkTree:
         left = [""]
         while left:
             under = left.pop()
-            with os.scandir(self.place / under) as found:
-                entries = list(found)
-            for each in entries:
-                path = f"{under}/{each.name}" if under else each.name
+            with os.scandir(self.place / under) as scan:
+                entries = list(scan)
+            for entry in entries:
+                path = f"{under}/{entry.name}" if under else entry.name
                 note = self._notes.get(path)
-                if each.is_dir(follow_symlinks=False) and path in folders:
+                if entry.is_dir(follow_symlinks=False) and path in folders:
                     left.append(path)
                     if note and note.entry.mode == SUBMODULE:
                         yield path
-                elif note and note.seen == _seen(each.stat(follow_symlinks=False)):
+                elif note and note.seen == _file_identity(entry.stat(follow_symlinks=False)):
                     yield path
                 else:
-                    removed(Path(each.path))
+                    remove_path(Path(entry.path))
 
     def _remove(self, path: str) -> None:
         """A file is gone, and each folder above it that is empty then."""
         self._notes.pop(path, None)
         file = self.place / path
-        removed(file)
+        remove_path(file)
         for folder in file.parents:
             if folder == self.place:
                 return
@@ -114,7 +114,7 @@ class WorkTree:
         texts = {path: entry for path, entry in wanted.items() if entry.mode != SUBMODULE}
         objects.need(entry.oid for entry in texts.values())
         for path, entry in wanted.items():
-            _checked(path)
+            _check_path(path)
             if entry.mode == SUBMODULE:
                 (self.place / path).mkdir(parents=True, exist_ok=True)
                 self._notes[path] = _Note(entry, ())
@@ -125,7 +125,7 @@ class WorkTree:
                 if folder not in made:
                     (self.place / folder).mkdir(parents=True, exist_ok=True)
                     made.add(folder)
-                self._notes[path] = _Note(entry, _written(self.place / path, entry, content))
+                self._notes[path] = _Note(entry, _write_file(self.place / path, entry, content))
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Slot:
     lock: FileLock
 
 
-def claimed(place: Path) -> Slot | None:
+def claim_slot(place: Path) -> Slot | None:
     """A folder for work trees, unless another process has it."""
     lock = FileLock(place.with_name(f"{place.name}.lock"), timeout=0, thread_local=False)
     try:
@@ -146,12 +146,12 @@ def claimed(place: Path) -> Slot | None:
     return Slot(WorkTree(place), lock)
 
 
-def _checked(path: str) -> None:
+def _check_path(path: str) -> None:
     if any(part in ("", ".", "..") or part.lower() == ".git" for part in path.split("/")):
         raise BadCommit("The commit holds a path that no file may have.", path)
 
 
-def _written(file: Path, entry: Entry, content: bytes) -> tuple[int, ...]:
+def _write_file(file: Path, entry: Entry, content: bytes) -> tuple[int, ...]:
     """Writes a file that is not there yet; what the file system says of it then."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     descriptor = os.open(file, flags, 0o755 if entry.mode == PROGRAM else 0o644)
@@ -159,12 +159,12 @@ def _written(file: Path, entry: Entry, content: bytes) -> tuple[int, ...]:
         left = memoryview(content)
         while left:
             left = left[os.write(descriptor, left) :]
-        return _seen(os.fstat(descriptor))
+        return _file_identity(os.fstat(descriptor))
     finally:
         os.close(descriptor)
 
 
-def _seen(stat: os.stat_result) -> tuple[int, ...]:
+def _file_identity(stat: os.stat_result) -> tuple[int, ...]:
     return (stat.st_mode, stat.st_ino, stat.st_nlink, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
 
 

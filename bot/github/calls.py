@@ -31,7 +31,7 @@ class Calls:
     @property
     def connection(self) -> OwnerConnection:
         """The connection of the repository's owner, as it is now."""
-        return self._owners.of(self.name)
+        return self._owners.connect(self.name)
 
     @property
     def repo(self) -> Repository:
@@ -60,7 +60,7 @@ class Calls:
     def write(self, call: Callable[[], T], tries: int = WRITE_TRIES, *, first: bool = False) -> T:
         """Does a call that writes, in the installation's turn; more than one try is for what may be repeated."""
 
-        def written() -> T:
+        def write_in_turn() -> T:
             turns = self.connection.turns
             with turns.turn(first=first):
                 try:
@@ -68,7 +68,7 @@ class Calls:
                 finally:
                     turns.wrote()
 
-        return self.read(written, tries)
+        return self.read(write_in_turn, tries)
 
     def poll(self, path: str, keep: Callable[[Any], tuple[T, ...]], pages: int = MOST_PAGES) -> tuple[T, ...]:
         """What stands at an address below the repository's; free while it has not changed."""
@@ -86,22 +86,22 @@ class Calls:
 
     def write_once(self, look: Callable[[], T | None], post: Callable[[], T], *, look_first: bool = True) -> T:
         """A POST whose answer may be lost: before it is sent again, look whether it was done."""
-        found = self.read(look) if look_first else None
+        existing = self.read(look) if look_first else None
         for attempt in range(WRITE_TRIES):
-            if found is not None:
-                return found
+            if existing is not None:
+                return existing
             try:
                 return self.write(post, tries=1)
             except GitHubFailed as error:
                 if not is_passing(error.status) or attempt == WRITE_TRIES - 1:
                     raise
                 threading.Event().wait(0.2 * 2**attempt)
-            found = self.read(look)
+            existing = self.read(look)
         raise AssertionError("unreachable")
 
     def clean(self, text: str) -> str:
         """The text without any secret of ours."""
-        return redacted(text, (*self._secrets, *self._live_tokens()))
+        return redact_secrets(text, (*self._secrets, *self._live_tokens()))
 
     def _live_tokens(self) -> tuple[str, ...]:
         try:
@@ -110,7 +110,7 @@ class Calls:
             return ()
 
 
-def redacted(text: str, secrets: Sequence[str]) -> str:
+def redact_secrets(text: str, secrets: Sequence[str]) -> str:
     """The text without any of the secrets, and without anything that looks like a GitHub token."""
     for secret in secrets:
         if len(secret) >= 4:

@@ -14,7 +14,7 @@ from github.CheckRun import CheckRun
 
 from mergeplan.bot.github.calls import Calls
 from mergeplan.bot.github.patience import GitHubFailed, is_passing
-from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, Written, mutation, written
+from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, Written, mutation, parse_written
 from mergeplan.bot.report.checks import CheckView
 
 log = structlog.get_logger(__name__)
@@ -51,8 +51,8 @@ class CheckRuns:
             known = self._known.get(sha)
         if known is None or time.monotonic() - known.at > KNOWN_SECONDS:
             at = time.monotonic()
-            found = self._calls.read(lambda: list(self._calls.repo.get_commit(sha).get_check_runs()))
-            known = _Known(at, {each.external_id: _id(each) for each in reversed(found)})
+            runs = self._calls.read(lambda: list(self._calls.repo.get_commit(sha).get_check_runs()))
+            known = _Known(at, {run.external_id: _id(run) for run in reversed(runs)})
             with self._lock:
                 for old in list(self._known)[: max(0, len(self._known) - COMMITS_MOST)]:
                     del self._known[old]
@@ -63,22 +63,22 @@ class CheckRuns:
         """Makes a check on a commit say this, by REST."""
         view, output, rest = request.view, *self._output(request.view)
         state: dict[str, Any] = {"status": view.status, "external_id": request.key}
-        state["actions"] = [asdict(each) for each in view.actions]  # none take away those that it had
+        state["actions"] = [asdict(action) for action in view.actions]  # none take away those that it had
         if request.details:
             state["details_url"] = request.details
-        if view.done:
+        if view.is_completed:
             state["conclusion"] = view.conclusion
         if request.known.id:
             try:
-                run = self._calls.write(lambda: self._edited(request.known.id, state, output))
+                run = self._calls.write(lambda: self._edit_run(request.known.id, state, output))
                 return self._more(run, rest, output)
             except GitHubFailed as error:
                 if error.status not in (403, 404, 422):
                     raise
 
         def look() -> CheckRun | None:
-            found = self._calls.repo.get_commit(request.sha).get_check_runs(check_name=view.name)
-            return next((each for each in found if each.external_id == request.key), None)
+            runs = self._calls.repo.get_commit(request.sha).get_check_runs(check_name=view.name)
+            return next((check_run for check_run in runs if check_run.external_id == request.key), None)
 
         def post() -> CheckRun:
             return self._calls.repo.create_check_run(name=view.name, head_sha=request.sha, output=output, **state)
@@ -99,14 +99,14 @@ class CheckRuns:
         """
         if time.monotonic() < self._apart_until or not all(map(_fits, requests)):
             return None
-        outputs = [self._output(each.view)[0] for each in requests]
+        outputs = [self._output(write_request.view)[0] for write_request in requests]
         clean = replace(comment, body=self._calls.clean(comment.body)) if comment else None
 
         def send() -> Written:
             repo = self._calls.repo
             document, variables = mutation(clean, requests, outputs, repo.node_id)
             answer = repo.requester.graphql_query(document, variables)[1]
-            return written(answer, comment=clean is not None, checks=len(requests))
+            return parse_written(answer, comment=clean is not None, checks=len(requests))
 
         try:
             done = self._calls.write(send, tries=1)
@@ -134,7 +134,7 @@ class CheckRuns:
         with self._lock:
             self._known.pop(sha, None)
 
-    def _edited(self, check_id: int, state: dict[str, Any], output: dict[str, Any]) -> CheckRun:
+    def _edit_run(self, check_id: int, state: dict[str, Any], output: dict[str, Any]) -> CheckRun:
         run = self._calls.repo.get_check_run(check_id)
         run.edit(**state, output=output)
         return run
@@ -148,16 +148,16 @@ class CheckRuns:
 
     def _output(self, view: CheckView) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         marks = []
-        for each in view.annotations:
+        for annotation in view.annotations:
             mark: dict[str, Any] = {
-                "path": str(self._folder / each.path),
-                "start_line": max(each.line, 1),
-                "end_line": max(each.line, 1),
-                "annotation_level": each.level,
-                "message": self._calls.clean(each.message)[:60_000],
+                "path": str(self._folder / annotation.path),
+                "start_line": max(annotation.line, 1),
+                "end_line": max(annotation.line, 1),
+                "annotation_level": annotation.level,
+                "message": self._calls.clean(annotation.message)[:60_000],
             }
-            if each.column:
-                mark |= {"start_column": each.column, "end_column": each.column}
+            if annotation.column:
+                mark |= {"start_column": annotation.column, "end_column": annotation.column}
             marks.append(mark)
         output: dict[str, Any] = {"title": self._calls.clean(view.title), "summary": self._calls.clean(view.summary)}
         if marks:

@@ -31,7 +31,7 @@ class Comments:
 
     def read(self, number: int) -> tuple[Posted, ...]:
         """The comments of a pull request, oldest first."""
-        return self._calls.read(lambda: tuple(map(_posted, self._calls.repo.get_issue(number).get_comments())))
+        return self._calls.read(lambda: tuple(map(_parse_comment, self._calls.repo.get_issue(number).get_comments())))
 
     def editor(self, comment: Posted) -> Edited:
         """Who edited a comment after it was written, by GraphQL: REST gives whole seconds, and an edit may hide in one.
@@ -39,7 +39,7 @@ class Comments:
         `known` is False on a GitHub that has no GraphQL, and where GitHub refuses or fails this one question.
         """
         try:
-            found = self._calls.read(
+            answer = self._calls.read(
                 lambda: self._calls.connection.client.requester.graphql_node(
                     comment.node_id, "lastEditedAt editor { login }", "IssueComment"
                 )[1]
@@ -48,7 +48,7 @@ class Comments:
             if isinstance(error, OwnerUnavailable) or error.status == 401:
                 raise
             return Edited(known=False)
-        node = (found.get("data") or {}).get("node")
+        node = (answer.get("data") or {}).get("node")
         if node is None:
             return Edited(known=False)
         return Edited(by=(node["editor"] or {}).get("login", ""), edited=bool(node["lastEditedAt"]))
@@ -58,11 +58,15 @@ class Comments:
         body = self._calls.clean(body)
 
         def look() -> Posted | None:
-            ours = (each for each in self.read(number) if each.author == self._login and each.body.startswith(marker))
+            ours = (
+                comment
+                for comment in self.read(number)
+                if comment.author == self._login and comment.body.startswith(marker)
+            )
             return next(ours, None)
 
         def post() -> Posted:
-            return _posted(self._calls.repo.get_issue(number).create_comment(body))
+            return _parse_comment(self._calls.repo.get_issue(number).create_comment(body))
 
         posted = self._calls.write_once(look, post)
         return posted if posted.body == body else self.edit(number, posted.id, body)
@@ -74,7 +78,7 @@ class Comments:
         def change() -> Posted:
             comment = self._calls.repo.get_issue(number).get_comment(comment_id)
             comment.edit(clean)
-            return _posted(comment)
+            return _parse_comment(comment)
 
         return self._calls.write(change)
 
@@ -85,7 +89,7 @@ class Comments:
         )
 
 
-def _posted(comment: IssueComment) -> Posted:
+def _parse_comment(comment: IssueComment) -> Posted:
     author = comment.user
     return Posted(
         id=comment.id,
@@ -99,6 +103,6 @@ def _posted(comment: IssueComment) -> Posted:
     )
 
 
-def written_comment(posted: Posted) -> WrittenComment:
+def webhook_comment(posted: Posted) -> WrittenComment:
     """A comment as its webhook would have brought it."""
     return WrittenComment(posted.id, posted.author, posted.body, posted.at)

@@ -7,7 +7,7 @@ from github.Deployment import Deployment
 
 from mergeplan.bot.github.calls import Calls
 from mergeplan.bot.github.patience import GitHubFailed
-from mergeplan.bot.projects import labelled
+from mergeplan.bot.projects import add_label
 from mergeplan.bot.report.deployments import DeploymentView
 
 log = structlog.get_logger(__name__)
@@ -24,7 +24,7 @@ class Deployments:
     def write(self, view: DeploymentView, known: int = 0) -> int:
         """Makes the deployment of a commit say this and returns its id; 0 where the App may not write any."""
         try:
-            deployment_id = known or self._created(view).id
+            deployment_id = known or self._create_deployment(view).id
             self._calls.write(lambda: self._report(deployment_id, view))
         except GitHubFailed as error:
             if error.status not in REFUSED:
@@ -33,12 +33,12 @@ class Deployments:
             return 0
         return deployment_id
 
-    def _created(self, view: DeploymentView) -> Deployment:
-        name = labelled(view.environment, self._label)
+    def _create_deployment(self, view: DeploymentView) -> Deployment:
+        name = add_label(view.environment, self._label)
 
         def look() -> Deployment | None:
-            found = self._calls.repo.get_deployments(sha=view.sha, environment=name, task=TASK)
-            return next(iter(found), None)
+            deployments = self._calls.repo.get_deployments(sha=view.sha, environment=name, task=TASK)
+            return next(iter(deployments), None)
 
         def post() -> Deployment:
             return self._calls.repo.create_deployment(
@@ -61,6 +61,6 @@ class Deployments:
             view.state,
             target_url=view.url,
             description=view.description,
-            environment=labelled(view.environment, self._label),
+            environment=add_label(view.environment, self._label),
             environment_url=view.url,
         )

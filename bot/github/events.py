@@ -15,7 +15,7 @@ from mergeplan.bot.projects import label_of
 from mergeplan.bot.records import Press
 from mergeplan.bot.report.checks import pull_of_key
 from mergeplan.bot.report.comment import PLAN_MARKER, comment_digest
-from mergeplan.bot.report.offers import IDENTIFIER_MOST, emptied, ticked
+from mergeplan.bot.report.offers import IDENTIFIER_MOST, clear_boxes, find_ticks
 
 MAX_BYTES = 25 * 1024 * 1024  # GitHub's own limit
 REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
@@ -116,7 +116,7 @@ def signature(secret: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def refused_unread(headers: Mapping[str, str]) -> InvalidDelivery | None:
+def check_headers(headers: Mapping[str, str]) -> InvalidDelivery | None:
     """Why a delivery is refused by its headers alone; None when its body has to be read."""
     low = {key.lower(): value for key, value in headers.items()}
     if not SIGNATURE.fullmatch(low.get("x-hub-signature-256", "")):
@@ -132,8 +132,8 @@ def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Event
         raise ValueError("a webhook secret is required")
     if len(body) > MAX_BYTES:
         return TOO_LARGE
-    given = low.get("x-hub-signature-256", "")
-    if not hmac.compare_digest(given.encode("utf-8", "replace"), signature(secret, body).encode()):
+    signature_header = low.get("x-hub-signature-256", "")
+    if not hmac.compare_digest(signature_header.encode("utf-8", "replace"), signature(secret, body).encode()):
         return WRONG_SIGNATURE
     guid, name = low.get("x-github-delivery", ""), low.get("x-github-event", "")
     if not GUID.fullmatch(guid) or not name:
@@ -254,14 +254,14 @@ def _issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
 def _ticks(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     """Somebody ticked boxes of what looks like our plan comment; its record shows whether it is ours."""
     comment, before = payload["comment"], _text(payload.get("changes", {}).get("body", {}).get("from", ""))
-    boxes = ticked(before, _text(comment["body"]))
+    boxes = find_ticks(before, _text(comment["body"]))
     if not boxes or len(boxes) > BOXES_MOST:
         return Ignored(guid, "an edit that is no tick of a box runs nothing")
     author = _presser(payload)
     if not author:
         return Ignored(guid, "bots tick nothing")
     at, number = _moment(comment["updated_at"]), _whole(payload["issue"]["number"], MOST_NUMBER)
-    read, marker = comment_digest(emptied(before)), PLAN_MARKER.match(comment["body"])
+    read, marker = comment_digest(clear_boxes(before)), PLAN_MARKER.match(comment["body"])
     label = label_of(marker[1]) if marker else None
     pressed = Pressed(author, Press(boxes), comment_id=_whole(comment["id"], MOST_ID), at=at, read=read)
     return Event(guid, "issue_comment.edited", _repository(payload), number, pressed=pressed, project=label)
@@ -324,7 +324,7 @@ def _installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     if not isinstance(owner, str) or not OWNER.fullmatch(owner):
         raise ValueError("not an account's name")
     added = payload.get("repositories_added") or payload.get("repositories") or []
-    names = tuple(_repository({"repository": each}) for each in added) if action in COMES else ()
+    names = tuple(_repository({"repository": repository}) for repository in added) if action in COMES else ()
     return Event(guid, f"installation.{action}", "", owner=owner, repositories=names)
 
 

@@ -57,7 +57,7 @@ class GitHub:
 
     def repository(self, key: str) -> RepositoryGateway:
         """The verbs for one project's repository; OwnerUnavailable or GitHubFailed when it cannot be opened."""
-        self.owners.of(repository_of(key))
+        self.owners.connect(repository_of(key))
         login = self.login()
         with self._lock:
             if key not in self._known:
@@ -73,20 +73,23 @@ class GitHub:
                 slug = patiently(self.owners.app_pause, lambda: app.get_app().slug)
                 self._login = f"{slug}[bot]"
             else:
-                connection = self.owners.of("")
+                connection = self.owners.connect("")
                 self._login = patiently(connection.pause, lambda: connection.client.get_user().login)
         return self._login
 
     def repositories(self, owner: str = "") -> tuple[str, ...]:
         """The repositories to look after: those of an owner where the App is installed, or those the settings name."""
-        named = tuple(each.strip() for each in self._settings.repositories.split(",") if each.strip())
+        named = tuple(name.strip() for name in self._settings.repositories.split(",") if name.strip())
         if not self.owners.app:
             return named
         return self.owners.repositories(owner)
 
     def budget(self) -> Mapping[str, int]:
         """How many calls each installation has left, by its last answer; GitHub is not asked."""
-        left = {str(each.installation): each.client.requester.rate_limiting[0] for each in self.owners.connections()}
+        left = {
+            str(connection.installation): connection.client.requester.rate_limiting[0]
+            for connection in self.owners.connections()
+        }
         return {installation: calls for installation, calls in left.items() if calls >= 0}
 
 
@@ -138,7 +141,7 @@ class RepositoryGateway:
         """Every open pull request."""
         return self._calls.poll("pulls?direction=desc&per_page=100&sort=updated&state=open", _pulls)
 
-    def closed_pulls(self, limit: int = 50) -> tuple[Pull, ...]:
+    def list_closed_pulls(self, limit: int = 50) -> tuple[Pull, ...]:
         """The pull requests that were closed or merged last."""
         return self._calls.poll(
             f"pulls?direction=desc&per_page={int(limit)}&sort=updated&state=closed", _pulls, pages=1
@@ -167,10 +170,10 @@ class RepositoryGateway:
             return None
         return next((role for role in ROLES if role == base), None)
 
-    def changed_paths(self, number: int) -> tuple[str, ...] | None:
+    def list_pull_paths(self, number: int) -> tuple[str, ...] | None:
         """The paths that a pull request changes; None when they are more than GitHub lists."""
-        found = self._calls.poll(f"pulls/{int(number)}/files?per_page=100", _paths)
-        return found if len(found) < FILES_LISTED else None
+        paths = self._calls.poll(f"pulls/{int(number)}/files?per_page=100", _paths)
+        return paths if len(paths) < FILES_LISTED else None
 
     def reviews(self, number: int) -> tuple[Review, ...]:
         """The reviews of a pull request, oldest first."""
@@ -210,20 +213,20 @@ class RepositoryGateway:
 
 def _paths(files: Any) -> tuple[str, ...]:
     """The paths of files, and those that they had before: one a file, two for one that was moved."""
-    return tuple(str(path) for each in files for path in (each["filename"], each.get("previous_filename")) if path)
+    return tuple(str(path) for file in files for path in (file["filename"], file.get("previous_filename")) if path)
 
 
 def _groups(refs: Any) -> tuple[tuple[int, str], ...]:
-    named = ((QUEUE_BRANCH.fullmatch(str(each["ref"])), str(each["object"]["sha"])) for each in refs)
-    return tuple((int(found[1]), head) for found, head in named if found)
+    named = ((QUEUE_BRANCH.fullmatch(str(ref["ref"])), str(ref["object"]["sha"])) for ref in refs)
+    return tuple((int(match[1]), head) for match, head in named if match)
 
 
 def _reviews(value: Any) -> tuple[Review, ...]:
     """Pending reviews have no time yet, and reviews of deleted accounts no author: they count for nothing."""
     return tuple(
-        Review(each["user"]["login"], each["state"], each["commit_id"] or "", _utc(each["submitted_at"]))
-        for each in value
-        if each["user"] and each.get("submitted_at")
+        Review(review["user"]["login"], review["state"], review["commit_id"] or "", _utc(review["submitted_at"]))
+        for review in value
+        if review["user"] and review.get("submitted_at")
     )
 
 
@@ -232,7 +235,7 @@ def _utc(text: str) -> str:
 
 
 def _pulls(value: Any) -> tuple[Pull, ...]:
-    return tuple(_pull(each) for each in value)
+    return tuple(_pull(pull) for pull in value)
 
 
 def _pull(value: Mapping[str, Any]) -> Pull:
@@ -251,7 +254,7 @@ def _pull(value: Mapping[str, Any]) -> Pull:
         base_ref=value["base"]["ref"],
         head_ref=head["ref"] or "",
         updated_at=_utc(updated) if updated else "",
-        labels=tuple(each["name"] for each in value.get("labels") or ()),
+        labels=tuple(label["name"] for label in value.get("labels") or ()),
     )
 
 

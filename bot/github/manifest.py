@@ -68,7 +68,7 @@ def conversion_address(api_url: str, code: str) -> str:
     return f"{api_url.rstrip('/') or API}/app-manifests/{quote(code, safe='')}/conversions"
 
 
-def registered(answer: Mapping[str, Any]) -> Registered:
+def parse_registration(answer: Mapping[str, Any]) -> Registered:
     """The App in GitHub's answer; RequestError, with nothing of it, for what is none."""
     number, key, secret = answer.get("id"), answer.get("pem"), answer.get("webhook_secret")
     page = str(answer.get("html_url") or "")

@@ -74,15 +74,15 @@ class OwnerConnection:
 
     def ask(self, url: str, headers: dict[str, str]) -> tuple[int, Mapping[str, Any], str]:
         """One GET by address; an answer of 304 is none to complain about."""
-        return asked(self.client.requester, url, headers)
+        return request_json(self.client.requester, url, headers)
 
 
-def asked(requester: Requester, url: str, headers: dict[str, str]) -> tuple[int, Mapping[str, Any], str]:
+def request_json(requester: Requester, url: str, headers: dict[str, str]) -> tuple[int, Mapping[str, Any], str]:
     """One GET by address: its status, headers and body; GithubException for a refusal."""
-    status, given, body = requester.requestJson("GET", url, headers=dict(headers))
+    status, response_headers, body = requester.requestJson("GET", url, headers=dict(headers))
     if status >= 400:
-        raise requester.createException(status, given, _object(body))
-    return status, given, body
+        raise requester.createException(status, response_headers, _object(body))
+    return status, response_headers, body
 
 
 def _object(body: str) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class Owners:
 
     # --- reaching one ---
 
-    def of(self, repository: str) -> OwnerConnection:
+    def connect(self, repository: str) -> OwnerConnection:
         """The connection that opens a repository; OwnerUnavailable when its owner's installation does not work."""
         if self.app is None:
             return self._connection("", 0)
@@ -141,14 +141,14 @@ class Owners:
             return False
         app, number = self.app, connection.installation
         try:
-            found = patiently(self.app_pause, lambda: app.get_app_installation(number))
+            installation = patiently(self.app_pause, lambda: app.get_app_installation(number))
         except GitHubFailed as gone:
             if gone.status != 404:
                 raise
             self.forget(connection.owner)
             return True
-        if found.suspended_at:
-            raise self._suspended(connection.owner, number)
+        if installation.suspended_at:
+            raise self._suspension_error(connection.owner, number)
         if error.status == 401:
             self._drop(connection)
         return error.status == 401
@@ -167,18 +167,18 @@ class Owners:
         app = self.app
         assert app is not None
         try:
-            found = patiently(self.app_pause, lambda: app.get_repo_installation(owner, name))
+            installation = patiently(self.app_pause, lambda: app.get_repo_installation(owner, name))
         except GitHubFailed as error:
             if error.status != 404:
                 raise
             raise not_installed(repository) from error
-        if found.suspended_at:
-            raise self._suspended(owner, found.id)
+        if installation.suspended_at:
+            raise self._suspension_error(owner, installation.id)
         with self._lock:
-            self._at[repository] = found.id
-        self._note_granted(found.id, found.permissions)
-        self._works(owner, found.id)
-        return found.id
+            self._at[repository] = installation.id
+        self._note_granted(installation.id, installation.permissions)
+        self._works(owner, installation.id)
+        return installation.id
 
     def _connection(self, owner: str, installation: int) -> OwnerConnection:
         with self._lock:
@@ -201,16 +201,16 @@ class Owners:
 
     # --- all of them ---
 
-    def listed(self) -> tuple[str, ...]:
+    def list_owners(self) -> tuple[str, ...]:
         """The owners where the App is installed and works; '' stands for all that a token opens."""
         if self.app is None:
             return ("",)
         requester = self.app.requester
         try:
-            found = patiently(
+            installations = patiently(
                 self.app_pause,
                 lambda: self._polls.read(
-                    lambda url, headers: asked(requester, url, headers),
+                    lambda url, headers: request_json(requester, url, headers),
                     "/app/installations?per_page=100",
                     _installations,
                 ),
@@ -219,14 +219,14 @@ class Owners:
             self.refused = str(error) if error.status in (401, 403, 404) else ""
             raise
         self.refused = ""
-        self._note_absent(found)
-        for each in found:
-            if each.state == "suspended":
-                self._suspended(each.owner, each.installation)
+        self._note_absent(installations)
+        for installation in installations:
+            if installation.state == "suspended":
+                self._suspension_error(installation.owner, installation.installation)
             else:
-                self._note_granted(each.installation, dict(each.granted))
-                self._works(each.owner, each.installation)
-        return tuple(each.owner for each in found if each.state != "suspended")
+                self._note_granted(installation.installation, dict(installation.granted))
+                self._works(installation.owner, installation.installation)
+        return tuple(installation.owner for installation in installations if installation.state != "suspended")
 
     def repositories(self, owner: str) -> tuple[str, ...]:
         """What an owner's installation covers now."""
@@ -237,7 +237,7 @@ class Owners:
         connection = self._connection(owner, state.installation)
         for last in (False, True):
             try:
-                names = self._covered(connection)
+                names = self._list_repositories(connection)
                 break
             except GitHubFailed as error:
                 if last or not self.was_shut(connection, error):
@@ -249,7 +249,7 @@ class Owners:
         self._works(owner, connection.installation)
         return names
 
-    def _covered(self, connection: OwnerConnection) -> tuple[str, ...]:
+    def _list_repositories(self, connection: OwnerConnection) -> tuple[str, ...]:
         url, key = "/installation/repositories?per_page=100", str(connection.installation)
         connection.token()
         return patiently(connection.pause, lambda: self._polls.read(connection.ask, url, _names, key=key))
@@ -258,14 +258,14 @@ class Owners:
         """How every owner stands, by name."""
         with self._lock:
             states, connections = dict(self._states), dict(self._connections)
-        found = []
+        owner_states = []
         for state in states.values():
             connection = connections.get(state.installation)
-            left = connection.pause.left if connection else 0.0
+            left = connection.pause.remaining_seconds if connection else 0.0
             if left and state.state == "working":
                 state = replace(state, state="paused", why="GitHub asked to wait.", seconds=round(left, 1))
-            found.append(state)
-        return tuple(sorted(found, key=lambda state: state.owner))
+            owner_states.append(state)
+        return tuple(sorted(owner_states, key=lambda state: state.owner))
 
     # --- what becomes of them ---
 
@@ -275,7 +275,7 @@ class Owners:
             self._looked.pop(owner, None)
             for name in [name for name in self._at if owner_of(name) == owner]:
                 self._at.pop(name)
-            for connection in [each for each in self._connections.values() if each.owner == owner]:
+            for connection in [candidate for candidate in self._connections.values() if candidate.owner == owner]:
                 self._connections.pop(connection.installation)
             state = self._states.pop(owner, None)
         if state:
@@ -302,7 +302,7 @@ class Owners:
                 self._states[owner] = OwnerState(owner, installation, since=_now())
                 log.info("owner_works", owner=owner, installation=installation)
 
-    def _suspended(self, owner: str, installation: int) -> OwnerUnavailable:
+    def _suspension_error(self, owner: str, installation: int) -> OwnerUnavailable:
         return self._trouble(owner, installation, "suspended", "The App's installation there is suspended.", 403)
 
     def _trouble(self, owner: str, installation: int, state: State, why: str, status: int) -> OwnerUnavailable:
@@ -316,7 +316,7 @@ class Owners:
 
     def _note_absent(self, found: Iterable[OwnerState]) -> None:
         """Owners that have no installation any more are forgotten."""
-        there = {each.owner for each in found}
+        there = {installation.owner for installation in found}
         with self._lock:
             gone = [owner for owner in self._states if owner not in there]
         for owner in gone:
@@ -335,18 +335,18 @@ def not_installed(repository: str) -> GitHubFailed:
 def _installations(value: Any) -> tuple[OwnerState, ...]:
     return tuple(
         OwnerState(
-            each["account"]["login"],
-            each["id"],
-            "suspended" if each.get("suspended_at") else "working",
-            granted=tuple((each.get("permissions") or {}).items()),
+            installation["account"]["login"],
+            installation["id"],
+            "suspended" if installation.get("suspended_at") else "working",
+            granted=tuple((installation.get("permissions") or {}).items()),
         )
-        for each in value
-        if each.get("account")
+        for installation in value
+        if installation.get("account")
     )
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    return tuple(each["full_name"] for each in value["repositories"])
+    return tuple(repository["full_name"] for repository in value["repositories"])
 
 
 def _now() -> str:

@@ -19,12 +19,12 @@ class Apart:
 
     def run(self, jobs: Mapping[tuple[str, str], Callable[[], object]], seconds: float) -> None:
         """Begins the jobs and waits for their end, but no longer than that; a late one goes on by itself."""
-        threads = [thread for key, job in jobs.items() if (thread := self._begun(key, job))]
+        threads = [thread for key, job in jobs.items() if (thread := self._start_thread(key, job))]
         deadline = time.monotonic() + seconds
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _begun(self, key: tuple[str, str], job: Callable[[], object]) -> threading.Thread | None:
+    def _start_thread(self, key: tuple[str, str], job: Callable[[], object]) -> threading.Thread | None:
         with self._lock:
             if key in self._running:
                 return None

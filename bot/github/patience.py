@@ -51,13 +51,13 @@ class Pause:
         log.warning("github_paused", seconds=round(seconds, 1))
 
     @property
-    def left(self) -> float:
+    def remaining_seconds(self) -> float:
         with self._lock:
             return max(0.0, self._until - time.time())
 
     def wait(self) -> None:
         """Waits out a short pause; GitHubPaused for a long one."""
-        left = self.left
+        left = self.remaining_seconds
         if left > self._longest:
             raise GitHubPaused(left)
         if left:
@@ -72,11 +72,11 @@ def patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T
         try:
             return call()
         except GithubException as error:
-            wait = asked_wait(error)
+            wait = rate_limit_wait(error)
             if wait is not None:
                 pause.ask(wait)
                 raise _Limited from error
-            raise GitHubFailed(_said(error), error.status) from error
+            raise GitHubFailed(_error_message(error), error.status) from error
         except (requests.RequestException, ConnectionError, TimeoutError) as error:
             raise GitHubFailed(f"GitHub is out of reach: {type(error).__name__}.") from error
 
@@ -94,7 +94,7 @@ def patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T
     try:
         return retrying(once)
     except _Limited as error:
-        raise GitHubPaused(max(pause.left, 1.0)) from error
+        raise GitHubPaused(max(pause.remaining_seconds, 1.0)) from error
 
 
 class _Limited(Exception):
@@ -106,7 +106,7 @@ def is_passing(status: int) -> bool:
     return status == 0 or status >= 500
 
 
-def asked_wait(error: GithubException) -> float | None:
+def rate_limit_wait(error: GithubException) -> float | None:
     """How long GitHub asks to be left alone, None when this is no rate limit."""
     if error.status not in (403, 429):
         return None
@@ -119,7 +119,7 @@ def asked_wait(error: GithubException) -> float | None:
     return SECONDARY_WAIT if error.status == 429 or isinstance(error, RateLimitExceededException) else None
 
 
-def _said(error: GithubException) -> str:
+def _error_message(error: GithubException) -> str:
     data = error.data if isinstance(error.data, dict) else {}
     by_graphql = data.get("errors")
     first = by_graphql[0] if isinstance(by_graphql, list) and by_graphql and isinstance(by_graphql[0], dict) else {}

@@ -48,8 +48,8 @@ def token_permissions(granted: Mapping[str, str] | None = None) -> dict[str, str
     'write'
     """
     levels = granted or {}
-    extra = (each for each in OPTIONAL if levels.get(each.name) in ("write", each.level))
-    return {each.name: each.level for each in (*PERMISSIONS, *extra)}
+    extra = (permission for permission in OPTIONAL if levels.get(permission.name) in ("write", permission.level))
+    return {permission.name: permission.level for permission in (*PERMISSIONS, *extra)}
 
 
 def event_title(name: str) -> str:

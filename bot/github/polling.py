@@ -47,17 +47,17 @@ class Polls:
 
         `key` tells apart what one address says to several tokens.
         """
-        found: list[object] = []
+        entries: list[object] = []
         for _ in range(pages):
             page = self._page(ask, url, keep, key)
-            found += page.items
+            entries += page.items
             url = page.after
             if not url:
                 break
-        return cast("tuple[T, ...]", tuple(found))
+        return cast("tuple[T, ...]", tuple(entries))
 
     def _page(self, ask: Ask, url: str, keep: Callable[[Any], tuple[object, ...]], key: str) -> Page:
-        known = self._known(key, url)
+        known = self._find_page(key, url)
         status, headers, body = ask(url, {"If-None-Match": known.etag} if known else {})
         if status == 304 and known:
             return known
@@ -67,7 +67,7 @@ class Polls:
             self._keep(key, url, page)
         return page
 
-    def _known(self, key: str, url: str) -> Page | None:
+    def _find_page(self, key: str, url: str) -> Page | None:
         with self._lock:
             page = self._pages.get((key, url))
             if page:

@@ -29,12 +29,14 @@ class Reverts:
         clean = self._calls.clean(body)
 
         def look() -> int | None:
-            return next((each.number for each in open_pulls() if is_revert(each, pull, self._calls.name)), None)
+            return next(
+                (candidate.number for candidate in open_pulls() if is_revert(candidate, pull, self._calls.name)), None
+            )
 
         def post() -> int:
             repo = self._calls.repo
-            given = {"pullRequestId": repo.get_pull(pull.number).node_id, "body": clean}
-            answer = repo.requester.graphql_query(DOCUMENT, {"input": given})[1]
+            variables = {"pullRequestId": repo.get_pull(pull.number).node_id, "body": clean}
+            answer = repo.requester.graphql_query(DOCUMENT, {"input": variables})[1]
             try:
                 return int(answer["data"]["revertPullRequest"]["revertPullRequest"]["number"])
             except (KeyError, TypeError) as error:

@@ -69,28 +69,28 @@ def mutation(
     return f"mutation({', '.join(heads)}) {{ {' '.join(parts)} }}", variables
 
 
-def written(answer: Mapping[str, Any], *, comment: bool, checks: int) -> Written:
+def parse_written(answer: Mapping[str, Any], *, comment: bool, checks: int) -> Written:
     """What the answer says was written; KeyError, TypeError or ValueError for another answer."""
     data = answer["data"]
     edited = datetime.fromisoformat(data["comment"]["issueComment"]["updatedAt"]) if comment else None
     runs = [data[f"c{index}"]["checkRun"] for index in range(checks)]
-    found = tuple(CheckId(int(run["databaseId"]), str(run["id"]), str(run["url"])) for run in runs)
-    return Written(edited.astimezone(UTC).isoformat() if edited else "", found)
+    check_ids = tuple(CheckId(int(run["databaseId"]), str(run["id"]), str(run["url"])) for run in runs)
+    return Written(edited.astimezone(UTC).isoformat() if edited else "", check_ids)
 
 
 def _input(request: CheckRequest, output: Input, repository: str) -> Input:
     view = request.view
     fields: Input = {"repositoryId": repository, "externalId": request.key, "status": view.status.upper()}
-    fields["actions"] = [asdict(each) for each in view.actions]  # none take away those that it had
+    fields["actions"] = [asdict(action) for action in view.actions]  # none take away those that it had
     if request.known.id:
         fields["checkRunId"] = request.known.node
     else:
         fields |= {"name": view.name, "headSha": request.sha}
     if request.details:
         fields["detailsUrl"] = request.details
-    if view.done:
+    if view.is_completed:
         fields["conclusion"] = view.conclusion.upper()
-    marks = [_annotation(each) for each in output.get("annotations", ())]
+    marks = [_annotation(annotation) for annotation in output.get("annotations", ())]
     fields["output"] = {**output, "annotations": marks} if marks else dict(output)
     return fields
 

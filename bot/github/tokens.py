@@ -73,8 +73,8 @@ class GitTokens:
         if time.time() < until - EARLY_SECONDS:
             return known
         body: dict[str, Any] = {"repositories": [repository.partition("/")[2]], "permissions": GIT_PERMISSIONS}
-        _, given = self._requester.requestJsonAndCheck("POST", self._path, input=body)
-        until = datetime.fromisoformat(str(given["expires_at"]).replace("Z", "+00:00")).timestamp()
+        _, answer = self._requester.requestJsonAndCheck("POST", self._path, input=body)
+        until = datetime.fromisoformat(str(answer["expires_at"]).replace("Z", "+00:00")).timestamp()
         with self._lock:
-            self._tokens[repository] = str(given["token"]), until
-        return str(given["token"])
+            self._tokens[repository] = str(answer["token"]), until
+        return str(answer["token"])

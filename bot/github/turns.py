@@ -52,7 +52,7 @@ class Turns:
             # The rest is waited out before the turn is given: who goes first is settled at its end.
             while not self._is_mine(me, ticket):
                 held_by_other = self._holder not in (0, me)
-                self._changed.wait(None if held_by_other else self._left() or None)
+                self._changed.wait(None if held_by_other else self._seconds_until_free() or None)
             if self._holder != me:
                 heapq.heappop(self._waiting)
             self._holder = me
@@ -60,9 +60,9 @@ class Turns:
             self._changed.notify_all()
 
     def _is_mine(self, me: int, ticket: tuple[int, int]) -> bool:
-        if self._left() > 0:
+        if self._seconds_until_free() > 0:
             return False
         return self._holder == me or (not self._holder and self._waiting[0] == ticket)
 
-    def _left(self) -> float:
+    def _seconds_until_free(self) -> float:
         return max(0.0, self._free_at - time.monotonic())

@@ -67,8 +67,8 @@ class Commands:
         where = (COMMANDS.c.comment_id == row.comment_id, COMMANDS.c.repository.in_([row.repository, *lines]))
         query = sa.select(COMMANDS.c.data).where(*where).order_by(COMMANDS.c.repository).with_for_update()
         with self._database.writing() as connection:
-            read = [_COMMAND.validate_json(found.data) for found in connection.execute(query)]
-            known = {each.repository: each for each in read}
+            read = [_COMMAND.validate_json(command_row.data) for command_row in connection.execute(query)]
+            known = {command.repository: command for command in read}
             if known[row.repository].lines is None:
                 for key in dict.fromkeys([row.repository, *lines]):
                     if key not in known:  # no webhook brought it there
@@ -92,8 +92,8 @@ class Commands:
     def _change(self, row: CommandRow, change: Callable[[CommandRow], CommandRow]) -> None:
         where = (COMMANDS.c.repository == row.repository, COMMANDS.c.comment_id == row.comment_id)
         with self._database.writing() as connection:
-            found = connection.execute(sa.select(COMMANDS.c.data).where(*where).with_for_update()).one()
-            _put(connection, change(_COMMAND.validate_json(found.data)))
+            command_row = connection.execute(sa.select(COMMANDS.c.data).where(*where).with_for_update()).one()
+            _put(connection, change(_COMMAND.validate_json(command_row.data)))
 
 
 def take_command(
@@ -133,7 +133,7 @@ def take_press(connection: sa.Connection, record: PullRecord, pressed: Pressed, 
     waiting = connection.execute(sa.select(COMMANDS.c.data).where(*of_pull)).scalars()
     same = (pressed.author, pressed.press)
     if _is_known(connection, repository, own_id) or any(
-        (each.author, each.press) == same for each in map(_COMMAND.validate_json, waiting)
+        (command.author, command.press) == same for command in map(_COMMAND.validate_json, waiting)
     ):
         return False
     at = pressed.at or datetime.fromtimestamp(now(connection), UTC).isoformat()
@@ -146,7 +146,7 @@ def is_of_ours(pressed: Pressed, record: PullRecord) -> bool:
     """True for a press on a check, or on the comment, that we wrote for this pull request and know of."""
     if pressed.comment_id:
         return pressed.comment_id == record.comment_id
-    return any((each.id, each.sha) == (pressed.check_id, pressed.press.head) for each in record.checks)
+    return any((check.id, check.sha) == (pressed.check_id, pressed.press.head) for check in record.checks)
 
 
 def _is_known(connection: sa.Connection, repository: str, comment_id: int) -> bool:

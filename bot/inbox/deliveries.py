@@ -60,11 +60,11 @@ class Deliveries:
         When it returns, all that it took in is durable. What cannot be stored keeps no other delivery out. In a
         repository of several projects each of them takes in its own.
         """
-        parts = [self._of_projects(event) for event in events]
-        taken = iter(self._receive_all([each for part in parts for each in part]))
+        parts = [self._split_by_project(event) for event in events]
+        taken = iter(self._receive_all([part_event for part in parts for part_event in part]))
         return tuple(_together([next(taken) for _ in part]) for part in parts)
 
-    def _of_projects(self, event: Event) -> tuple[Event, ...]:
+    def _split_by_project(self, event: Event) -> tuple[Event, ...]:
         """A delivery as each project takes it in that it is about."""
         if event.owner:
             every = (key for name in event.repositories for key in project_keys(name, self._folders))
@@ -94,15 +94,15 @@ class Deliveries:
 
     def rehearse(self, event: Event) -> Taken:
         """What taking a delivery in would do; it is done in a transaction that is undone."""
-        events = self._of_projects(event)
+        events = self._split_by_project(event)
         with self._database.undone() as connection:
-            before = _wanted(connection)
-            known = set(connection.execute(_KNOWN, {"guids": [each.guid for each in events]}).scalars())
-            fresh = [each for each in events if each.guid not in known]
+            before = _queue_state(connection)
+            known = set(connection.execute(_KNOWN, {"guids": [delivery.guid for delivery in events]}).scalars())
+            fresh = [delivery for delivery in events if delivery.guid not in known]
             if not fresh:
                 return Taken(fresh=False)
             self._take_in(connection, fresh)
-            after = _wanted(connection)
+            after = _queue_state(connection)
         return Taken(fresh=True, keys=tuple(sorted(key for key in after if after[key] != before.get(key))))
 
     def notice(self, repository: str, number: int, kind: str, head: str = "") -> None:
@@ -164,7 +164,7 @@ class Deliveries:
             }
             rows.append({**row, "received_at": at})
             pushed = event.kind == "pull_request.synchronize"
-            due += [Due(event.repository, each, pushed=pushed) for each in number]
+            due += [Due(event.repository, pull_number, pushed=pushed) for pull_number in number]
         connection.execute(_INSERT, rows)
         self._queue.make_all_due(connection, due, at)
         for event, number in zip(events, numbers, strict=True):
@@ -203,10 +203,10 @@ def _guid(guid: str, label: str) -> str:
 
 def _together(taken: Sequence[bool | Exception]) -> bool | Exception:
     """What became of a delivery for all projects: an error where one could not take it in, so that it is sent again."""
-    return next((each for each in taken if isinstance(each, Exception)), any(each is True for each in taken))
+    return next((result for result in taken if isinstance(result, Exception)), any(result is True for result in taken))
 
 
-def _wanted(connection: sa.Connection) -> dict[str, tuple[int, float | None]]:
+def _queue_state(connection: sa.Connection) -> dict[str, tuple[int, float | None]]:
     """How often each key was asked for, and when it is due."""
     rows = connection.execute(sa.select(QUEUE.c.key, QUEUE.c.wanted, QUEUE.c.due_at))
     return {row.key: (row.wanted, row.due_at) for row in rows}

@@ -27,7 +27,7 @@ class Prods:
         with self._database.reading() as connection:
             return read_prod(connection, repository)
 
-    def built(self) -> tuple[ProdRecord, ...]:
+    def list_promoted(self) -> tuple[ProdRecord, ...]:
         """What we know of every prod that has a revision."""
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(PRODS.c.data).order_by(PRODS.c.repository)).all()

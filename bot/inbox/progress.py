@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mergeplan.bot.inbox.database import InboxDatabase, now
 from mergeplan.bot.inbox.tables import PROGRESS
-from mergeplan.bot.progress import RunProgress, with_line
+from mergeplan.bot.progress import RunProgress, apply_line
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.state.database import put
@@ -57,9 +57,9 @@ class Recorder:
         self._noted = 0.0
         self.note()
 
-    def on_line(self, line: Line) -> None:
+    def record_line(self, line: Line) -> None:
         """One more line of the run."""
-        before, self._progress = self._progress, with_line(self._progress, line)
+        before, self._progress = self._progress, apply_line(self._progress, line)
         is_new_stage = (before.stage, before.ended) != (self._progress.stage, self._progress.ended)
         if self._progress is not before and (is_new_stage or time.monotonic() - self._noted > self._seconds):
             self.note()

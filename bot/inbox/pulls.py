@@ -44,9 +44,9 @@ class Pulls:
         with self._database.reading() as connection:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
 
-    def in_state(self, repository: str, *states: PullState) -> tuple[PullRecord, ...]:
+    def filter_by_state(self, repository: str, *states: PullState) -> tuple[PullRecord, ...]:
         """The pull requests of the repository that stand so."""
-        wanted = (PULLS.c.repository == repository, PULLS.c.state.in_([each.value for each in states]))
+        wanted = (PULLS.c.repository == repository, PULLS.c.state.in_([state.value for state in states]))
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(PULLS.c.data).where(*wanted).order_by(PULLS.c.number))
             return tuple(_PULL.validate_json(row.data) for row in rows)

@@ -73,7 +73,7 @@ class Queue:
         self._lease = lease_seconds
         self._listeners: list[Callable[[], None]] = []
 
-    def on_work(self, listener: Callable[[], None]) -> None:
+    def add_listener(self, listener: Callable[[], None]) -> None:
         """Calls the listener when this process took something in."""
         self._listeners.append(listener)
 
@@ -105,8 +105,8 @@ class Queue:
             {"key": key, "repository": d.repository, "number": d.number, **zero} for key, d in sorted(named.items())
         ]
         put(connection, QUEUE, fresh, update=False)
-        found = connection.execute(_OF_KEYS, {"keys": sorted(named)})
-        rows = {row.key: (row.wanted, row.due_at, row.settle_until) for row in found}
+        key_rows = connection.execute(_OF_KEYS, {"keys": sorted(named)})
+        rows = {row.key: (row.wanted, row.due_at, row.settle_until) for row in key_rows}
         for due in dues:
             key = queue_key(due.repository, due.number)
             wanted, due_at, settle_until = rows[key]

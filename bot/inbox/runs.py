@@ -47,7 +47,7 @@ class Runs:
             rows = connection.execute(query)
             return tuple(Run(row.run_id, row.queue_key, row.worker, row.pid, row.birth) for row in rows)
 
-    def of(self, key: str) -> tuple[str, ...]:
+    def list_purposes(self, key: str) -> tuple[str, ...]:
         """The purposes of all runs of a queue key, in order of their start."""
         query = sa.select(RUNS.c.purpose).where(RUNS.c.queue_key == key).order_by(RUNS.c.started_at)
         with self._database.reading() as connection:

@@ -47,7 +47,7 @@ def drawing(models: Sequence[ModelChange]) -> Drawing | None:
         columns.setdefault(depths[model.name], []).append(model)
     places: dict[str, tuple[int, int]] = {}
     for depth in sorted(columns):
-        for row, model in enumerate(_ordered(columns[depth], places)):
+        for row, model in enumerate(_sort_column(columns[depth], places)):
             places[model.name] = EDGE + depth * (WIDTH + GAP_X), EDGE + row * (HEIGHT + GAP_Y)
     curves = [
         _curve(places[parent], places[model.name]) for model in models for parent in model.parents if parent in places
@@ -71,7 +71,7 @@ def _depths(models: Sequence[ModelChange]) -> dict[str, int]:
     return depths
 
 
-def _ordered(column: Sequence[ModelChange], places: Mapping[str, tuple[int, int]]) -> list[ModelChange]:
+def _sort_column(column: Sequence[ModelChange], places: Mapping[str, tuple[int, int]]) -> list[ModelChange]:
     """The models of a column beside what they read, so that few lines cross."""
 
     def middle(model: ModelChange) -> float:

@@ -33,10 +33,10 @@ class PageLinks:
         """The address of a page, signed for some days; '' where there are no pages."""
         if not self.site or not self.key:
             return ""
-        signed = self.signed(repository, number, int(now) + DAYS * 86_400)
+        signed = self.sign_access(repository, number, int(now) + DAYS * 86_400)
         return f"{self.site}/pulls/{quote(repository)}/{int(number)}/{page}?key={signed}"
 
-    def signed(self, repository: str, number: int, until: int) -> str:
+    def sign_access(self, repository: str, number: int, until: int) -> str:
         """What opens the pages of one pull request until then: `until.signature`."""
         return f"{until:x}.{self._signature(repository, number, until)}"
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from mergeplan.bot.pages.links import DAYS
 from mergeplan.bot.pages.text import foreign, sentence
 from mergeplan.bot.pages.view import PageView, counts, percent
-from mergeplan.bot.report.markdown import counted, days, printable
+from mergeplan.bot.report.markdown import count_noun, days, printable
 from mergeplan.bot.report.rows import share
 from mergeplan.bot.report.words import actual_words, audit_line, duration_words, estimate_words, size_words
 
@@ -100,7 +100,7 @@ def _templates() -> Environment:
         "size": size_words,
         "duration": duration_words,
         "days": days,
-        "counted": counted,
+        "counted": count_noun,
         "share": share,
         "percent": percent,
         "counts": counts,

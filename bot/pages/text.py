@@ -44,9 +44,9 @@ def foreign(text: str) -> Markup:
 def alert(markdown: str) -> Alert:
     """A status paragraph, with its sort and its lines."""
     lines = [line.removeprefix(">").strip() for line in markdown.split("\n")]
-    found = ALERT.fullmatch(lines[0]) if lines else None
-    kept = tuple(line for line in (lines[1:] if found else lines) if line)
-    return Alert(found[1].lower() if found else "", kept)
+    match = ALERT.fullmatch(lines[0]) if lines else None
+    kept = tuple(line for line in (lines[1:] if match else lines) if line)
+    return Alert(match[1].lower() if match else "", kept)
 
 
 def diff_lines(diff: str, most: int) -> tuple[tuple[DiffLine, ...], int]:

@@ -14,7 +14,7 @@ from mergeplan.bot.projects import title_of
 from mergeplan.bot.records import AFTER_MERGE, Prod, PullRecord, PullState
 from mergeplan.bot.report.comment import ROWS_SHOWN, Shown, blockers, facts_line, headline, status
 from mergeplan.bot.report.markdown import NAMES, category_of
-from mergeplan.bot.report.models import SEVERE, Site, computed_words, table_words, why_words
+from mergeplan.bot.report.models import SEVERE, Site, computation_words, table_words, why_words
 from mergeplan.bot.report.offers import offers
 from mergeplan.bot.report.physical import physical_lines
 from mergeplan.bot.report.rows import rows_changed
@@ -80,31 +80,31 @@ class Changes:
 
     @cached_property
     def models(self) -> tuple[ModelChange, ...]:
-        return tuple(each for each in self.plan.models if each.change != "unchanged") if self.plan else ()
+        return tuple(model for model in self.plan.models if model.change != "unchanged") if self.plan else ()
 
     @cached_property
     def groups(self) -> tuple[ModelGroup, ...]:
         """The models by category, the most severe first."""
         site = Site(_web(self.record.site), self.record.head, self.record.folder)
-        ordered = sorted(self.models[:MODELS_MOST], key=lambda each: (_severity(each), category_of(each)))
+        ordered = sorted(self.models[:MODELS_MOST], key=lambda model: (_severity(model), category_of(model)))
         return tuple(
             ModelGroup(
                 category,
                 NAMES.get(category, category),
-                tuple(_row(each, site) for each in found),
+                tuple(_row(model, site) for model in members),
             )
-            for category, found in groupby(ordered, key=category_of)
+            for category, members in groupby(ordered, key=category_of)
         )
 
     @property
     def diffs(self) -> tuple[Diff, ...]:
         """The diffs of the edited models, as many as fit."""
-        room, found = DIFFS_ROOM, []
+        room, blocks = DIFFS_ROOM, []
         for row in (row for group in self.groups for row in group.rows if row.model.diff):
             lines, left = diff_lines(row.model.diff, min(DIFF_MOST, max(0, room)))
             room -= len(row.model.diff)
-            found.append(Diff(row, lines, left))
-        return tuple(found)
+            blocks.append(Diff(row, lines, left))
+        return tuple(blocks)
 
     @property
     def drawing(self) -> Drawing | None:
@@ -116,7 +116,13 @@ class Changes:
         outcome = self.record.outcome
         if outcome is None or self.record.state not in ROWS_SHOWN:
             return ()
-        return tuple(sorted((each for each in outcome.data_diff if not each.is_off), key=rows_changed, reverse=True))
+        return tuple(
+            sorted(
+                (difference for difference in outcome.data_diff if not difference.is_off),
+                key=rows_changed,
+                reverse=True,
+            )
+        )
 
     @property
     def physical(self) -> list[str]:
@@ -130,12 +136,12 @@ class Changes:
         if self.plan is None:
             return ()
         moved = moving(self.plan)
-        found = (
-            ("re-pointed", tuple(each.name for each in moved if each.change != "added")),
-            ("added", tuple(each.name for each in moved if each.change == "added")),
-            ("dropped", tuple(each.name for each in self.plan.models if each.change == "removed")),
+        groups = (
+            ("re-pointed", tuple(model.name for model in moved if model.change != "added")),
+            ("added", tuple(model.name for model in moved if model.change == "added")),
+            ("dropped", tuple(model.name for model in self.plan.models if model.change == "removed")),
         )
-        return tuple(each for each in found if each[1])
+        return tuple(group for group in groups if group[1])
 
 
 @dataclass(frozen=True)
@@ -196,20 +202,20 @@ class PageView:
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong, each a sentence in Markdown."""
-        ended = self.record.promoted if self.record.state is PullState.UNPROMOTED else self.outcome
+        ended = self.record.promotion_outcome if self.record.state is PullState.UNPROMOTED else self.outcome
         if ended is None or self.record.state not in (PullState.FAILED, PullState.UNPROMOTED):
             return ()
-        tests = (Problem(each.message or "failed", each.path, each.line) for each in ended.tests if not each.ok)
-        return tuple(problem_line(each).removeprefix("- ") for each in (*ended.problems, *tests))
+        tests = (Problem(test.message or "failed", test.path, test.line) for test in ended.tests if not test.ok)
+        return tuple(problem_line(problem).removeprefix("- ") for problem in (*ended.problems, *tests))
 
     @property
     def blockers(self) -> tuple[str, ...]:
-        return tuple(problem_line(each).removeprefix("- ") for each in blockers(self.record))
+        return tuple(problem_line(problem).removeprefix("- ") for problem in blockers(self.record))
 
     @property
     def commands(self) -> Sequence[tuple[str, str]]:
         record = self.record
-        return [(each.typed, each.does) for each in offers(record, self.shown.prod)] if record.head else ()
+        return [(offer.typed, offer.does) for offer in offers(record, self.shown.prod)] if record.head else ()
 
     @property
     def github(self) -> str:
@@ -218,14 +224,14 @@ class PageView:
         return f"{site}/pull/{self.record.number}" if site and self.record.number else site
 
     @property
-    def shown_progress(self) -> RunProgress | None:
+    def current_progress(self) -> RunProgress | None:
         """The run that this pull request's state is about; none that was overtaken."""
-        found = self.progress
-        if found is None or self.is_prod:
-            return found
+        progress = self.progress
+        if progress is None or self.is_prod:
+            return progress
         if self.record.state in AFTER_MERGE:
-            return found if found.subject == f"#{self.record.number}" else None
-        return found if found.run_id == self.record.run_id else None
+            return progress if progress.subject == f"#{self.record.number}" else None
+        return progress if progress.run_id == self.record.run_id else None
 
 
 def percent(progress: RunProgress) -> int:
@@ -236,12 +242,12 @@ def percent(progress: RunProgress) -> int:
 
 def counts(progress: RunProgress) -> tuple[tuple[str, int], ...]:
     """How many models stand where: `done` 3, `running` 1."""
-    found = [(step.value, sum(each.step is step for each in progress.models)) for step in Step]
-    return tuple(each for each in found if each[1])
+    totals = [(step.value, sum(model.step is step for model in progress.models)) for step in Step]
+    return tuple(total for total in totals if total[1])
 
 
 def _row(model: ModelChange, site: Site) -> ModelRow:
-    words = why_words(model), computed_words(model), table_words(model)
+    words = why_words(model), computation_words(model), table_words(model)
     return ModelRow(model, site.link(model), category_of(model), *words)
 
 

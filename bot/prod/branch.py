@@ -16,11 +16,11 @@ def prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
     try:
         config = context.config(checkout, checkout.head(default), default)
     except ProjectError:
-        return _fetched(checkout, context.inbox.prods.get(gateway.name).branch or default, default)
+        return _fetch_branch(checkout, context.inbox.prods.get(gateway.name).branch or default, default)
     prod = context.inbox.prods.get(gateway.name)
     if config is None and prod.state is Prod.READY:
         # The project is gone: what is merged now is refused, with a comment.
-        return _fetched(checkout, prod.branch or default, default)
+        return _fetch_branch(checkout, prod.branch or default, default)
     if config is None:
         if prod.state in (Prod.UNKNOWN, Prod.FAILED) and prod.commit != checkout.head(default):
             # Noted with its commit: the branch is not looked at again before it has moved.
@@ -28,10 +28,10 @@ def prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
             context.inbox.prods.change(gateway.name, state=Prod.FAILED, **at)
             wake_pulls(context, gateway.name)
         return None
-    return _fetched(checkout, config.prod_branch, default)
+    return _fetch_branch(checkout, config.prod_branch, default)
 
 
-def _fetched(checkout: Checkout, branch: str, default: str) -> str:
+def _fetch_branch(checkout: Checkout, branch: str, default: str) -> str:
     if branch != default:
         checkout.fetch(branch)
     return branch

@@ -54,7 +54,7 @@ class ProdFacts:
     behind: frozenset[int] = frozenset()  # those whose merge was taken on once and is not in prod
     again: bool = False  # somebody asked, before this pass, for what failed to be tried again
     looked: bool = False  # this pass has asked the planner for prod
-    found: EnvironmentRow | None = None  # prod as the planner had it
+    planned_prod: EnvironmentRow | None = None  # prod as the planner had it
     built: bool = False  # this pass has tried to build prod
     taken: int = 0  # steps of this pass
     sweep_is_due: bool = False  # the janitor has not been at work for long
@@ -203,11 +203,11 @@ def decide_prod(facts: ProdFacts) -> Action:
     """
     if facts.prod.branch and facts.prod.branch != facts.branch:
         return FollowBranch()
-    found = _build(facts) or _begun(facts) or _roll_back(facts) or _step(facts) or _deploy(facts)
-    if found is None and (not facts.steps or facts.gate.is_open):  # nothing goes around a merge that is held
-        found = _again(facts) or _settle(facts)
+    action = _build(facts) or _resume_deploy(facts) or _roll_back(facts) or _step(facts) or _deploy(facts)
+    if action is None and (not facts.steps or facts.gate.is_open):  # nothing goes around a merge that is held
+        action = _again(facts) or _settle(facts)
     sweep = RunJanitor() if facts.sweep_is_due and facts.prod.state is Prod.READY else ProdAtRest()
-    return found or sweep
+    return action or sweep
 
 
 def _build(facts: ProdFacts) -> Action | None:
@@ -216,8 +216,8 @@ def _build(facts: ProdFacts) -> Action | None:
         return None
     if not facts.looked:
         return LookForProd()
-    if facts.found is not None:
-        return AdoptProd(facts.found)
+    if facts.planned_prod is not None:
+        return AdoptProd(facts.planned_prod)
     if any(step.number for step in facts.steps):
         return None  # the merge that came brings the first project: it is promoted as a step
     return BuildProd()
@@ -261,7 +261,7 @@ def _step(facts: ProdFacts) -> Action | None:
     return PromoteMerge(step.number, step.commit) if step.number else PromotePush(step.commit)
 
 
-def _begun(facts: ProdFacts) -> Action | None:
+def _resume_deploy(facts: ProdFacts) -> Action | None:
     """A deploy that was begun goes on before anything else moves prod."""
     return next((DeployPull(record.number) for record in facts.pulls if record.deploy_stage), None)
 

@@ -17,11 +17,11 @@ from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
 from mergeplan.bot.github.patience import is_passing
 from mergeplan.bot.prod.decide import may_retry
 from mergeplan.bot.prod.gate import Gatekeeper
-from mergeplan.bot.prod.planner_calls import ProdPlanner, moved
+from mergeplan.bot.prod.planner_calls import ProdPlanner, append_move
 from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.records import ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.report.comment import blockers
-from mergeplan.bot.results import packed
+from mergeplan.bot.results import pack_outcome
 
 log = structlog.get_logger(__name__)
 CLEARED: dict[str, Any] = {"deploy_by": "", "deploy_head": "", "deploy_stage": "", "deploy_from": 0}
@@ -44,15 +44,15 @@ class Deployer:
         if not record.deploy_stage:
             why = self._refusal(prod, record, pull)
             if why:
-                return self._refused(number, why)
+                return self._refuse_deploy(number, why)
             record = self._change(number, deploy_stage="promoting", deploy_from=prod.revision)
         if record.deploy_stage == "promoting" and (why := self._promote(prod, record)):
-            return self._refused(number, why)
+            return self._refuse_deploy(number, why)
         return self._merge(number)
 
     def refuse(self, number: int, why: str) -> None:
         """A deploy that cannot be."""
-        self._refused(number, why)
+        self._refuse_deploy(number, why)
 
     def _refusal(self, prod: ProdRecord, record: PullRecord, pull: Pull) -> str:
         """Why it may not be promoted now; everything is looked at anew."""
@@ -65,7 +65,7 @@ class Deployer:
         decision = self.gatekeeper.decision_of(prod, record)
         if decision != record.decision:
             record = self._change(record.number, decision=decision)
-        return " ".join(each.message for each in blockers(record))
+        return " ".join(problem.message for problem in blockers(record))
 
     def _promote(self, prod: ProdRecord, record: PullRecord) -> str:
         """Prod shows what the merge would give; else why not."""
@@ -80,9 +80,9 @@ class Deployer:
             problems = ended.outcome.problems
             return problems[0].message if problems else "The promotion failed."
         revision = ended.row.revision if ended.row else prod.revision + 1
-        moves = moved(prod, revision, ended.outcome)
+        moves = append_move(prod, revision, ended.outcome)
         self._prod(revision=revision, plan_id=ended.row.plan_id if ended.row else "", attempts=0, moves=moves)
-        said = packed(ended.finished.lines, ended.finished.exit_code)
+        said = pack_outcome(ended.finished.lines, ended.finished.exit_code)
         self._change(record.number, deploy_stage="promoted", promotion=said, promoted_revision=revision)
         return ""
 
@@ -115,9 +115,9 @@ class Deployer:
         self._prod(revision=row.revision if row else prod.revision + 1, plan_id=row.plan_id if row else "")
         what = f"took prod back to revision {to}: {why}"
         self.context.inbox.decisions.record(self.gateway.name, record.number, who, what)
-        return self._refused(record.number, f"{why} Prod is back at the tables of revision {to}.")
+        return self._refuse_deploy(record.number, f"{why} Prod is back at the tables of revision {to}.")
 
-    def _refused(self, number: int, why: str) -> str:
+    def _refuse_deploy(self, number: int, why: str) -> str:
         undone = {"promotion": "", "promoted_revision": 0, "deploy_result": why}
         self._change(number, **CLEARED, **undone)
         log.info("deploy_refused", repository=self.gateway.name, pull_request=number, why=why)

@@ -21,7 +21,7 @@ from mergeplan.bot.prod.planner_calls import ProdPlanner
 from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.pulls.reviews import Reviewers, rules_at
 from mergeplan.bot.records import AFTER_MERGE, ProdRecord, PullRecord
-from mergeplan.bot.results import packed
+from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.rules import MergeMethod
 
 log = structlog.get_logger(__name__)
@@ -72,7 +72,7 @@ class Gatekeeper:
         """How the project merges."""
         return self._reviewer(prod).config.merge_method
 
-    def judged(self, step: Step) -> PullRecord:
+    def record_at(self, step: Step) -> PullRecord:
         """The pull request of a step, with the plan that was judged."""
         return self._records.get(step) or self._record(step)
 
@@ -94,7 +94,7 @@ class Gatekeeper:
     def _decide(self, prod: ProdRecord, step: Step) -> Decision:
         record = self._as_merged(step)
         if not self._is_the_plan_shown(prod, step, record):
-            planned = self._planned(prod, step, record)
+            planned = self._preview_record(prod, step, record)
             if planned is None:
                 return Decision(ruled=True)  # it has no plan: its promotion fails, and says why
             record = planned
@@ -115,7 +115,7 @@ class Gatekeeper:
         same = record.prod_revision == prod.revision and record.tree == self._checkout.tree(step.commit)
         return bool(step.number) and has_plan and same
 
-    def _planned(self, prod: ProdRecord, step: Step, record: PullRecord) -> PullRecord | None:
+    def _preview_record(self, prod: ProdRecord, step: Step, record: PullRecord) -> PullRecord | None:
         """The record as if it had been planned at the merge; None where no plan can be made."""
         ended = self._planner.preview(step.commit, merge_arguments(record, expect=False) if step.number else ())
         if ended.outcome.plan is None:
@@ -124,7 +124,7 @@ class Gatekeeper:
         rules = [rules_at(self._context, self._checkout, commit) for commit in (prod.promoted_commit, step.commit)]
         return replace(
             record,
-            run_lines=packed(ended.finished.lines, ended.finished.exit_code),
+            run_lines=pack_outcome(ended.finished.lines, ended.finished.exit_code),
             tree=self._checkout.tree(step.commit),
             base_sha=prod.promoted_commit,
             prod_revision=prod.revision,
@@ -133,7 +133,7 @@ class Gatekeeper:
 
     def _changes_nothing(self, prod: ProdRecord, step: Step) -> bool:
         """It takes back what is held: prod needs nothing of it."""
-        paths = self._checkout.changed(prod.promoted_commit, step.commit)
+        paths = self._checkout.diff_paths(prod.promoted_commit, step.commit)
         return changes_no_model(paths, self._checkout.project)
 
     def _was_shown_and_approved(self, prod: ProdRecord, step: Step) -> bool:

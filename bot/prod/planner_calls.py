@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mergeplan.bot.child.planner_process import Finished, new_run_id
-from mergeplan.bot.context import BotContext, PlannerCall, failed, failed_by, unreadable
+from mergeplan.bot.context import BotContext, PlannerCall, error_result, failure_result, unreadable
 from mergeplan.bot.git.call import BadCommit
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.inbox.queue import Job
@@ -47,15 +47,17 @@ class ProdPlanner:
         except BadCommit:
             return None  # a build of it says what is wrong
         outcome = listed.outcome
-        whole = (each for each in outcome.environments or () if each.name not in outcome.pending)
-        return next((each for each in whole if each.name == PROD and each.revision > 0), None)
+        whole = (environment for environment in outcome.environments or () if environment.name not in outcome.pending)
+        return next(
+            (environment for environment in whole if environment.name == PROD and environment.revision > 0), None
+        )
 
     def apply(self, commit: str, number: int, more: tuple[str, ...] = (), on_line: OnLine = lambda line: None) -> Ended:
         """Plans and applies a commit's tree, for a pull request or (0) a push; /unlock stops it."""
         note = ("--note", f"#{number}" if number else commit[:12])
         return self._call(commit, ("plan", PROD, "--auto-apply", *more, *note), on_line, number=number)
 
-    def _unlocked(self, number: int) -> str:
+    def _unlock_reason(self, number: int) -> str:
         record = self.context.inbox.pulls.get(self.job.repository, number) if number else None
         return f"{record.unlock_by} stopped it." if record and record.unlock_by else ""
 
@@ -87,7 +89,7 @@ class ProdPlanner:
         try:
             return self._call_on_tree(commit, arguments, on_line, look, number)
         except BadCommit as error:
-            refused = failed_by(unreadable(error))
+            refused = error_result(unreadable(error))
             return Ended(refused, refused.outcome, None)
 
     def _call_on_tree(self, commit: str, arguments: tuple[str, ...], on_line: OnLine, look: bool, number: int) -> Ended:
@@ -97,18 +99,18 @@ class ProdPlanner:
         run_id = new_run_id()
         with self.context.project(self.checkout, commit) as folder:
             call = PlannerCall(self.job, folder, arguments, run_id)
-            finished = self.context.plan(call, on_event=on_line, should_stop=lambda: self._unlocked(number))
+            finished = self.context.plan(call, on_event=on_line, should_stop=lambda: self._unlock_reason(number))
             if finished.stopped:
-                finished = failed(finished.stopped, "RequestError", hint="Type `/plan` to try again.")
-            row = _made(finished.outcome)
+                finished = failure_result(finished.stopped, "RequestError", hint="Type `/plan` to try again.")
+            row = _prod_row(finished.outcome)
             if look and finished.outcome.ok and row is None:
                 listed = self.context.plan(PlannerCall(self.job, folder, ("environments",), run_id))
                 rows = listed.outcome.environments or ()
-                row = next((each for each in rows if each.name == PROD), None)
+                row = next((environment for environment in rows if environment.name == PROD), None)
         return Ended(finished, finished.outcome, row)
 
 
-def _made(outcome: PlannerOutcome) -> EnvironmentRow | None:
+def _prod_row(outcome: PlannerOutcome) -> EnvironmentRow | None:
     """Prod as a plan made it, by the plan's own words; None where nothing was promoted, or not by this run."""
     plan, promotion = outcome.plan, outcome.promotion
     if not outcome.ok or plan is None or promotion is None or promotion.spark_jobs is None or promotion.revision < 1:
@@ -116,13 +118,13 @@ def _made(outcome: PlannerOutcome) -> EnvironmentRow | None:
     return EnvironmentRow(name=PROD, revision=promotion.revision, plan_id=plan.id)
 
 
-def moved(prod: ProdRecord, revision: int, outcome: PlannerOutcome) -> tuple[Move, ...]:
+def append_move(prod: ProdRecord, revision: int, outcome: PlannerOutcome) -> tuple[Move, ...]:
     """What prod's last revisions changed, this one too; what a run that was cut off has changed is not known."""
     whole = outcome.promotion is not None and outcome.promotion.spark_jobs is not None
     return (*prod.moves, move(revision, outcome.plan if whole else None))[-MOVES_MOST:]
 
 
-def promoted_words(outcome: PlannerOutcome) -> str:
+def promotion_summary(outcome: PlannerOutcome) -> str:
     """What a promotion did to views."""
     return view_words(outcome.promotion) if outcome.promotion else "No view had to change."
 
@@ -140,4 +142,4 @@ def problem_words(outcome: PlannerOutcome) -> str:
 
 def reasons(outcome: PlannerOutcome) -> list[str]:
     """What went wrong in a child, for the log."""
-    return [f"{each.kind}: {each.message}" for each in outcome.problems] or [f"exit code {outcome.exit_code}"]
+    return [f"{problem.kind}: {problem.message}" for problem in outcome.problems] or [f"exit code {outcome.exit_code}"]

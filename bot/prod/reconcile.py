@@ -56,10 +56,10 @@ from mergeplan.bot.prod.planner_calls import (
     Ended,
     OnLine,
     ProdPlanner,
+    append_move,
     first_problem,
-    moved,
     problem_words,
-    promoted_words,
+    promotion_summary,
     reasons,
 )
 from mergeplan.bot.prod.rollback import Rollbacks
@@ -68,9 +68,9 @@ from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.pulls.publish import Shower, publish
 from mergeplan.bot.records import NOT_REVERSED, UNRULED, Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.approval import missing_lines
-from mergeplan.bot.report.checks import CheckView, held_check, prod_check
-from mergeplan.bot.report.words import moved_sentence, view_words
-from mergeplan.bot.results import packed
+from mergeplan.bot.report.checks import CheckView, prod_check, push_hold_check
+from mergeplan.bot.report.words import drift_sentence, view_words
+from mergeplan.bot.results import pack_outcome
 from mergeplan.planner.contract.lines import BatchLine
 from mergeplan.planner.contract.result import EnvironmentRow
 from mergeplan.planner.contract.wire import Line
@@ -155,7 +155,7 @@ class _ProdReconciliation:
                 self._change(branch=self.branch)
                 wake_pulls(self.context, self.job.repository)
             case LookForProd():
-                self.pass_ = replace(self.pass_, looked=True, found=self.planner.look(self.pass_.head))
+                self.pass_ = replace(self.pass_, looked=True, planned_prod=self.planner.look(self.pass_.head))
             case AdoptProd(row):
                 self._adopt(row)
             case BuildProd():
@@ -197,14 +197,14 @@ class _ProdReconciliation:
         """What is so now; what this pass has done stays."""
         prod, pulls = self._prod(), self.inbox.pulls.all(self.job.repository)
         steps = self._steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
-        waiting = [each for each in pulls if each.state in (PullState.MERGED, PullState.UNPROMOTED) and each.merge_sha]
-        held = (each for each in waiting if not each.reversal.revision)  # of what prod went back from it shows nothing
-        shown = {each.number for each in held if self._holds(prod.promoted_commit, each.merge_sha)}
-        taken_on = {each.number for each in waiting if self._holds(prod.commit, each.merge_sha)}
+        waiting = [pull for pull in pulls if pull.state in (PullState.MERGED, PullState.UNPROMOTED) and pull.merge_sha]
+        held = (pull for pull in waiting if not pull.reversal.revision)  # of what prod went back from it shows nothing
+        shown = {pull.number for pull in held if self._holds(prod.promoted_commit, pull.merge_sha)}
+        taken_on = {pull.number for pull in waiting if self._holds(prod.commit, pull.merge_sha)}
         untouched = bool(steps) and prod.state is Prod.READY and self._is_untouched(prod, steps[0])
         gate = self.gatekeeper.look(prod, steps) if prod.state is Prod.READY and not untouched else Gate()
         behind = frozenset(taken_on - shown)
-        again = [each.number for each in pulls if is_asked_again(each) or each.number in behind]
+        again = [pull.number for pull in pulls if is_asked_again(pull) or pull.number in behind]
         closed = () if steps else (n for n in again if not self.gatekeeper.is_open(prod, Step(self.pass_.head, n)))
         return replace(
             self.pass_,
@@ -231,13 +231,13 @@ class _ProdReconciliation:
         if not self.contains(head, prod.commit):
             return (Step(head),)  # the branch was rewritten: its tree is what counts
         if self.merges is None:
-            closed = self.gateway.closed_pulls()
+            closed = self.gateway.list_closed_pulls()
             merged = (pull for pull in closed if pull.merged and pull.base_ref == self.branch)
             self.merges = {pull.merge_sha: pull.number for pull in merged}
         return prod_steps(self.checkout.first_parents(prod.commit, head), self.merges)
 
     def _is_untouched(self, prod: ProdRecord, step: Step) -> bool:
-        paths = self.checkout.changed(prod.promoted_commit or prod.commit, step.commit)
+        paths = self.checkout.diff_paths(prod.promoted_commit or prod.commit, step.commit)
         return changes_no_model(paths, self.checkout.project)
 
     # --- writing down ---
@@ -254,10 +254,10 @@ class _ProdReconciliation:
         where = {"branch": self.branch, "folder": self.checkout.project}
         return self._change(state=Prod.READY, **where, **at, attempts=0, again_at=0.0, run_lines="")
 
-    def _promoted(self, commit: str, ended: Ended) -> ProdRecord:
+    def _record_promotion(self, commit: str, ended: Ended) -> ProdRecord:
         revision = ended.row.revision if ended.row else self._prod().revision + 1
         if revision > self._prod().revision:
-            self._change(moves=moved(self._prod(), revision, ended.outcome))
+            self._change(moves=append_move(self._prod(), revision, ended.outcome))
         return self._is_at(commit, revision, ended.row.plan_id if ended.row else "")
 
     # --- the first build ---
@@ -272,7 +272,7 @@ class _ProdReconciliation:
         self._check(head, prod_check("Building prod for the first time", "From the branch as it is.", None, True))
         ended = self.planner.apply(head, 0)
         if ended.outcome.ok:
-            self._promoted(head, ended)
+            self._record_promotion(head, ended)
             done = ended.outcome.promotion
             self._notify(f"Prod was built for the first time. {view_words(done) if done else ''}")
             summary = f"Prod was built for the first time. {view_words(done) if done else ''}"
@@ -286,7 +286,7 @@ class _ProdReconciliation:
         outcome, attempts = ended.outcome, self._prod().attempts + 1
         wait = build_wait(outcome, attempts)
         self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=reasons(outcome))
-        lines = packed(ended.finished.lines, ended.finished.exit_code)
+        lines = pack_outcome(ended.finished.lines, ended.finished.exit_code)
         if wait and attempts < DEFECT_TRIES:
             self._change(attempts=attempts, run_lines=lines, again_at=time.time() + wait)
             wake_pulls(self.context, self.job.repository)
@@ -324,17 +324,17 @@ class _ProdReconciliation:
         if not ended.outcome.ok:
             self._retry_or_go_on(ended, commit, number)
             self._change(commit=commit)
-        lines = packed(ended.finished.lines, ended.finished.exit_code)
+        lines = pack_outcome(ended.finished.lines, ended.finished.exit_code)
         if ended.outcome.ok:
-            prod = self._promoted(commit, ended)
+            prod = self._record_promotion(commit, ended)
             revision = prod.revision if ended.outcome.promotion else 0
             done = {"state": PullState.PROMOTED, "promotion": lines, "promoted_revision": revision, "attempts": 0}
             done |= {"reversal": NOT_REVERSED}
-            record = self._pull(number, **done, **CLEARED, reason=moved_sentence(planned, ended.outcome), progress="")
+            record = self._pull(number, **done, **CLEARED, reason=drift_sentence(planned, ended.outcome), progress="")
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
             why = f"promoted {commit}{' against the rules' if by and not record.decision.is_ok else ''}"
             self.inbox.decisions.record(self.job.repository, number, by or "merge", why, plan_id)
-            self._notify(f"#{number} is in prod. {promoted_words(ended.outcome)}")
+            self._notify(f"#{number} is in prod. {promotion_summary(ended.outcome)}")
         else:
             record = self._pull(number, state=PullState.UNPROMOTED, promotion=lines, progress="", reason="", **CLEARED)
             self._notify(f"#{number} is merged and not in prod: {first_problem(ended.outcome)}")
@@ -361,23 +361,23 @@ class _ProdReconciliation:
         self.log.info("prod_held", commit=step.commit, pull_request=step.number)
         if not step.number:
             self._change(held=step.commit, held_by=decision)
-            self._check(step.commit, held_check(decision))
+            self._check(step.commit, push_hold_check(decision))
             return
-        kept = {name: getattr(self.gatekeeper.judged(step), name) for name in JUDGED}
+        kept = {name: getattr(self.gatekeeper.record_at(step), name) for name in JUDGED}
         waits = {"state": PullState.MERGED, "held": True, "again": False, "reason": "", "progress": ""}
         self._show(self._pull(step.number, **kept, **waits, merge_sha=step.commit, decision=decision))
         self._notify(f"#{step.number} is merged and waits: {missing_lines(decision)[0]}")
 
     def _pass_over(self, step: Step) -> None:
         """What was held is taken with a later step, which nobody has anything against."""
-        for each in self._steps(self._prod()):
-            if each.commit == step.commit:
+        for next_step in self._steps(self._prod()):
+            if next_step.commit == step.commit:
                 break
-            if each.number:
+            if next_step.number:
                 with_it = f"#{step.number}" if step.number else step.commit[:7]
                 done = {"state": PullState.PROMOTED, "held": False, "progress": ""}
-                self._show(self._pull(each.number, **done, reason=f"It was taken on together with {with_it}."))
-                self.inbox.queue.wake(self.job.repository, each.number)
+                self._show(self._pull(next_step.number, **done, reason=f"It was taken on together with {with_it}."))
+                self.inbox.queue.wake(self.job.repository, next_step.number)
         if self._is_untouched(self._prod(), step):
             self._skip(step)
         elif step.number:
@@ -391,8 +391,8 @@ class _ProdReconciliation:
         self._check(commit, prod_check("Promoting this push to prod", "", None, True))
         ended = self.planner.apply(commit, 0)
         if ended.outcome.ok:
-            self._promoted(commit, ended)
-            views = promoted_words(ended.outcome)
+            self._record_promotion(commit, ended)
+            views = promotion_summary(ended.outcome)
             self._notify(f"{commit[:7]} is in prod. {views}")
             self._check(commit, prod_check(f"In prod. {views}", views, ended.outcome, False))
         else:
@@ -440,11 +440,11 @@ class _ProdReconciliation:
         """Drops what nobody needs; the environment of a pull request that is not over does not expire."""
         self._change(swept_at=time.time())  # first: one that fails is not tried again and again
         pulls = self.inbox.pulls.all(self.job.repository)
-        keep = tuple(each.environment for each in pulls if each.environment and each.is_kept(time.time()))
+        keep = tuple(pull.environment for pull in pulls if pull.environment and pull.is_kept(time.time()))
         outcome = self.planner.sweep(self._prod().promoted_commit, keep)
         if outcome.ok:
-            for each in outcome.kept:
-                self.log.info("old_versions_kept", table=each.table, why=each.reason)
+            for name in outcome.kept:
+                self.log.info("old_versions_kept", table=name.table, why=name.reason)
             self.log.info("janitor_ended", kept=len(keep), cleaned=list(outcome.cleaned))
         else:
             self.log.warning("janitor_failed", why=reasons(outcome))
@@ -464,7 +464,7 @@ class _ProdReconciliation:
         """Shows on the pull request, now and then, which batch is computed."""
         shown_at = time.monotonic()
 
-        def on_line(line: Line) -> None:
+        def show_batch(line: Line) -> None:
             nonlocal shown_at
             if isinstance(line, BatchLine) and time.monotonic() - shown_at > self.context.settings.progress_seconds:
                 shown_at = time.monotonic()
@@ -472,7 +472,7 @@ class _ProdReconciliation:
                 self._pull(number, progress=text)
                 shower.wake()
 
-        return on_line
+        return show_batch
 
     def _show(self, record: PullRecord) -> PullRecord:
         try:

@@ -12,7 +12,7 @@ from typing import Any
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.prod.planner_calls import Ended, ProdPlanner
 from mergeplan.bot.records import NOT_REVERSED, ProdRecord, PullRecord, PullState, Reversal
-from mergeplan.bot.report.rollback import rolled_back_words
+from mergeplan.bot.report.rollback import rollback_outcome_words
 from mergeplan.bot.results import PlannerOutcome
 
 OVER: dict[str, Any] = {"rollback_by": "", "rollback_to": 0, "rollback_from": 0}
@@ -32,7 +32,7 @@ class Rollbacks:
         begun = self.inbox.pulls.get(self.repository, number).rollback_from
         outcome = None
         if begun in (0, prod.revision):
-            others = tuple(each.number for each in self._after(revision) if each.number != number)
+            others = tuple(pull.number for pull in self._pulls_since(revision) if pull.number != number)
             self._change(number, rollback_from=prod.revision, reversal=Reversal(who, revision, others))
             ended = self.planner.roll_back(prod.promoted_commit, revision, who, number)
             outcome, row = ended.outcome, ended.row
@@ -50,18 +50,18 @@ class Rollbacks:
 
     def _went_back(self, number: int, who: str, revision: int, outcome: PlannerOutcome | None) -> None:
         """Writes down what prod shows no more; of the pull request where it was asked for last, which ends it."""
-        reason = rolled_back_words(who, revision, outcome)
-        for each in self._after(revision):
-            if each.number != number:
+        reason = rollback_outcome_words(who, revision, outcome)
+        for pull in self._pulls_since(revision):
+            if pull.number != number:
                 why = {"reason": f"{reason} It was asked for in #{number}.", "reversal": Reversal(who, revision)}
-                self.show(self._change(each.number, **OVER, **why, state=PullState.ROLLED_BACK))
+                self.show(self._change(pull.number, **OVER, **why, state=PullState.ROLLED_BACK))
         back = replace(self.inbox.pulls.get(self.repository, number).reversal, to_open=True)
         self.show(self._change(number, **OVER, reason=reason, reversal=back, state=PullState.ROLLED_BACK))
 
-    def _after(self, revision: int) -> list[PullRecord]:
+    def _pulls_since(self, revision: int) -> list[PullRecord]:
         """The pull requests that came to prod after a revision."""
         pulls = self.inbox.pulls.all(self.repository)
-        return [each for each in pulls if each.state is PullState.PROMOTED and each.promoted_revision > revision]
+        return [pull for pull in pulls if pull.state is PullState.PROMOTED and pull.promoted_revision > revision]
 
     def _change(self, number: int, **changes: Any) -> PullRecord:
         return self.inbox.pulls.change(self.repository, number, **changes)

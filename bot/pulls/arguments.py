@@ -11,14 +11,14 @@ from mergeplan.bot.rules import BotConfig, DiffRules
 EDITED_MOST = 1_000  # files that the planner is told by name
 
 
-def words_now(record: PullRecord) -> tuple[PendingWord, ...]:
+def pending_overrides(record: PullRecord) -> tuple[PendingWord, ...]:
     """The overrides that the next plan is given: one person's at a time, so that each stays theirs."""
     return tuple(word for word in record.words if word.who == record.words[0].who)
 
 
 def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] = ()) -> tuple[str, ...]:
     """The planner's arguments for a pull request's plan, whose models in the `edited` files must open."""
-    words = words_now(record)
+    words = pending_overrides(record)
     overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
     by = ["--who", words[0].who] if words else []
     skips = record.backfill == "skip" or (config.skip_pr_backfill and record.backfill != "full")
@@ -73,7 +73,7 @@ def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ..
 def cost_limits(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
     """What may be computed: the budget, or as much more as somebody approved for this head."""
     names = ("--max-bytes", "--max-seconds")
-    limits = zip(names, config.budget, record.approved_cost, strict=True)
+    limits = zip(names, config.budget, record.cost_approval, strict=True)
     return tuple(f"{name}={max(budget, more):.0f}" for name, budget, more in limits if budget is not None)
 
 
@@ -84,5 +84,5 @@ def model_files(changed: Sequence[str], root: str) -> tuple[str, ...]:
     ('models/a.sql',)
     """
     files = inside(changed, root)
-    found = tuple(path for path in files if path.startswith("models/") and path.endswith((".sql", ".py")))
-    return found if len(found) <= EDITED_MOST else ("*",)
+    model_paths = tuple(path for path in files if path.startswith("models/") and path.endswith((".sql", ".py")))
+    return model_paths if len(model_paths) <= EDITED_MOST else ("*",)

@@ -123,9 +123,9 @@ def _group(pull: Pull, record: PullRecord) -> Action | None:
 
 def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Action:
     if pull.merged and (pull.base_ref == prod_branch or record.state in AFTER_MERGE):
-        return _merged(record)
+        return _decide_merged(record)
     if not pull.is_open or pull.base_ref != prod_branch:
-        return _gone(record)
+        return _decide_closed(record)
     if pull.is_fork_of(repository) and record.allowed_head != pull.head:
         held = record.state is PullState.HELD and record.head == pull.head
         return Rest() if held else Hold()
@@ -184,7 +184,7 @@ def _is_passed_by(record: PullRecord, prod: ProdRecord) -> bool:
     return plan is not None and not is_concerned(plan, prod.moves, record.prod_revision, prod.revision)
 
 
-def _merged(record: PullRecord) -> Action:
+def _decide_merged(record: PullRecord) -> Action:
     if record.reversal.to_open:
         return OpenRevert()
     if record.state is PullState.PROMOTED and record.environment_exists:
@@ -198,7 +198,7 @@ def _merged(record: PullRecord) -> Action:
     )
 
 
-def _gone(record: PullRecord) -> Action:
+def _decide_closed(record: PullRecord) -> Action:
     if record.state is PullState.NEW and not record.environment_exists and not record.comment_id and not record.checks:
         return Leave()
     if record.state is PullState.CLOSED and not record.environment_exists:
@@ -208,9 +208,9 @@ def _gone(record: PullRecord) -> Action:
 
 def interrupts(news: Sequence[News], head: str) -> str:
     """Why news that came during a run of that head ends it; '' when it does not."""
-    for each in news:
-        if each.kind == "pull_request.closed":
+    for event in news:
+        if event.kind == "pull_request.closed":
             return "closed"
-        if each.kind.startswith("pull_request.") and each.head and each.head != head:
-            return f"superseded:{each.head}"
+        if event.kind.startswith("pull_request.") and event.head and event.head != head:
+            return f"superseded:{event.head}"
     return ""

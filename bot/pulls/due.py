@@ -18,7 +18,7 @@ from mergeplan.bot.records import (
     PullRecord,
     PullState,
 )
-from mergeplan.bot.report.checks import CheckView, checks, promotion_check, superseded, with_buttons
+from mergeplan.bot.report.checks import CheckView, attach_buttons, checks, final_check, promotion_check
 from mergeplan.bot.report.comment import Shown, comment_digest, plan_comment
 from mergeplan.bot.report.deployments import DeploymentView, deployments
 
@@ -40,33 +40,33 @@ def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) 
     `presses`: a press of a check's button reaches the bot, so that checks have some.
     """
     shown = Shown(record, prod)
-    views = [_with_buttons(view, shown, presses) for view in checks(shown)] if record.head else []
+    views = [_add_buttons(view, shown, presses) for view in checks(shown)] if record.head else []
     wanted = [(record.head, view) for view in sorted(views, key=lambda view: ORDER.index(view.name))]
     if record.state in AFTER_MERGE and record.merge_sha and record.merge_sha != record.head:
-        wanted.append((record.merge_sha, _with_buttons(promotion_check(record), shown, presses)))
+        wanted.append((record.merge_sha, _add_buttons(promotion_check(record), shown, presses)))
     if record.group.head and record.group.head != record.merge_sha:
-        wanted += [(record.group.head, view) for view in checks(Shown(record.of_group, prod))]
+        wanted += [(record.group.head, view) for view in checks(Shown(record.group_record, prod))]
     stand = {(sha, view.name) for sha, view in wanted}
     # Of older heads, and of a queue's group that was merged meanwhile: none stays in progress.
     for ref in record.checks:
         if not ref.done and (ref.sha, ref.name) not in stand:
             newer = "" if ref.sha in (record.head, record.merge_sha) else record.head
-            wanted.append((ref.sha, superseded(ref.name, newer)))
+            wanted.append((ref.sha, final_check(ref.name, newer)))
     text = plan_comment(shown) or ""
     due = Due(text if text and (_is_new(record) or must_be_written(record, text)) else "", _differing(record, wanted))
     if due.comment or due.checks:
         return due
-    return next((Due(deployment=each) for each in deployments(record) if _is_due(record, each)), None)
+    return next((Due(deployment=deployment) for deployment in deployments(record) if _is_due(record, deployment)), None)
 
 
-def _with_buttons(view: CheckView, shown: Shown, presses: bool) -> CheckView:
+def _add_buttons(view: CheckView, shown: Shown, presses: bool) -> CheckView:
     """The check, with buttons where a press of one reaches the bot."""
-    return with_buttons(view, shown) if presses else view
+    return attach_buttons(view, shown) if presses else view
 
 
 def overtaken(record: PullRecord, newer: str, sha: str) -> Due | None:
     """The ends of the checks that run on a head whose place a newer one takes."""
-    views = ((sha, superseded(ref.name, newer)) for ref in record.checks if not ref.done and ref.sha == sha)
+    views = ((sha, final_check(ref.name, newer)) for ref in record.checks if not ref.done and ref.sha == sha)
     differing = _differing(record, views)
     return Due(checks=differing) if differing else None
 
@@ -95,7 +95,7 @@ def once_shown(record: PullRecord, text: str, at: str) -> dict[str, object]:
 
 def _differing(record: PullRecord, wanted: Iterable[tuple[str, CheckView]]) -> tuple[tuple[str, CheckView], ...]:
     """The checks among those wanted that GitHub shows otherwise."""
-    known = {(each.name, each.sha): each.digest for each in record.checks}
+    known = {(check.name, check.sha): check.digest for check in record.checks}
     return tuple((sha, view) for sha, view in wanted if known.get((view.name, sha)) != view.digest)
 
 

@@ -66,7 +66,7 @@ class EnvironmentEnd:
         with self.context.project(self.checkout, prod.promoted_commit or self.checkout.head(branch)) as folder:
             call = PlannerCall(self.job, folder, ("invalidate", record.environment), new_run_id())
             outcome = self.context.plan(call).outcome
-        gone = any(each.kind == "RequestError" for each in outcome.problems)  # it was never built
+        gone = any(problem.kind == "RequestError" for problem in outcome.problems)  # it was never built
         if not (outcome.ok or gone) and record.attempts + 1 < DEFECT_TRIES:
             self._change(attempts=record.attempts + 1)
             raise Later(5.0, "the environment could not be dropped")

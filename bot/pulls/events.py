@@ -10,7 +10,7 @@ import structlog
 
 from mergeplan.bot.context import now_text
 from mergeplan.bot.pulls.publish import Shower
-from mergeplan.bot.results import packed
+from mergeplan.bot.results import pack_outcome
 from mergeplan.planner.contract.lines import BatchLine, PlanLine, StageLine
 from mergeplan.planner.contract.wire import Line
 
@@ -26,11 +26,11 @@ class PlanEvents:
         self._seconds = seconds
         self._shown_at = time.monotonic()
 
-    def on_line(self, line: Line) -> None:
+    def handle_line(self, line: Line) -> None:
         """Takes one line of the run."""
         if isinstance(line, PlanLine):
             log.info("plan_read", plan=line.plan.id)
-            self._show(run_lines=packed([line], 0), fresh=True, planned_at=now_text(), spark_ui="")
+            self._show(run_lines=pack_outcome([line], 0), fresh=True, planned_at=now_text(), spark_ui="")
         elif isinstance(line, StageLine) and line.spark_ui:
             self._show(spark_ui=line.spark_ui)
         elif isinstance(line, BatchLine) and time.monotonic() - self._shown_at > self._seconds:

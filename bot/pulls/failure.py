@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from mergeplan.bot.context import TRY_AGAIN, BotContext, failed_by, now_text, unreadable
+from mergeplan.bot.context import TRY_AGAIN, BotContext, error_result, now_text, unreadable
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.github.gateway import RepositoryGateway
 from mergeplan.bot.pulls.decide import MakePlan, decide
 from mergeplan.bot.pulls.publish import publish
 from mergeplan.bot.records import AFTER_MERGE, Pull, PullState
-from mergeplan.bot.results import packed
+from mergeplan.bot.results import pack_outcome
 from mergeplan.planner.errors import MergeplanError, RequestError
 
 
@@ -19,14 +19,14 @@ def show_failure(context: BotContext, gateway: RepositoryGateway, pull: Pull, er
     pulls = context.inbox.pulls
     if not pull.is_open or pulls.get(gateway.name, pull.number).state in AFTER_MERGE:
         raise error
-    ended = failed_by(error)
+    ended = error_result(error)
     record = pulls.change(
         gateway.name,
         pull.number,
         state=PullState.FAILED,
         head=pull.head,
         base_ref=pull.base_ref,
-        run_lines=packed(ended.lines, ended.exit_code),
+        run_lines=pack_outcome(ended.lines, ended.exit_code),
         planned_at=now_text(),
         progress="",
         reason="",

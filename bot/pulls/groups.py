@@ -13,14 +13,14 @@ import structlog
 
 from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
-from mergeplan.bot.context import DEFECT_TRIES, BotContext, Later, PlannerCall, failed
+from mergeplan.bot.context import DEFECT_TRIES, BotContext, Later, PlannerCall, failure_result
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout, changes_no_model
 from mergeplan.bot.github.gateway import RepositoryGateway
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.pulls.arguments import model_files, plan_arguments
 from mergeplan.bot.records import NO_GROUP, PullRecord, PullState
-from mergeplan.bot.results import packed
+from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.rules import BotConfig
 
 log = structlog.get_logger(__name__)
@@ -40,7 +40,7 @@ class GroupPlanner:
         """Plans the newest group, builds it, and notes how it ended."""
         record = self._change_group(state="planning")
         group = record.group
-        finished = self._allowed(record) or self._made(record)
+        finished = self._refuse_group(record) or self._plan_group(record)
         if finished is not None and finished.stopped:
             return  # another group took its place
         outcome = finished.outcome if finished else None
@@ -49,7 +49,7 @@ class GroupPlanner:
             raise Later(3.0, "the merge queue's group is planned again")
         ok = outcome is None or outcome.ok
         if self._record().group.head == group.head:
-            run_lines = packed(finished.lines, finished.exit_code) if finished else ""
+            run_lines = pack_outcome(finished.lines, finished.exit_code) if finished else ""
             self._change_group(state="planned" if ok else "failed", run_lines=run_lines)
             self._change(attempts=0)
         log.info("group_planned", repository=self.job.repository, pull_request=self.job.number, ok=ok)
@@ -63,25 +63,25 @@ class GroupPlanner:
         self._change(group_exists=False, group=NO_GROUP)
         log.info("group_dropped", pull_request=self.job.number, ok=finished.outcome.ok)
 
-    def _allowed(self, record: PullRecord) -> Finished | None:
+    def _refuse_group(self, record: PullRecord) -> Finished | None:
         """The end of a group that must not run: of a head that is held or skipped, or that the rules keep."""
         if record.state is PullState.HELD:
-            return failed("A maintainer must let the pull request's commit be planned first.", "Refused")
+            return failure_result("A maintainer must let the pull request's commit be planned first.", "Refused")
         if record.state is PullState.SKIPPED:
-            return failed("The pull request has no plan: a label keeps it from being planned.", "Refused")
+            return failure_result("The pull request has no plan: a label keeps it from being planned.", "Refused")
         if not record.decision.is_ok:
-            return failed("The rules do not let this pull request into prod yet: see its plan.", "Refused")
+            return failure_result("The rules do not let this pull request into prod yet: see its plan.", "Refused")
         return None
 
-    def _made(self, record: PullRecord) -> Finished | None:
+    def _plan_group(self, record: PullRecord) -> Finished | None:
         """The plan of the group; None where it changes no model."""
         commit, prod = record.group.head, self.context.inbox.prods.get(self.job.repository)
         base = prod.promoted_commit
         try:
             tree = self.checkout.tree(commit)
         except CheckoutFailed:
-            return failed("The group's commit is gone: the merge queue made another one.", "Conflict")
-        changed = self.checkout.changed(base, commit)
+            return failure_result("The group's commit is gone: the merge queue made another one.", "Conflict")
+        changed = self.checkout.diff_paths(base, commit)
         self._change_group(tree=tree, base_sha=base)
         if changes_no_model(changed, self.checkout.project):
             return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from mergeplan.bot.commands import Command, needed
+from mergeplan.bot.commands import Command, role_for
 from mergeplan.bot.verbs import ROLES, Role, Verb
 
 
@@ -60,7 +60,7 @@ class NotAllowed:
 
 def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | NotAllowed:
     """Whether a command may run: first who asks, then whether what they saw is still so."""
-    need = needed(command, needs, held=facts.is_held_merge)
+    need = role_for(command, needs, held=facts.is_held_merge)
     if command.verb is Verb.HELP:
         return Allowed()
     if facts.elsewhere:
@@ -131,7 +131,7 @@ def _deploy(command: Command, facts: Facts) -> Allowed | NotAllowed:
     if facts.promoted or not facts.is_open:
         return NotAllowed("This pull request is not open: there is nothing to deploy.")
     if facts.other_projects:
-        folders = ", ".join(f"`{each}`" for each in facts.other_projects)
+        folders = ", ".join(f"`{folder}`" for folder in facts.other_projects)
         return NotAllowed(
             f"This pull request changes other projects too: {folders}. `/deploy` promotes one project before the "
             "merge, so it cannot. Merge the pull request, and each project promotes its own tables."

@@ -13,7 +13,7 @@ from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryG
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.pages.links import page_of
-from mergeplan.bot.projects import label_of, labelled
+from mergeplan.bot.projects import add_label, label_of
 from mergeplan.bot.pulls.due import Due, must_be_written, once_shown, overtaken, what_is_due
 from mergeplan.bot.records import CheckRef, DeploymentRef, PullRecord
 from mergeplan.bot.report.checks import CheckView, check_key
@@ -106,7 +106,7 @@ def _put_deployment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord
     known = record.deployment(view.environment)
     same = known.id if known and known.sha == view.sha else 0
     ref = DeploymentRef(view.environment, view.sha, gateway.deployments.write(view, same), view.state)
-    kept = tuple(each for each in record.deployments if each.environment != view.environment)
+    kept = tuple(deployment for deployment in record.deployments if deployment.environment != view.environment)
     inbox.pulls.change(record.repository, record.number, deployments=(*kept, ref))
 
 
@@ -159,7 +159,9 @@ def _keep(
     """Records what GitHub shows now."""
     fresh = inbox.pulls.get(record.repository, record.number)
     for (sha, view), check in written:
-        fresh = fresh.with_check(CheckRef(view.name, sha, check.id, view.digest, view.done, check.url, check.node))
+        fresh = fresh.add_check(
+            CheckRef(view.name, sha, check.id, view.digest, view.is_completed, check.url, check.node)
+        )
     inbox.pulls.change(record.repository, record.number, checks=fresh.checks, **changes)
 
 
@@ -167,7 +169,7 @@ def _request(gateway: RepositoryGateway, record: PullRecord, sha: str, view: Che
     ref = record.check(view.name, sha)
     key = check_key(record.repository, record.number, view.name)
     known = CheckId(ref.id, ref.node, ref.url) if ref else gateway.checks.find(sha, key)
-    named = replace(view, name=labelled(view.name, label_of(record.repository)))
+    named = replace(view, name=add_label(view.name, label_of(record.repository)))
     return CheckRequest(sha, named, key, known, gateway.page(record.number, page_of(view.name)))
 
 

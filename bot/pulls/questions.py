@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.commands import Command
-from mergeplan.bot.context import DEFECT_TRIES, BotContext, PlannerCall, failed
+from mergeplan.bot.context import DEFECT_TRIES, BotContext, PlannerCall, failure_result
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.pulls.arguments import cost_limits, diff_arguments
 from mergeplan.bot.records import Answer, CommandRow, PullRecord
-from mergeplan.bot.report.replies import found_rows, reached, restated
+from mergeplan.bot.report.replies import diff_reply, lineage_reply, restate_reply
 from mergeplan.bot.report.rollback import rollback_words
 from mergeplan.bot.rules import BotConfig
 from mergeplan.bot.verbs import Verb
@@ -57,10 +57,10 @@ class Questions:
             for index, answer in enumerate(row.answers):
                 if row.state != "accepted" or answer.waits_for != WAITS:
                     continue
-                finished = self._tried(answer.asked, record)
+                finished = self._try_question(answer.asked, record)
                 if finished.stopped and not finished.stopped.startswith("It took"):
                     return finished.stopped
-                row = self._keep(row, index, answered(answer, finished))
+                row = self._keep(row, index, complete_answer(answer, finished))
         return ""
 
     def _keep(self, row: CommandRow, index: int, answer: Answer) -> CommandRow:
@@ -68,16 +68,16 @@ class Questions:
         self.context.inbox.commands.answer(row)
         return row
 
-    def _tried(self, arguments: tuple[str, ...], record: PullRecord) -> Finished:
+    def _try_question(self, arguments: tuple[str, ...], record: PullRecord) -> Finished:
         """What became of it; what fails again and again is answered, so that it holds nothing up for ever."""
         try:
-            return self._asked(arguments, record)
+            return self._run_question(arguments, record)
         except CheckoutFailed as error:
             if self.job.attempts + 1 < DEFECT_TRIES:
                 raise
-            return failed(f"The commit cannot be read: {error}", "RequestError", hint="Ask again later.")
+            return failure_result(f"The commit cannot be read: {error}", "RequestError", hint="Ask again later.")
 
-    def _asked(self, arguments: tuple[str, ...], record: PullRecord) -> Finished:
+    def _run_question(self, arguments: tuple[str, ...], record: PullRecord) -> Finished:
         """Prod and rows are asked for on prod's commit, where no code of the pull request runs; lineage is its own."""
         base, run_id = record.base_sha, new_run_id()
         if arguments[0] == "rollback":
@@ -85,7 +85,7 @@ class Questions:
             with self.context.project(self.checkout, commit) as folder:
                 return self.context.plan(PlannerCall(self.job, folder, arguments, run_id), should_stop=self.should_stop)
         if not (base and record.head and self.checkout.has(base) and self.checkout.has(record.head)):
-            return failed("There is no plan of this pull request.", "RequestError", hint="Type `/plan` first.")
+            return failure_result("There is no plan of this pull request.", "RequestError", hint="Type `/plan` first.")
         if arguments[0] == "data_diff":
             prod = self.context.inbox.prods.get(self.job.repository)
             commit, own_code = prod.promoted_commit or base, False
@@ -93,8 +93,8 @@ class Questions:
             commit = self.checkout.merge(base, record.head).commit
             if not commit:  # an end, not a failure: it would be tried again for ever, and what follows it would wait
                 hint = "Resolve the conflict first."
-                return failed("The branch cannot be merged into prod's commit.", "Conflict", hint=hint)
-            own_code = brings_code(self.checkout.changed(base, commit))
+                return failure_result("The branch cannot be merged into prod's commit.", "Conflict", hint=hint)
+            own_code = brings_code(self.checkout.diff_paths(base, commit))
         with (
             self.context.project(self.checkout, commit) as folder,
             self.context.gateways(self.checkout, base, run_id) as gateways,
@@ -103,18 +103,18 @@ class Questions:
             return self.context.plan(call, should_stop=self.should_stop)
 
 
-def answered(answer: Answer, finished: Finished) -> Answer:
+def complete_answer(answer: Answer, finished: Finished) -> Answer:
     """The answer with what the planner said."""
     outcome = finished.outcome
     if not outcome.ok:
-        why = finished.stopped or "; ".join(f"{each.message} {each.hint}".strip() for each in outcome.problems)
+        why = finished.stopped or "; ".join(f"{problem.message} {problem.hint}".strip() for problem in outcome.problems)
         why = why or "Internal error in mergeplan."
         return replace(answer, ok=False, sentence=f"{why} Nothing was changed.", waits_for="")
     if answer.asked[0] == "data_diff":
-        return replace(answer, sentence=found_rows(outcome), waits_for="")
+        return replace(answer, sentence=diff_reply(outcome), waits_for="")
     if outcome.rollback:
         return replace(answer, sentence=rollback_words(outcome.rollback), waits_for="")
     if answer.asked[0] == "plan":
-        return replace(answer, sentence=restated(outcome), waits_for="")
+        return replace(answer, sentence=restate_reply(outcome), waits_for="")
     result = next((line for line in reversed(finished.lines) if isinstance(line, ResultLine)), ResultLine(ok=False))
-    return replace(answer, sentence=reached(result), waits_for="")
+    return replace(answer, sentence=lineage_reply(result), waits_for="")

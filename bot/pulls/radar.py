@@ -17,19 +17,19 @@ def look_around(inbox: Inbox, record: PullRecord) -> None:
     undoes = _undone(inbox, record, plan) if plan else ()
     if (meets, undoes) != (record.meets, record.undoes):
         inbox.pulls.change(record.repository, record.number, meets=meets, undoes=undoes)
-        for number in {each.number for each in (*meets, *record.meets)}:
+        for number in {meet.number for meet in (*meets, *record.meets)}:
             inbox.queue.wake(record.repository, number)
 
 
 def _meetings(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Meeting, ...]:
-    others = inbox.pulls.in_state(record.repository, PullState.PLANNED)
-    plans = ((each.number, each.outcome.plan) for each in others if each.number != record.number and each.outcome)
-    found = (meeting(number, plan, other) for number, other in plans if other)
-    return tuple(each for each in found if each)
+    others = inbox.pulls.filter_by_state(record.repository, PullState.PLANNED)
+    plans = ((pull.number, pull.outcome.plan) for pull in others if pull.number != record.number and pull.outcome)
+    meetings = (meeting(number, plan, other) for number, other in plans if other)
+    return tuple(encounter for encounter in meetings if encounter)
 
 
 def _undone(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Undoing, ...]:
-    merged = inbox.pulls.in_state(record.repository, PullState.PROMOTED)
+    merged = inbox.pulls.filter_by_state(record.repository, PullState.PROMOTED)
     last = sorted(merged, key=lambda each: each.promoted_revision)[-UNDONE_MOST:]
-    found = (undoing(each.number, plan, each.outcome.plan) for each in last if each.outcome and each.outcome.plan)
-    return tuple(each for each in found if each)
+    undoings = (undoing(pull.number, plan, pull.outcome.plan) for pull in last if pull.outcome and pull.outcome.plan)
+    return tuple(undo for undo in undoings if undo)

@@ -22,14 +22,14 @@ from mergeplan.bot.context import (
     PlannerCall,
     ShuttingDown,
     Superseded,
-    failed,
+    failure_result,
     now_text,
 )
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Merge, changes_no_model
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.inbox.queue import Job
-from mergeplan.bot.pulls.arguments import model_files, plan_arguments, words_now
+from mergeplan.bot.pulls.arguments import model_files, pending_overrides, plan_arguments
 from mergeplan.bot.pulls.decide import (
     Action,
     CarryOver,
@@ -56,13 +56,13 @@ from mergeplan.bot.pulls.groups import GroupPlanner
 from mergeplan.bot.pulls.publish import Shower, end_checks, publish
 from mergeplan.bot.pulls.questions import Questions
 from mergeplan.bot.pulls.radar import look_around
-from mergeplan.bot.pulls.reverts import reverted
+from mergeplan.bot.pulls.reverts import open_revert
 from mergeplan.bot.pulls.reviews import Reviewers, judge, rules_at
 from mergeplan.bot.pulls.routing import is_there
-from mergeplan.bot.pulls.skips import skipped
+from mergeplan.bot.pulls.skips import skip_changes
 from mergeplan.bot.pulls.talk import answer_all, carry_out, pick_up
 from mergeplan.bot.records import AFTER_MERGE, News, Prod, ProdRecord, Pull, PullRecord, PullState
-from mergeplan.bot.results import packed
+from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.rules import BotConfig
 from mergeplan.planner.errors import MergeplanError, ProjectError
 
@@ -173,7 +173,7 @@ class _Reconciliation:
             case Skip() if self._asks_for_nothing(record, prod):
                 self._make_plan("")
             case Skip():
-                self._change(**skipped(self.pull, self._record(), self.config, prod.skip_label))
+                self._change(**skip_changes(self.pull, self._record(), self.config, prod.skip_label))
             case WaitForProd():
                 kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
                 self._change(state=PullState.WAITING, **kept, environment=self._environment)
@@ -183,7 +183,7 @@ class _Reconciliation:
             case DropEnvironment():
                 self._end().drop(self.pull, record)
             case OpenRevert():
-                self._change(reversal=reverted(self.gateway, self.pull, record, self.config, self.job.attempts))
+                self._change(reversal=open_revert(self.gateway, self.pull, record, self.config, self.job.attempts))
             case HandToProd():
                 again = {"again": False, "progress": "Waiting for prod's turn."}
                 self._change(state=PullState.MERGED, merge_sha=self.pull.merge_sha, reason="", words=(), **again)
@@ -246,14 +246,14 @@ class _Reconciliation:
             self.inbox.queue.wake(self.job.repository, 0)
         head = self.checkout.head(branch)
         try:
-            found = self.context.config(self.checkout, head, branch)
-            self.config = found or BotConfig(prod_branch=branch)
+            config = self.context.config(self.checkout, head, branch)
+            self.config = config or BotConfig(prod_branch=branch)
         except ProjectError as error:
             self.config, self.config_error = BotConfig(prod_branch=branch), error
-        if self.config_error is None and replace(prod, **self.config.recorded) != prod:
-            self.inbox.prods.change(self.job.repository, **self.config.recorded)
-            for each in self.inbox.pulls.in_state(self.job.repository, PullState.SKIPPED):
-                self.inbox.queue.wake(self.job.repository, each.number)
+        if self.config_error is None and replace(prod, **self.config.prod_fields) != prod:
+            self.inbox.prods.change(self.job.repository, **self.config.prod_fields)
+            for pull in self.inbox.pulls.filter_by_state(self.job.repository, PullState.SKIPPED):
+                self.inbox.queue.wake(self.job.repository, pull.number)
 
     # --- planning ---
 
@@ -262,18 +262,18 @@ class _Reconciliation:
         try:
             # GitHub takes a write a second: the plan is made meanwhile.
             with Shower(self.inbox, self.gateway, record) as shower:
-                record, finished = self._made(record, shower)
+                record, finished = self._compute_plan(record, shower)
         except Superseded:
             self._give_way("", "")
             raise
         # A push may have come when the run had just ended: it settles as after one that was stopped.
         late = "" if finished.stopped else self._should_stop()
         if finished.stopped or late.startswith("superseded"):
-            self._stopped(finished.stopped or late)
+            self._handle_stop(finished.stopped or late)
             return
         self._conclude(record, finished)
 
-    def _made(self, record: PullRecord, shower: Shower) -> tuple[PullRecord, Finished]:
+    def _compute_plan(self, record: PullRecord, shower: Shower) -> tuple[PullRecord, Finished]:
         """The plan of this head on prod's commit, and the record that it is of."""
         self._fetch_head()
         self.fetched = ""  # the next plan of this pass fetches anew
@@ -283,11 +283,11 @@ class _Reconciliation:
         base = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
         merge = self.checkout.merge(base, self.pull.head)
         edits = self._edits_rules(base, merge)
-        before, after = (rules_at(self.context, self.checkout, each) for each in (base, merge.commit or base))
+        before, after = (rules_at(self.context, self.checkout, commit) for commit in (base, merge.commit or base))
         changes = edits and before != after
         against = {"base_sha": base, "tree": merge.tree, "prod_revision": prod.revision}
         record = self._change(**against, edits_rules=edits, changes_rules=changes)
-        return record, self._finished_early(record, base, merge) or self._run(record, merge.commit, shower)
+        return record, self._early_result(record, base, merge) or self._run(record, merge.commit, shower)
 
     def _begin(self, reason: str) -> PullRecord:
         """From here on this head is being planned."""
@@ -318,20 +318,20 @@ class _Reconciliation:
         self.log = self.log.bind(run=record.run_id, head=self.pull.head[:12])
         return record
 
-    def _finished_early(self, record: PullRecord, base: str, merge: Merge) -> Finished | None:
+    def _early_result(self, record: PullRecord, base: str, merge: Merge) -> Finished | None:
         """The end of a plan that needs no planner: broken rules, a conflict, or no model touched."""
         if self.config_error:
             error, place = self.config_error, self.config_error.place
             where = (place.path, place.line) if place else ("", 0)
             message = f"On the base branch: {error.message}"
-            return failed(message, "ProjectError", path=where[0], line=where[1], hint=error.hint)
+            return failure_result(message, "ProjectError", path=where[0], line=where[1], hint=error.hint)
         if not merge.commit and not merge.conflicts:
             hint = f"Start the branch from `{self.config.prod_branch}` and bring the change over."
-            return failed("It has no commit in common with the base branch.", "Conflict", hint=hint)
+            return failure_result("It has no commit in common with the base branch.", "Conflict", hint=hint)
         if merge.conflicts:
             shown = ", ".join(f"`{path}`" for path in merge.conflicts[:10])
             hint = f"Merge `{self.config.prod_branch}` into the branch and resolve it."
-            return failed(f"It conflicts with the base branch in {shown}.", "Conflict", hint=hint)
+            return failure_result(f"It conflicts with the base branch in {shown}.", "Conflict", hint=hint)
         if self.context.has_project(self.checkout, merge.commit):
             return NOTHING if self._is_untouched(record, base, merge) else None
         gone = self.context.has_project(self.checkout, base)
@@ -340,7 +340,7 @@ class _Reconciliation:
     def _is_untouched(self, record: PullRecord, base: str, merge: Merge) -> bool:
         """True for a change of no model, where no planner has anything to take back either."""
         known = record.environment_exists or self.inbox.prods.get(self.job.repository).state is not Prod.READY
-        return not known and changes_no_model(self.checkout.changed(base, merge.commit), self.checkout.project)
+        return not known and changes_no_model(self.checkout.diff_paths(base, merge.commit), self.checkout.project)
 
     def _asks_for_nothing(self, record: PullRecord, prod: ProdRecord) -> bool:
         """True where a plan costs nothing, whatever the labels: its head changes nothing here."""
@@ -354,7 +354,7 @@ class _Reconciliation:
             self.checkout.fetch(self.config.prod_branch, self.pull.number)
 
     def _edits_rules(self, base: str, merge: Merge) -> bool:
-        before, after = (self.context.configurations(self.checkout, each) for each in (base, merge.commit or base))
+        before, after = (self.context.configurations(self.checkout, commit) for commit in (base, merge.commit or base))
         return before != after
 
     def _run(self, record: PullRecord, commit: str, shower: Shower) -> Finished:
@@ -363,7 +363,7 @@ class _Reconciliation:
             self.context.project(self.checkout, commit) as folder,
             self.context.gateways(self.checkout, record.base_sha, record.run_id) as gateways,
         ):
-            changed = self.checkout.changed(record.base_sha, commit)
+            changed = self.checkout.diff_paths(record.base_sha, commit)
             own_code = brings_code(changed)
             rows = self.config.diff
             if self.pull.is_fork_of(self.job.repository):
@@ -371,22 +371,22 @@ class _Reconciliation:
             edited = model_files(changed, self.checkout.project)
             arguments = plan_arguments(record, replace(self.config, diff=rows), edited)
             call = PlannerCall(self.job, folder, arguments, record.run_id, gateways, own_code)
-            given = self._record()
-            self.given = tuple((word.model, word.category) for word in words_now(given))
+            initial = self._record()
+            self.given = tuple((word.model, word.category) for word in pending_overrides(initial))
             events = PlanEvents(self._change, shower, self.context.settings.progress_seconds)
-            return self.context.plan(call, on_event=events.on_line, should_stop=self._should_stop)
+            return self.context.plan(call, on_event=events.handle_line, should_stop=self._should_stop)
 
     def _should_stop(self) -> str:
         """Why the run must end: a newer head, a close, a /cancel, a /categorize; '' to go on."""
         news = self.inbox.deliveries.news(self.job.key, self.seen)
         reason = interrupts(news, self.pull.head)
-        if not reason and any(each.kind in COMMANDING for each in news):
+        if not reason and any(event.kind in COMMANDING for event in news):
             self._listen(news)
         if news:
             self.seen = news[-1].id
         if not reason and time.monotonic() - self.looked_at > self.context.settings.sweep_seconds:
             reason = self._look_again()
-        return reason or self._asked_to_stop()
+        return reason or self._stop_reason()
 
     def _listen(self, news: tuple[News, ...]) -> None:
         """Commands that come during a run are judged at once, by the head as it is at that moment."""
@@ -409,7 +409,7 @@ class _Reconciliation:
             return "closed"
         return f"superseded:{self.pull.head}" if self.pull.head != before else ""
 
-    def _asked_to_stop(self) -> str:
+    def _stop_reason(self) -> str:
         record = self._record()
         if record.state is PullState.CANCELLED:
             return "cancelled"
@@ -417,9 +417,13 @@ class _Reconciliation:
             return "closed"
         if record.destroy_by:
             return "destroyed"
-        return "categorized" if {(word.model, word.category) for word in words_now(record)} - set(self.given) else ""
+        return (
+            "categorized"
+            if {(word.model, word.category) for word in pending_overrides(record)} - set(self.given)
+            else ""
+        )
 
-    def _stopped(self, reason: str) -> None:
+    def _handle_stop(self, reason: str) -> None:
         """What follows a run that was ended: the next loop decides anew, or the job settles first."""
         self.log.info("run_stopped", reason=reason)
         kind, _, newer = reason.partition(":")
@@ -431,7 +435,7 @@ class _Reconciliation:
         elif kind == "closed":
             self._refresh()
         elif kind not in ("categorized", "destroyed"):
-            self._conclude(self._record(), failed(reason, "RequestError", hint="Type `/plan` to try again."))
+            self._conclude(self._record(), failure_result(reason, "RequestError", hint="Type `/plan` to try again."))
 
     def _give_way(self, newer: str, reason: str) -> None:
         record = self._change(state=PullState.NEW, progress="", fresh=False, reason=reason)
@@ -455,7 +459,7 @@ class _Reconciliation:
         blocked = outcome.is_blocked or outcome.is_too_costly
         self._change(
             state=PullState.PLANNED if ok or blocked else PullState.FAILED,
-            run_lines="" if nothing else packed(finished.lines, finished.exit_code),
+            run_lines="" if nothing else pack_outcome(finished.lines, finished.exit_code),
             planned_at=now_text(),
             progress="",
             fresh=False,

@@ -18,7 +18,9 @@ log = structlog.get_logger(__name__)
 BY_A_WORKFLOW = "one that a workflow's own token opens starts no workflow."
 
 
-def reverted(gateway: RepositoryGateway, pull: Pull, record: PullRecord, config: BotConfig, attempts: int) -> Reversal:
+def open_revert(
+    gateway: RepositoryGateway, pull: Pull, record: PullRecord, config: BotConfig, attempts: int
+) -> Reversal:
     """The rollback with its revert opened, or found; GitHubFailed while trying again may help."""
     done = replace(record.reversal, to_open=False)
     if not config.opens_reverts:

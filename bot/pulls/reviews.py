@@ -12,10 +12,10 @@ from mergeplan.bot.approvals import (
     Decision,
     People,
     ReviewSummary,
-    affected,
-    asked_of,
+    collect_needs,
     decide_approval,
     promises,
+    reviewable_models,
     summarize_reviews,
 )
 from mergeplan.bot.codeowners import PLACES
@@ -76,7 +76,7 @@ class Reviewers:
             owners = self._owners(plan)
         except ProjectError as error:
             return Decision(ruled=True, frozen=UNREAD_OWNERS.format(error))
-        asked = asked_of(rules, plan, owners, edits_rules=record.changes_rules)
+        asked = collect_needs(rules, plan, owners, edits_rules=record.changes_rules)
         reviews = self._gateway.reviews(record.number) if asked.needs and record.number else ()
         reviewed = summarize_reviews(reviews, record.plans_shown, promises(plan, record.rules_text), record.author)
         return decide_approval(asked, reviewed, self._people(asked, reviewed), datetime.now(UTC))
@@ -89,23 +89,23 @@ class Reviewers:
         """The owners of each model's file by CODEOWNERS as prod has it, where a rule asks for owners."""
         if not any(rule.code_owners for rule in self.config.rules):
             return {}
-        found = ((path, self._checkout.read(self._commit, path)) for path in PLACES)
-        path, text = next(((path, text) for path, text in found if text is not None), ("", ""))
+        texts = ((path, self._checkout.read(self._commit, path)) for path in PLACES)
+        path, text = next(((path, text) for path, text in texts if text is not None), ("", ""))
         prefix = "" if self._folder in ("", ".") else f"{self._folder.strip('/')}/"
-        paths = {model.path: f"{prefix}{model.path}" for model in affected(plan)}
+        paths = {model.path: f"{prefix}{model.path}" for model in reviewable_models(plan)}
         owners = self._context.reader.owners(path, text, sorted(paths.values())) if path else {}
         return {own: owners[inside] for own, inside in paths.items() if inside in owners}
 
     def _people(self, asked: Asked, reviewed: ReviewSummary) -> People:
         """Roles and teams of those who reviewed, read now."""
         who = (*reviewed.approved, *reviewed.objecting) if asked.needs else ()
-        writers = frozenset(each for each in who if self._writes(each))
+        writers = frozenset(login for login in who if self._writes(login))
         members: dict[str, frozenset[str]] = {}
         unread = set[str]()
         for team in asked.teams if reviewed.approved else ():
-            found = {each: self._gateway.is_member(team, each) for each in reviewed.approved}
-            members[team] = frozenset(each for each, inside in found.items() if inside)
-            unread |= {team} if None in found.values() else set()
+            memberships = {login: self._gateway.is_member(team, login) for login in reviewed.approved}
+            members[team] = frozenset(login for login, inside in memberships.items() if inside)
+            unread |= {team} if None in memberships.values() else set()
         return People(writers, members, frozenset(unread))
 
     def _writes(self, login: str) -> bool:

@@ -24,28 +24,28 @@ class ProjectFacts:
     models: tuple[str, ...] = ()  # of its plan
 
 
-def meant(asked: Command | Mistake, projects: Sequence[ProjectFacts]) -> tuple[str, ...]:
+def target_projects(asked: Command | Mistake, projects: Sequence[ProjectFacts]) -> tuple[str, ...]:
     """The keys of the projects that answer a line. Pure.
 
     A line that names a project is for that one. Any other is for the projects that the pull request touches, or the
     first where it touches none; of these, for those that plan the model that it names; and of a line that is no command
     one project speaks for all.
     """
-    first = tuple(each.key for each in projects[:1])
+    first = tuple(project.key for project in projects[:1])
     if asked.project:
-        return tuple(each.key for each in projects if each.folder == asked.project) or first
-    touched = tuple(each for each in projects if each.touched)
+        return tuple(project.key for project in projects if project.folder == asked.project) or first
+    touched = tuple(project for project in projects if project.touched)
     if isinstance(asked, Mistake) or asked.verb is Verb.HELP:
-        return tuple(each.key for each in touched[:1]) or first
-    planned = tuple(each for each in touched if _plans(each, asked.model)) if asked.model else ()
-    return tuple(each.key for each in planned or touched) or first
+        return tuple(project.key for project in touched[:1]) or first
+    planned = tuple(project for project in touched if _plans(project, asked.model)) if asked.model else ()
+    return tuple(project.key for project in planned or touched) or first
 
 
-def checked(asked: Command | Mistake, projects: Sequence[ProjectFacts]) -> Command | Mistake:
+def check_project(asked: Command | Mistake, projects: Sequence[ProjectFacts]) -> Command | Mistake:
     """The line, or what is wrong with the project that it names."""
-    if not asked.project or asked.project in (each.folder for each in projects):
+    if not asked.project or asked.project in (project.folder for project in projects):
         return asked
-    folders = ", ".join(f"`{each.folder}`" for each in projects)
+    folders = ", ".join(f"`{project.folder}`" for project in projects)
     return Mistake(asked.text, "There is no such project.", f"Projects: {folders}.")
 
 
@@ -56,9 +56,9 @@ def projects_of(context: BotContext, gateway: RepositoryGateway, number: int, ba
     those of this one is no concern of its commands.
     """
     folders = context.settings.project_folders
-    paths, found = gateway.changed_paths(number), list[ProjectFacts]()
+    paths, facts = gateway.list_pull_paths(number), list[ProjectFacts]()
     spaces = {key: context.inbox.prods.get(key).namespace for key in project_keys(gateway.repository, folders)}
-    for key in (each for each, namespace in spaces.items() if namespace == spaces[gateway.name]):
+    for key in (project_key for project_key, namespace in spaces.items() if namespace == spaces[gateway.name]):
         folder, record = folder_of(key, folders), context.inbox.pulls.get(key, number)
         edited = paths is None or not changes_no_model(_own(paths, folder, folders), folder)
         touched = edited or bool(record.comment_id or record.environment_exists)
@@ -66,22 +66,22 @@ def projects_of(context: BotContext, gateway: RepositoryGateway, number: int, ba
             continue
         plan = record.outcome.plan if record.outcome else None
         models = tuple(model.name.lower() for model in plan.models) if plan else ()
-        found.append(ProjectFacts(key, folder, touched, models))
-    return tuple(found)
+        facts.append(ProjectFacts(key, folder, touched, models))
+    return tuple(facts)
 
 
 def is_there(context: BotContext, gateway: RepositoryGateway, base: str, pull: Pull) -> bool:
     """False in a repository that has no such folder, nor gets it: not each has every project of the settings."""
     if not gateway.project or context.has_project(context.checkout(gateway), base):
         return True
-    paths = gateway.changed_paths(pull.number)
+    paths = gateway.list_pull_paths(pull.number)
     return paths is None or bool(inside(paths, gateway.folder))
 
 
 def _own(paths: Sequence[str], folder: str, folders: Sequence[str]) -> tuple[str, ...]:
     """Those of a repository's paths that no project in a deeper folder has."""
-    deeper = [each for each in folders if each != folder and inside([f"{each}/"], folder)]
-    others = {path for each in deeper for path in paths if inside([path], each)}
+    deeper = [subfolder for subfolder in folders if subfolder != folder and inside([f"{subfolder}/"], folder)]
+    others = {path for subfolder in deeper for path in paths if inside([path], subfolder)}
     return tuple(path for path in paths if path not in others)
 
 

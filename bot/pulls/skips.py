@@ -10,7 +10,7 @@ from mergeplan.bot.records import AFTER_MERGE, Pull, PullRecord, PullState
 from mergeplan.bot.rules import BotConfig
 
 
-def skipped(pull: Pull, record: PullRecord, config: BotConfig, label: str) -> dict[str, Any]:
+def skip_changes(pull: Pull, record: PullRecord, config: BotConfig, label: str) -> dict[str, Any]:
     """The changes of the record: its head has no plan, and nobody may take the plan of an older one for it.
 
     Later when it was merged in this moment.

@@ -9,13 +9,13 @@ from typing import Any
 
 import structlog
 
-from mergeplan.bot.commands import Command, Mistake, chosen_model, needed, read_commands
+from mergeplan.bot.commands import Command, Mistake, read_commands, resolve_model, role_for
 from mergeplan.bot.context import BotContext, moment
-from mergeplan.bot.github.comments import written_comment
+from mergeplan.bot.github.comments import webhook_comment
 from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
 from mergeplan.bot.pulls.policy import Facts, NotAllowed, decide
 from mergeplan.bot.pulls.questions import WAITS, question
-from mergeplan.bot.pulls.routing import ProjectFacts, checked, meant, projects_of
+from mergeplan.bot.pulls.routing import ProjectFacts, check_project, projects_of, target_projects
 from mergeplan.bot.records import (
     AFTER_MERGE,
     Answer,
@@ -28,11 +28,11 @@ from mergeplan.bot.records import (
     PullState,
 )
 from mergeplan.bot.report.comment import Shown, blockers
-from mergeplan.bot.report.markdown import counted
-from mergeplan.bot.report.offers import has_ticks, taken_up
+from mergeplan.bot.report.markdown import count_noun
+from mergeplan.bot.report.offers import has_ticks, resolve_press
 from mergeplan.bot.report.replies import (
-    accepted,
-    categorized,
+    acknowledge_command,
+    category_reply,
     help_text,
     mistake_sentence,
     reply,
@@ -74,22 +74,22 @@ def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, commen
 
     Who ticked a box, only its webhook says: without it the tick is taken away, and somebody ticks again.
     """
-    own = [each.body for each in comments if each.author == gateway.login]
+    own = [comment.body for comment in comments if comment.author == gateway.login]
     plan = context.inbox.pulls.get(gateway.name, number).comment_id
-    if any(each.id == plan and has_ticks(each.body) for each in comments):
+    if any(comment.id == plan and has_ticks(comment.body) for comment in comments):
         context.inbox.pulls.change(gateway.name, number, comment_digest="")  # it is written again, its boxes empty
     namespace = context.inbox.prods.get(gateway.name).namespace
-    for each in comments:
-        nobodys = not each.author or each.by_bot or each.author == gateway.login
-        if nobodys or each.edited or any(body.startswith(reply_marker(gateway.name, each.id)) for body in own):
+    for comment in comments:
+        nobodys = not comment.author or comment.by_bot or comment.author == gateway.login
+        if nobodys or comment.edited or any(body.startswith(reply_marker(gateway.name, comment.id)) for body in own):
             continue
-        if not read_commands(each.body, namespace) or context.inbox.commands.knows(gateway.name, each.id):
+        if not read_commands(comment.body, namespace) or context.inbox.commands.knows(gateway.name, comment.id):
             continue
-        written = gateway.comments.editor(each)
+        written = gateway.comments.editor(comment)
         if written.edited:
-            log.info("edited_comment_left_alone", repository=gateway.name, comment=each.id, editor=written.by)
+            log.info("edited_comment_left_alone", repository=gateway.name, comment=comment.id, editor=written.by)
             continue
-        context.inbox.commands.take(gateway.name, number, written_comment(each), proven=written.known)
+        context.inbox.commands.take(gateway.name, number, webhook_comment(comment), proven=written.known)
 
 
 def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, config: BotConfig) -> None:
@@ -97,35 +97,38 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
     for row in context.inbox.commands.open(gateway.name, pull.number):
         if row.state != "new":
             continue
-        found = _asked(context, gateway, row, config)
-        if not found:  # another project's; or it came before the rules were read, and is another bot's
+        requests = _read_requests(context, gateway, row, config)
+        if not requests:  # another project's; or it came before the rules were read, and is another bot's
             context.inbox.commands.answer(replace(row, state="answered"))
             continue
         _show_eyes(context, gateway, row)
-        verbs = {each.verb for each in found if isinstance(each, Command)}
+        verbs = {request.verb for request in requests if isinstance(request, Command)}
         role = gateway.role(row.author) if verbs - {Verb.HELP} else None
         every = _projects(context, gateway, pull.number, config) if gateway.project and Verb.DEPLOY in verbs else ()
-        others = tuple(each.folder for each in every if each.touched and each.key != gateway.name)
+        others = tuple(project.folder for project in every if project.touched and project.key != gateway.name)
         live = _Live(pull, role, others)
-        answers = tuple(_one(context, row, each, live, config) for each in found)
+        answers = tuple(_one(context, row, request, live, config) for request in requests)
         context.inbox.commands.answer(replace(row, state="accepted", answers=answers))
 
 
-def _asked(
+def _read_requests(
     context: BotContext, gateway: RepositoryGateway, row: CommandRow, config: BotConfig
 ) -> tuple[Command | Mistake, ...]:
     """What a comment asks of this project, or a press stands for by what is offered now."""
     if row.press is None:
         every = read_commands(row.body, config.namespace)
-        if not gateway.project and not any(each.project for each in every):
+        if not gateway.project and not any(command.project for command in every):
             return every
         projects = _projects(context, gateway, row.number, config)
         if row.lines is None:
-            of_each = {p.key: tuple(each.text for each in every if p.key in meant(each, projects)) for p in projects}
+            of_each = {
+                p.key: tuple(command.text for command in every if p.key in target_projects(command, projects))
+                for p in projects
+            }
             row = context.inbox.commands.share(row, of_each)
-        return tuple(checked(each, projects) for each in every if each.text in (row.lines or ()))
+        return tuple(check_project(command, projects) for command in every if command.text in (row.lines or ()))
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
-    return tuple(taken_up(key, row.press, record, prod) for key in row.press.keys)
+    return tuple(resolve_press(key, row.press, record, prod) for key in row.press.keys)
 
 
 def _projects(
@@ -167,7 +170,7 @@ def _waits(answer: Answer, record: PullRecord) -> bool:
 
 
 def _answer(context: BotContext, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
-    answers = tuple(_ended(answer, record) for answer in row.answers)
+    answers = tuple(_finish_answer(answer, record) for answer in row.answers)
     shown = Shown(record, context.inbox.prods.get(record.repository))
     text = reply(row, answers, state_sentence(shown), gateway.project)
     gateway.comments.write(row.number, text, reply_marker(row.repository, row.comment_id))
@@ -178,11 +181,11 @@ def _answer(context: BotContext, gateway: RepositoryGateway, row: CommandRow, re
     log.info("command_answered", repository=row.repository, pull_request=row.number, comment=row.comment_id)
 
 
-def _ended(answer: Answer, record: PullRecord) -> Answer:
+def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
     """The answer once its run has ended: what came of it."""
     if answer.waits_for == "plan":
         if answer.model and record.state in (PullState.PLANNED, PullState.FAILED):
-            ok, sentence = categorized(record, answer.model, answer.category)
+            ok, sentence = category_reply(record, answer.model, answer.category)
             return replace(answer, ok=ok, sentence=sentence)
         ok = record.state in (PullState.PLANNED, PullState.PROMOTED)
         return replace(answer, ok=ok, sentence="Planned." if ok else "The plan did not succeed.")
@@ -204,7 +207,7 @@ def _one(context: BotContext, row: CommandRow, command: Command | Mistake, live:
         return Answer(command.text, False, mistake_sentence(command))
     record = context.inbox.pulls.get(row.repository, row.number)
     held = record.state is PullState.MERGED and record.held
-    if not row.proven and ROLES.index(needed(command, config.needs, held=held)) > ROLES.index("write"):
+    if not row.proven and ROLES.index(role_for(command, config.needs, held=held)) > ROLES.index("write"):
         return Answer(command.text, False, UNPROVEN if row.press is None else EDITED)
     verdict = decide(command, _facts(context, row, record, live, config), config.needs)
     if isinstance(verdict, NotAllowed):
@@ -233,7 +236,7 @@ def _facts(context: BotContext, row: CommandRow, record: PullRecord, live: _Live
         live_head=pull.head,
         shown_head=record.shown_head,
         shown_since=moment(record.shown_since) if record.shown_since else None,
-        said_at=_said_at(row, record),
+        said_at=_request_time(row, record),
         shown_plan=record.shown_plan,
         is_open=pull.is_open,
         is_fork=pull.is_fork_of(row.repository),
@@ -242,7 +245,7 @@ def _facts(context: BotContext, row: CommandRow, record: PullRecord, live: _Live
         waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),
         is_held_merge=record.state is PullState.MERGED and record.held,
         deploys=config.deploys,
-        not_ready=" ".join(each.message for each in blockers(record)),
+        not_ready=" ".join(problem.message for problem in blockers(record)),
         is_promoting=record.state is PullState.MERGED and not record.held,
         has_environment=record.environment_exists,
         is_built=record.environment_exists and bool(record.outcome and record.outcome.applied),
@@ -254,7 +257,7 @@ def _facts(context: BotContext, row: CommandRow, record: PullRecord, live: _Live
     )
 
 
-def _said_at(row: CommandRow, record: PullRecord) -> datetime:
+def _request_time(row: CommandRow, record: PullRecord) -> datetime:
     """When it was said; a button stood beside the very plan that is shown now, whatever our clock says of GitHub's."""
     at = moment(row.said_at)
     pressed = row.press is not None and bool(row.press.head)
@@ -272,14 +275,14 @@ def _start(
             inbox.pulls.change(
                 *where, state=PullState.CANCELLED, reason=f"{row.author} stopped it.", progress="", again=False
             )
-            return Answer(command.text, True, accepted(command))
+            return Answer(command.text, True, acknowledge_command(command))
         case Verb.PLAN:
             return _plan_again(context, row, command, record, pull)
         case Verb.OK_TO_PLAN:
             # What was shown until now is a head without a plan: a word about its plan is for later.
             unseen: dict[str, Any] = {"shown_head": "", "shown_since": ""} if record.state is PullState.HELD else {}
             inbox.pulls.change(*where, allowed_head=command.sha, **unseen)
-            return Answer(command.text, True, accepted(command), waits_for="plan")
+            return Answer(command.text, True, acknowledge_command(command), waits_for="plan")
         case Verb.ROLLBACK if not command.dry_run:
             inbox.pulls.change(*where, rollback_by=row.author, rollback_to=command.number)
             inbox.queue.wake(row.repository, 0)
@@ -289,13 +292,13 @@ def _start(
         case Verb.CATEGORIZE:
             return _categorize(context, row, command, record)
         case Verb.UNLOCK | Verb.EXTEND | Verb.DESTROY:
-            return _about_environment(context, row, command)
+            return _run_environment_command(context, row, command)
         case Verb.APPROVE_COST:
             size, seconds = cost_shown(record.outcome.plan if record.outcome else None)
             # A plan that is made again may lack a batch more, never twice as much.
             cost = (int(size * ROOM), seconds * ROOM)
             inbox.pulls.change(*where, cost=cost, cost_head=record.head, again=True)
-            return Answer(command.text, True, accepted(command), "plan")
+            return Answer(command.text, True, acknowledge_command(command), "plan")
         case Verb.ALLOW_DESTRUCTIVE:
             return _allow_destructive(context, row, command, record)
         case Verb.SKIP_BACKFILL | Verb.BACKFILL:
@@ -311,17 +314,17 @@ def _start(
             return Answer(command.text, True, "This is how it stands.")
 
 
-def _about_environment(context: BotContext, row: CommandRow, command: Command) -> Answer:
+def _run_environment_command(context: BotContext, row: CommandRow, command: Command) -> Answer:
     pulls, where = context.inbox.pulls, (row.repository, row.number)
     if command.verb is Verb.UNLOCK:
         pulls.change(*where, unlock_by=row.author)
-        return Answer(command.text, True, accepted(command), "plan")
+        return Answer(command.text, True, acknowledge_command(command), "plan")
     if command.verb is Verb.DESTROY:
         pulls.change(*where, destroy_by=row.author, keep_until=0.0)
-        return Answer(command.text, True, accepted(command), "destroy")
+        return Answer(command.text, True, acknowledge_command(command), "destroy")
     days = command.number or KEPT_DAYS
     pulls.change(*where, keep_until=time.time() + days * 86_400)
-    return Answer(command.text, True, f"The environment is kept for {counted(days, 'day')}.")
+    return Answer(command.text, True, f"The environment is kept for {count_noun(days, 'day')}.")
 
 
 def _plan_again(context: BotContext, row: CommandRow, command: Command, record: PullRecord, pull: Pull) -> Answer:
@@ -334,7 +337,7 @@ def _plan_again(context: BotContext, row: CommandRow, command: Command, record: 
         return Answer(command.text, True, _build_again(context, row.repository))
     if record.state not in RUNNING and record.state is not PullState.MERGED:
         context.inbox.pulls.change(row.repository, row.number, again=True)
-    return Answer(command.text, True, accepted(command), waits_for="plan")
+    return Answer(command.text, True, acknowledge_command(command), waits_for="plan")
 
 
 def _build_again(context: BotContext, repository: str) -> str:
@@ -362,22 +365,22 @@ def _categorize(context: BotContext, row: CommandRow, command: Command, record: 
         if not words:
             return Answer(command.text, False, "No model is changed directly. Nothing was changed.")
         context.inbox.pulls.change(row.repository, row.number, words=words)
-        return Answer(command.text, True, accepted(command, names[0]), "plan")
-    chosen = chosen_model(command, names)
+        return Answer(command.text, True, acknowledge_command(command, names[0]), "plan")
+    chosen = resolve_model(command, names)
     if isinstance(chosen, Mistake):
         return Answer(command.text, False, mistake_sentence(chosen))
     others = tuple(word for word in record.words if word.model != chosen)
     words = (*others, PendingWord(chosen, command.category, row.author, record.head))
     context.inbox.pulls.change(row.repository, row.number, words=words)
-    return Answer(command.text, True, accepted(command, chosen), "plan", chosen, command.category)
+    return Answer(command.text, True, acknowledge_command(command, chosen), "plan", chosen, command.category)
 
 
 def _allow_destructive(context: BotContext, row: CommandRow, command: Command, record: PullRecord) -> Answer:
     plan = record.outcome.plan if record.outcome else None
-    chosen = chosen_model(command, [model.name for model in plan.models] if plan else [])
+    chosen = resolve_model(command, [model.name for model in plan.models] if plan else [])
     if isinstance(chosen, Mistake):
         return Answer(command.text, False, mistake_sentence(chosen))
     models = tuple(dict.fromkeys((*record.may_be_destructive, chosen)))
     where = (row.repository, row.number)
     context.inbox.pulls.change(*where, destructive=models, destructive_head=record.head, again=True)
-    return Answer(command.text, True, accepted(command, chosen), "plan")
+    return Answer(command.text, True, acknowledge_command(command, chosen), "plan")

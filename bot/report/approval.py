@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mergeplan.bot.approvals import Block, Decision, Need
 from mergeplan.bot.records import PullRecord
-from mergeplan.bot.report.markdown import NAMES, code, counted
+from mergeplan.bot.report.markdown import NAMES, code, count_noun
 from mergeplan.bot.results import Problem
 
 NAMES_MOST = 6
@@ -15,16 +15,19 @@ NAMES_MOST = 6
 def missing_lines(decision: Decision) -> tuple[str, ...]:
     """What keeps the plan from prod by the rules, a sentence each; nothing when all agree."""
     return (
-        *(_block_sentence(each) for each in decision.blocked),
-        *(f"{code(each)} asked for changes: it takes their approval, or a dismissal." for each in decision.objecting),
-        *(_need_sentence(each) for each in decision.missing),
-        *(_outdated(decision) if decision.outdated else ()),
-        *(_unread(each) for each in decision.unread),
+        *(_block_sentence(block) for block in decision.blocked),
+        *(
+            f"{code(reviewer)} asked for changes: it takes their approval, or a dismissal."
+            for reviewer in decision.objecting
+        ),
+        *(_need_sentence(need) for need in decision.missing),
+        *(_review_age_lines(decision) if decision.outdated else ()),
+        *(_unread(path) for path in decision.unread),
         *((decision.frozen,) if decision.frozen else ()),
     )
 
 
-def held_lines(record: PullRecord) -> tuple[str, ...]:
+def hold_lines(record: PullRecord) -> tuple[str, ...]:
     """Why a merge is not in prod yet, and how it gets there."""
     out = "`/deploy` by somebody with `admin` lets it in against the rules; a revert that is merged ends the wait."
     return (*missing_lines(record.decision), out)
@@ -32,7 +35,7 @@ def held_lines(record: PullRecord) -> tuple[str, ...]:
 
 def approval_problems(decision: Decision) -> tuple[Problem, ...]:
     """The same as what blocks promotion."""
-    return tuple(Problem(each) for each in missing_lines(decision))
+    return tuple(Problem(line) for line in missing_lines(decision))
 
 
 def approval_title(decision: Decision) -> str:
@@ -43,7 +46,7 @@ def approval_title(decision: Decision) -> str:
         return f"{decision.objecting[0]} asked for changes"
     if decision.missing:
         first, *more = decision.missing
-        rest = f", and {counted(len(more), 'other')}" if more else ""
+        rest = f", and {count_noun(len(more), 'other')}" if more else ""
         return f"Waits for {_who(first, plain=True)}{rest}"
     if decision.frozen:
         return decision.frozen.rstrip(".")
@@ -54,17 +57,17 @@ def _need_sentence(need: Need) -> str:
     number = f"{need.left} more approval{'' if need.left == 1 else 's'}" if need.left > 1 else "An approval"
     owners = ", who owns the file," if need.owners and len(need.approvers) == 1 else ""
     owners = ", who own the file," if need.owners and len(need.approvers) > 1 else owners
-    about = f" for {_some([code(each) for each in need.models])}" if need.models else " for the edit of the rules"
+    about = f" for {_some([code(model) for model in need.models])}" if need.models else " for the edit of the rules"
     return f"{number} of {_who(need)}{owners} is missing{about}."
 
 
 def _who(need: Need, *, plain: bool = False) -> str:
-    names = [each if plain else code(each) for each in need.approvers]
+    names = [approver if plain else code(approver) for approver in need.approvers]
     return " or ".join(names) if names else "somebody who may write" if plain else "somebody with `write`"
 
 
-def _outdated(decision: Decision) -> tuple[str, ...]:
-    who = _some([code(each) for each in decision.outdated])
+def _review_age_lines(decision: Decision) -> tuple[str, ...]:
+    who = _some([code(reviewer) for reviewer in decision.outdated])
     return (f"{who} approved before this plan was shown: an approval is of the plan that stands here at that time.",)
 
 

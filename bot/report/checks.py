@@ -20,9 +20,9 @@ from mergeplan.bot.records import (
     PullRecord,
     PullState,
 )
-from mergeplan.bot.report.approval import approval_title, held_lines, missing_lines
+from mergeplan.bot.report.approval import approval_title, hold_lines, missing_lines
 from mergeplan.bot.report.comment import Shown, blockers, plan_comment, skip_words
-from mergeplan.bot.report.markdown import CHECK_LIMIT, clipped, counted, fitting
+from mergeplan.bot.report.markdown import CHECK_LIMIT, clip_text, count_noun, fitting
 from mergeplan.bot.report.models import model_table
 from mergeplan.bot.report.offers import Button, buttons
 from mergeplan.bot.report.words import (
@@ -34,8 +34,8 @@ from mergeplan.bot.report.words import (
     problem_line,
     promise_sentence,
     promotion_status,
-    refused_words,
-    skipped_words,
+    refusal_words,
+    skip_summary,
     spark_link,
     view_words,
     waiting_words,
@@ -73,7 +73,7 @@ class CheckView:
     actions: tuple[Button, ...] = ()
 
     @property
-    def done(self) -> bool:
+    def is_completed(self) -> bool:
         return self.status == "completed"
 
     @property
@@ -94,9 +94,9 @@ def checks(shown: Shown) -> tuple[CheckView, ...]:
             title = "Prod could not be built yet." if failed else "Waiting for prod's first build."
             return tuple(_running(name, title, "queued", text) for name in names)
         case PullState.HELD:
-            return tuple(_held(name, record) for name in names)
+            return tuple(_fork_check(name, record) for name in names)
         case PullState.SKIPPED:
-            return tuple(_skipped(name, shown) for name in names)
+            return tuple(_skip_check(name, shown) for name in names)
         case PullState.CLOSED if record.reason:
             return tuple(CheckView(name, "Nothing to do", record.reason) for name in names)
         case PullState.CANCELLED | PullState.CLOSED:
@@ -111,9 +111,9 @@ def checks(shown: Shown) -> tuple[CheckView, ...]:
             return (_lint(record), _tests(record), _plan(shown), _environment(record), *approval, _promotion(record))
 
 
-def with_buttons(view: CheckView, shown: Shown) -> CheckView:
+def attach_buttons(view: CheckView, shown: Shown) -> CheckView:
     """A check with what may be pressed on it now; GitHub shows buttons on completed checks only."""
-    return replace(view, actions=buttons(shown.record, shown.prod, view.name)) if view.done else view
+    return replace(view, actions=buttons(shown.record, shown.prod, view.name)) if view.is_completed else view
 
 
 def check_key(project: str, number: int, name: str) -> str:
@@ -131,18 +131,18 @@ def pull_of_key(key: str) -> tuple[int, str]:
     >>> pull_of_key("mergeplan:7:plan~ads"), pull_of_key("another's")
     ((7, 'ads'), (0, ''))
     """
-    found = KEY.fullmatch(key)
-    return (int(found[1]), label_of(found[2])) if found else (0, "")
+    match = KEY.fullmatch(key)
+    return (int(match[1]), label_of(match[2])) if match else (0, "")
 
 
-def superseded(name: str, newer: str) -> CheckView:
+def final_check(name: str, newer: str) -> CheckView:
     """The last word of a check whose head is no longer the newest."""
     text = f"Superseded by `{newer[:7]}`." if newer else "Stopped."
     return CheckView(name, text.replace("`", ""), text, conclusion="cancelled")
 
 
 def _running(name: str, text: str, status: str = "in_progress", summary: str = "") -> CheckView:
-    return CheckView(name, text[:140], clipped(summary or text), status, "")
+    return CheckView(name, text[:140], clip_text(summary or text), status, "")
 
 
 def _building(record: PullRecord) -> CheckView:
@@ -150,12 +150,12 @@ def _building(record: PullRecord) -> CheckView:
     return _running(ENVIRONMENT, doing, summary=f"{doing} {spark_link(record)}".rstrip())
 
 
-def _held(name: str, record: PullRecord) -> CheckView:
+def _fork_check(name: str, record: PullRecord) -> CheckView:
     text = f"A maintainer types `/ok-to-plan {record.head}` to let this commit of a fork be planned."
     return CheckView(name, "A maintainer must let this commit be planned", text, conclusion="action_required")
 
 
-def _skipped(name: str, shown: Shown) -> CheckView:
+def _skip_check(name: str, shown: Shown) -> CheckView:
     """No conclusion that lets a merge pass: GitHub takes `neutral` and `skipped` for a success."""
     title = f"Not planned: it has the label {shown.record.skip_label}"
     return CheckView(name, title, skip_words(shown), conclusion="action_required")
@@ -170,9 +170,9 @@ def _lint(record: PullRecord) -> CheckView:
     if outcome.plan is None and not outcome.ok and not broken:
         return CheckView(LINT, "Not run", SEE_PLAN, conclusion="skipped")
     marks = remarks(broken) + remarks(warned, "warning")
-    found = [counted(len(broken), "error"), counted(len(warned), "warning")]
-    title = ", ".join(each for each in found if not each.startswith("0 ")) or "No rule is broken"
-    lines = [problem_line(each) for each in (*broken, *warned)] or ["Every model keeps the rules of the linter."]
+    counts = [count_noun(len(broken), "error"), count_noun(len(warned), "warning")]
+    title = ", ".join(count for count in counts if not count.startswith("0 ")) or "No rule is broken"
+    lines = [problem_line(problem) for problem in (*broken, *warned)] or ["Every model keeps the rules of the linter."]
     return CheckView(
         LINT, title, _fit("\n".join(lines)), conclusion="failure" if broken else "success", annotations=marks
     )
@@ -193,32 +193,34 @@ def _tests(record: PullRecord) -> CheckView:
             problem_line(Problem(test.message or "failed", test.path, test.line), test.name) for test in failed
         )
         return CheckView(
-            TESTS, f"{counted(outcome.failed, 'test')} failed", _fit(lines), conclusion="failure", annotations=marks
+            TESTS, f"{count_noun(outcome.failed, 'test')} failed", _fit(lines), conclusion="failure", annotations=marks
         )
     if outcome.plan is None and not outcome.ok:
         return CheckView(TESTS, "Not run", SEE_PLAN, conclusion="skipped")
     if not outcome.passed:
         return CheckView(TESTS, "Nothing to do", "The project has no unit tests.")
     same = f" ({outcome.unchanged} unchanged since they passed)" if outcome.unchanged else ""
-    return CheckView(TESTS, f"{counted(outcome.passed, 'test')} passed{same}", "Every unit test of the project passed.")
+    return CheckView(
+        TESTS, f"{count_noun(outcome.passed, 'test')} passed{same}", "Every unit test of the project passed."
+    )
 
 
 def _plan(shown: Shown) -> CheckView:
     outcome = shown.record.outcome
     if outcome is None or (outcome.ok and not touches(outcome.plan)):
-        refused = refused_words(outcome.plan if outcome else None)
+        refused = refusal_words(outcome.plan if outcome else None)
         return CheckView(PLAN, "Nothing to do", _fit(f"No model changes.\n\n{refused}".strip()))
     if outcome.plan is None:
-        lines = [problem_line(each) for each in outcome.problems] or [f"{failure_title(outcome)}."]
+        lines = [problem_line(problem) for problem in outcome.problems] or [f"{failure_title(outcome)}."]
         return CheckView(
             PLAN,
             failure_title(outcome),
             _fit("\n".join(lines)),
             conclusion="failure",
-            annotations=remarks(tuple(each for each in outcome.problems if each.kind != RULE_BROKEN)),
+            annotations=remarks(tuple(problem for problem in outcome.problems if problem.kind != RULE_BROKEN)),
         )
     plan = outcome.plan
-    cut = "".join(f"\n\n{words}" for words in (skipped_words(plan), open_words(plan), refused_words(plan)) if words)
+    cut = "".join(f"\n\n{words}" for words in (skip_summary(plan), open_words(plan), refusal_words(plan)) if words)
     rows = model_table(plan.models, CHECK_LIMIT - 9_000)
     text = f"{change_words(plan)}; to compute: {work_words(plan)}.{cut}\n\n{rows}\n"
     if plan.blockers:
@@ -236,7 +238,7 @@ def _environment(record: PullRecord) -> CheckView:
     if outcome.ok:
         built = "is built" if outcome.applied else "is planned; its rows are computed at the merge"
         title = f"`{plan.environment}` {built}. Computed: {work_words(plan)}."
-        text = f"{title} {skipped_words(plan)}".rstrip()
+        text = f"{title} {skip_summary(plan)}".rstrip()
         return CheckView(ENVIRONMENT, title.replace("`", "")[:140], text, annotations=_audit_marks(outcome, "warning"))
     if outcome.is_too_costly:
         over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
@@ -245,7 +247,7 @@ def _environment(record: PullRecord) -> CheckView:
     if outcome.failed or outcome.is_blocked:
         why = "Unit tests failed." if outcome.failed else "The plan is blocked."
         return CheckView(ENVIRONMENT, "Not built", why, conclusion="skipped")
-    lines = [problem_line(each) for each in outcome.problems] or [f"{failure_title(outcome)}."]
+    lines = [problem_line(problem) for problem in outcome.problems] or [f"{failure_title(outcome)}."]
     return CheckView(
         ENVIRONMENT,
         failure_title(outcome).replace("`", ""),
@@ -265,7 +267,7 @@ def _approval(record: PullRecord) -> CheckView:
         return CheckView(APPROVAL, "Nothing to do", "No model changes.")
     if outcome.plan is None:
         return CheckView(APPROVAL, "No plan to approve", SEE_PLAN, conclusion="skipped")
-    title, lines = approval_title(decision)[:140], [f"- {each}" for each in missing_lines(decision)]
+    title, lines = approval_title(decision)[:140], [f"- {line}" for line in missing_lines(decision)]
     if not decision.is_ok:
         return CheckView(APPROVAL, title, _fit("\n".join(lines)), conclusion="action_required")
     return CheckView(APPROVAL, title, f"{title}.")
@@ -277,7 +279,7 @@ def _promotion(record: PullRecord) -> CheckView:
         return promotion_check(record)
     if record.state is PullState.FAILED or (plan and plan.blockers) or (outcome and outcome.is_too_costly):
         no_plan = record.state is PullState.FAILED and plan is None
-        lines = SEE_PLAN if no_plan else "\n".join(problem_line(each) for each in blockers(record))
+        lines = SEE_PLAN if no_plan else "\n".join(problem_line(problem) for problem in blockers(record))
         return CheckView(PROMOTION, "Blocked: merging would not change prod", _fit(lines), conclusion="failure")
     if plan is None or not touches(plan):
         return CheckView(PROMOTION, "Nothing to do", "A merge changes nothing in prod.")
@@ -289,24 +291,24 @@ def promotion_check(record: PullRecord) -> CheckView:
     """What the promotion check shows after the merge, on the head and on the merge commit."""
     match record.state:
         case PullState.MERGED if record.held:
-            lines = "\n".join(f"- {each}" for each in held_lines(record))
+            lines = "\n".join(f"- {line}" for line in hold_lines(record))
             return CheckView(PROMOTION, "Merged; promotion on hold", _fit(lines), conclusion="action_required")
         case PullState.MERGED:
             return _running(PROMOTION, record.progress or "Promoting to prod.")
         case PullState.UNPROMOTED:
-            ended = record.promoted
+            ended = record.promotion_outcome
             problems = ended.problems if ended else ()
-            lines = "\n".join(problem_line(each) for each in problems) or "Internal error in mergeplan."
+            lines = "\n".join(problem_line(problem) for problem in problems) or "Internal error in mergeplan."
             return CheckView(
                 PROMOTION, "Prod was not changed", _fit(lines), conclusion="failure", annotations=remarks(problems)
             )
         case PullState.ROLLED_BACK:
-            return CheckView(PROMOTION, "Rolled back", _quoted(promotion_status(record)), conclusion="neutral")
+            return CheckView(PROMOTION, "Rolled back", _strip_alert(promotion_status(record)), conclusion="neutral")
         case _:
-            done = record.promoted.promotion if record.promoted else None
+            done = record.promotion_outcome.promotion if record.promotion_outcome else None
             jobs = "" if done is None else " Nothing was computed." if is_free(done) else f" {cost_words(done)}."
             title = f"{view_words(done)}{jobs}" if done else "Prod needed no change"
-            return CheckView(PROMOTION, title[:140], _quoted(promotion_status(record)))
+            return CheckView(PROMOTION, title[:140], _strip_alert(promotion_status(record)))
 
 
 def prod_check(title: str, summary: str, outcome: PlannerOutcome | None, running: bool) -> CheckView:
@@ -314,16 +316,16 @@ def prod_check(title: str, summary: str, outcome: PlannerOutcome | None, running
     if running:
         return _running(PROMOTION, title)
     problems = outcome.problems if outcome else ()
-    text = "\n".join([summary, *(problem_line(each) for each in problems)])
+    text = "\n".join([summary, *(problem_line(problem) for problem in problems)])
     ok = bool(outcome and outcome.ok)
     return CheckView(
         PROMOTION, title[:140], _fit(text), conclusion="success" if ok else "failure", annotations=remarks(problems)
     )
 
 
-def held_check(decision: Decision) -> CheckView:
+def push_hold_check(decision: Decision) -> CheckView:
     """The promotion check on a push that the rules do not let into prod."""
-    lines = [f"- {each}" for each in missing_lines(decision)]
+    lines = [f"- {line}" for line in missing_lines(decision)]
     out = (
         "Nobody reviewed the plan of a push. Revert it, or merge a pull request whose plan holds it and is approved; "
         "`/deploy` by somebody with `admin` on such a merge lets both in."
@@ -335,27 +337,29 @@ def held_check(decision: Decision) -> CheckView:
 
 def remarks(problems: tuple[Problem, ...], level: str = "failure") -> tuple[CheckAnnotation, ...]:
     """The problems that have a place, as remarks at that place."""
-    placed = [each for each in problems if each.path]
+    placed = [problem for problem in problems if problem.path]
     return tuple(
-        CheckAnnotation(each.path, max(each.line, 1), f"{each.message} {each.hint}".strip(), level, each.column)
-        for each in placed[:ANNOTATIONS_MOST]
+        CheckAnnotation(
+            problem.path, max(problem.line, 1), f"{problem.message} {problem.hint}".strip(), level, problem.column
+        )
+        for problem in placed[:ANNOTATIONS_MOST]
     )
 
 
 def _audit_marks(outcome: PlannerOutcome, level: str) -> tuple[CheckAnnotation, ...]:
-    found = [audit for audit in outcome.audits if not audit.ok and audit.path]
+    failures = [audit for audit in outcome.audits if not audit.ok and audit.path]
     return tuple(
         CheckAnnotation(
             audit.path,
             max(audit.line, 1),
-            f"Audit {audit.name} of {subject(audit)} found {counted(audit.count, 'row')}.",
+            f"Audit {audit.name} of {subject(audit)} found {count_noun(audit.count, 'row')}.",
             level,
         )
-        for audit in found[:ANNOTATIONS_MOST]
+        for audit in failures[:ANNOTATIONS_MOST]
     )
 
 
-def _quoted(text: str) -> str:
+def _strip_alert(text: str) -> str:
     """A status paragraph without its alert box, which check pages do not draw."""
     return "\n".join(line.removeprefix("> ") for line in text.splitlines() if not line.startswith("> [!"))
 
@@ -365,4 +369,4 @@ def _fit(text: str) -> str:
     return "\n".join(fitting(text.splitlines(), CHECK_LIMIT - 600)) or "Nothing to report."
 
 
-__all__ = ["CheckAnnotation", "CheckView", "checks", "plan_comment", "prod_check", "promotion_check", "superseded"]
+__all__ = ["CheckAnnotation", "CheckView", "checks", "final_check", "plan_comment", "prod_check", "promotion_check"]

@@ -7,17 +7,17 @@ import re
 from dataclasses import dataclass
 
 from mergeplan.bot.commands import MARKER
-from mergeplan.bot.projects import label_of, labelled, repository_of
+from mergeplan.bot.projects import add_label, label_of, repository_of
 from mergeplan.bot.records import AFTER_MERGE, PLAN, ProdRecord, PullRecord, PullState
-from mergeplan.bot.report.approval import approval_problems, held_lines
+from mergeplan.bot.report.approval import approval_problems, hold_lines
 from mergeplan.bot.report.inflight import inflight_block
 from mergeplan.bot.report.markdown import (
     COMMENT_LIMIT,
     NAMES,
     code,
-    counted,
+    count_noun,
+    details_block,
     fitting,
-    folded,
     graph,
     inert,
     within,
@@ -40,8 +40,8 @@ from mergeplan.bot.report.words import (
     problem_line,
     promise_sentence,
     promotion_status,
-    refused_words,
-    skipped_words,
+    refusal_words,
+    skip_summary,
     spark_link,
     waiting_words,
     work_words,
@@ -72,11 +72,11 @@ def plan_comment(shown: Shown) -> str | None:
     if needs_no_comment(record):
         return None
     blocks = [
-        "\n".join([plan_marker(record.repository), _titled(shown), "", facts_line(shown), *_counts(outcome)]),
+        "\n".join([plan_marker(record.repository), _comment_title(shown), "", facts_line(shown), *_counts(outcome)]),
         status(shown),
         *_problem_blocks(record, outcome),
         *_warning_blocks(record, outcome),
-        refused_words(outcome.plan if outcome else None),
+        refusal_words(outcome.plan if outcome else None),
         *_change_blocks(record, outcome),
         *(inflight_block(record) if record.state is PullState.PLANNED else []),
         *_cost_block(outcome),
@@ -85,7 +85,7 @@ def plan_comment(shown: Shown) -> str | None:
         foot(shown),
     ]
     link = next((ref.url for ref in record.checks if ref.name == PLAN and ref.sha == record.head and ref.url), "")
-    where = f"[the plan check]({link})" if link else f"the `{labelled(PLAN, label_of(record.repository))}` check"
+    where = f"[the plan check]({link})" if link else f"the `{add_label(PLAN, label_of(record.repository))}` check"
     return within(
         [block for block in blocks if block], COMMENT_LIMIT - 500, f"*Too large to show whole: the rest is in {where}.*"
     )
@@ -122,7 +122,7 @@ def needs_no_comment(record: PullRecord) -> bool:
             return False
 
 
-def _titled(shown: Shown) -> str:
+def _comment_title(shown: Shown) -> str:
     """The headline, and of which project it is where there are several."""
     of = f" · {code(shown.record.project)}" if shown.record.project else ""
     return f"{headline(shown)}{of}"
@@ -150,7 +150,7 @@ def headline(shown: Shown) -> str:
         case PullState.MERGED:
             return "### 🚚 Merged: promoting to prod"
         case PullState.PROMOTED:
-            return f"### ✅ In prod: {_promoted_title(record)}"
+            return f"### ✅ In prod: {_promotion_title(record)}"
         case PullState.UNPROMOTED:
             return "### ❌ Merged; prod is unchanged"
         case PullState.ROLLED_BACK:
@@ -193,7 +193,7 @@ def _counts(outcome: PlannerOutcome | None) -> list[str]:
     cost = cost_of([model for model in plan.models if not model.skipped])
     facts = [
         f"{'Computed here' if outcome.applied else 'To compute'}: {work_words(plan)}",
-        f"{counted(shared, 'table')} shared" if shared else "",
+        f"{count_noun(shared, 'table')} shared" if shared else "",
         cost,
     ]
     return ["", " · ".join(filter(None, facts))]
@@ -222,14 +222,14 @@ def status(shown: Shown) -> str:
                 + stale
             )
         case PullState.PLANNED:
-            return _planned_status(record)
+            return _plan_status(record)
         case PullState.CANCELLED:
             kept = " The environment keeps what was already computed." if record.environment_exists else ""
             return f"{inert(record.reason)}{kept}"
         case PullState.PROMOTED | PullState.ROLLED_BACK | PullState.UNPROMOTED:
             return promotion_status(record)
         case PullState.MERGED if record.held:
-            lines = "\n".join(f"> - {each}" for each in held_lines(record))
+            lines = "\n".join(f"> - {line}" for line in hold_lines(record))
             why = "the rules keep it from prod, which shows what it showed"
             return f"> [!IMPORTANT]\n> Merged as `{record.merge_sha[:7]}`; {why}.\n>\n{lines}"
         case PullState.MERGED:
@@ -254,11 +254,11 @@ def skip_words(shown: Shown) -> str:
     )
 
 
-def _planned_status(record: PullRecord) -> str:
+def _plan_status(record: PullRecord) -> str:
     outcome = record.outcome
     plan = outcome.plan if outcome else None
     if plan and plan.blockers:
-        number = counted(len(plan.blockers), "blocker")
+        number = count_noun(len(plan.blockers), "blocker")
         return f"> [!WARNING]\n> Blocked: merging will not change prod ({number}, see below)."
     if plan and outcome and outcome.is_too_costly:
         over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
@@ -272,17 +272,17 @@ def _planned_status(record: PullRecord) -> str:
     return "This pull request changes no model: nothing to plan, nothing to promote."
 
 
-def _promoted_title(record: PullRecord) -> str:
-    done = record.promoted.promotion if record.promoted else None
+def _promotion_title(record: PullRecord) -> str:
+    done = record.promotion_outcome.promotion if record.promotion_outcome else None
     if done is None:
         return "no view had to change"
     moved = done.views.swapped + done.views.added + done.views.dropped
     cost = "nothing was computed" if is_free(done) else cost_words(done)
-    return f"{counted(moved, 'view')} promoted, {cost}"
+    return f"{count_noun(moved, 'view')} promoted, {cost}"
 
 
 def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
-    ended = record.promoted if record.state is PullState.UNPROMOTED else outcome
+    ended = record.promotion_outcome if record.state is PullState.UNPROMOTED else outcome
     if ended is None or record.state not in (PullState.FAILED, PullState.UNPROMOTED, PullState.PLANNED):
         return []
     if record.state is PullState.PLANNED and ended.plan and ended.plan.blockers:
@@ -296,10 +296,10 @@ def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
         for test in ended.tests
         if not test.ok
     ]
-    lines = [problem_line(each) for each in ended.problems] + failed
-    already = {(each.model, each.audit) for each in ended.problems if each.audit}
-    lines += [audit_line(each) for each in ended.audits if not each.ok and (each.model, each.name) not in already]
-    details = [audit_details(each) for each in ended.audits if not each.ok and each.query][:AUDITS_MOST]
+    lines = [problem_line(problem) for problem in ended.problems] + failed
+    already = {(problem.model, problem.audit) for problem in ended.problems if problem.audit}
+    lines += [audit_line(audit) for audit in ended.audits if not audit.ok and (audit.model, audit.name) not in already]
+    details = [audit_details(audit) for audit in ended.audits if not audit.ok and audit.query][:AUDITS_MOST]
     return ["\n".join(fitting(lines, PROBLEMS_MOST)), *details] if lines else []
 
 
@@ -307,8 +307,8 @@ def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
     """What the linter only warns of, while there is still something to do about it."""
     if outcome is None or not outcome.warnings or record.state not in (PullState.FAILED, PullState.PLANNED):
         return []
-    lines = fitting([problem_line(each) for each in outcome.warnings], PROBLEMS_MOST)
-    return [folded(f"⚠️ {counted(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
+    lines = fitting([problem_line(problem) for problem in outcome.warnings], PROBLEMS_MOST)
+    return [details_block(f"⚠️ {count_noun(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
 
 
 def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
@@ -319,8 +319,8 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
         return []
     shown = [model for model in plan.models if model.change != "unchanged"]
     many, site = len(shown) > OPEN, Site(record.site, record.head, record.folder)
-    table, *each = models_blocks(shown, site)
-    notes = [f"✂️ {words}" for words in (skipped_words(plan), open_words(plan)) if words]
+    table, *model_blocks = models_blocks(shown, site)
+    notes = [f"✂️ {words}" for words in (skip_summary(plan), open_words(plan)) if words]
     rows = []
     if record.state in ROWS_SHOWN:
         rows = [
@@ -331,9 +331,9 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
         ]
     drawn = graph(shown) if 1 < len(shown) <= GRAPH_MOST else ""
     if many:
-        drawn = folded(f"Graph of {len(shown)} models", drawn) if drawn else ""
-        return [*notes, table, *rows, *each, drawn, *diffs_blocks(shown, site)]
-    return [*notes, *rows, drawn, table, *each, *diffs_blocks(shown, site)]
+        drawn = details_block(f"Graph of {len(shown)} models", drawn) if drawn else ""
+        return [*notes, table, *rows, *model_blocks, drawn, *diffs_blocks(shown, site)]
+    return [*notes, *rows, drawn, table, *model_blocks, *diffs_blocks(shown, site)]
 
 
 def _cost_block(outcome: PlannerOutcome | None) -> list[str]:
@@ -347,8 +347,8 @@ def _checks_block(outcome: PlannerOutcome | None) -> list[str]:
     if outcome is None or not (outcome.passed or outcome.audits):
         return []
     passed = sum(audit.ok for audit in outcome.audits)
-    parts = [f"{counted(outcome.passed, 'unit test')} passed"] if outcome.passed else []
-    parts += [f"{counted(passed, 'audit')} passed"] if passed else []
+    parts = [f"{count_noun(outcome.passed, 'unit test')} passed"] if outcome.passed else []
+    parts += [f"{count_noun(passed, 'audit')} passed"] if passed else []
     return [" · ".join(parts)] if parts else []
 
 
@@ -360,8 +360,8 @@ def _notes(shown: Shown) -> list[str]:
             "This pull request edits the project's configuration. Who may do what, which branch is prod and every "
             "`cicd_bot` key are read from the base branch: the edit counts after the merge."
         )
-    for each in problems_of(outcome.plan.warnings) if outcome and outcome.plan else ():
-        notes.append(f"Warning: {problem_line(each).removeprefix('- ')}")
+    for problem in problems_of(outcome.plan.warnings) if outcome and outcome.plan else ():
+        notes.append(f"Warning: {problem_line(problem).removeprefix('- ')}")
     for unused in outcome.plan.unused_overrides if outcome and outcome.plan else ():
         name = NAMES.get(unused.category, unused.category)
         notes.append(
@@ -383,12 +383,17 @@ def foot(shown: Shown) -> str:
     blocked = () if shown.record.state is PullState.FAILED else blockers(shown.record)
     lines = ["---"]
     if blocked:
-        lines += ["**What blocks promotion**", "", *fitting([problem_line(each) for each in blocked], FOOT_MOST), ""]
+        lines += [
+            "**What blocks promotion**",
+            "",
+            *fitting([problem_line(problem) for problem in blocked], FOOT_MOST),
+            "",
+        ]
     offered = offers(shown.record, shown.prod)
     if offered:
-        or_tick = "" if all(each.moves_prod for each in offered) else ", or tick its box"
+        or_tick = "" if all(offer.moves_prod for offer in offered) else ", or tick its box"
         lines += [f"**Commands accepted now**: write one on a line of its own in a comment{or_tick}.", ""]
-        lines += fitting([each.line for each in offered], FOOT_MOST)
+        lines += fitting([offer.line for offer in offered], FOOT_MOST)
     return "\n".join(lines) if len(lines) > 1 else ""
 
 

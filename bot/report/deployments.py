@@ -38,27 +38,27 @@ def deployments(record: PullRecord) -> tuple[DeploymentView, ...]:
 def _environment(record: PullRecord) -> DeploymentView | None:
     outcome, known = record.outcome, record.deployment(record.environment)
     if not record.environment_exists:
-        return _at(record, record.environment, known.sha, "inactive", "It is dropped.") if known else None
+        return _build_deployment(record, record.environment, known.sha, "inactive", "It is dropped.") if known else None
     if record.state is not PullState.PLANNED or outcome is None or not outcome.applied or not touches(outcome.plan):
         return None
     assert outcome.plan is not None
-    return _at(record, record.environment, record.head, "success", f"Built: {work_words(outcome.plan)}.")
+    return _build_deployment(record, record.environment, record.head, "success", f"Built: {work_words(outcome.plan)}.")
 
 
 def _prod(record: PullRecord) -> DeploymentView | None:
-    done = record.promoted.promotion if record.promoted else None
+    done = record.promotion_outcome.promotion if record.promotion_outcome else None
     match record.state:
         case PullState.PROMOTED if done:
-            return _at(record, PROD, record.merge_sha, "success", view_words(done))
+            return _build_deployment(record, PROD, record.merge_sha, "success", view_words(done))
         case PullState.UNPROMOTED:
-            return _at(record, PROD, record.merge_sha, "failure", "Prod was not changed.")
+            return _build_deployment(record, PROD, record.merge_sha, "failure", "Prod was not changed.")
         case PullState.ROLLED_BACK if record.deployment(PROD):
-            return _at(record, PROD, record.merge_sha, "inactive", record.reason)
+            return _build_deployment(record, PROD, record.merge_sha, "inactive", record.reason)
         case _:
             return None
 
 
-def _at(record: PullRecord, environment: str, sha: str, state: str, text: str) -> DeploymentView:
+def _build_deployment(record: PullRecord, environment: str, sha: str, state: str, text: str) -> DeploymentView:
     comment = f"#issuecomment-{record.comment_id}" if record.comment_id else ""
     url = f"{record.site}/pull/{record.number}{comment}" if record.site else ""
     return DeploymentView(environment, sha, state, text.replace("`", "")[:DESCRIPTION], url)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mergeplan.bot.inflight import Meeting, Undoing
 from mergeplan.bot.records import PullRecord
-from mergeplan.bot.report.markdown import code, counted
+from mergeplan.bot.report.markdown import code, count_noun
 
 MEETINGS_MOST = 8
 NAMES_MOST = 4
@@ -14,9 +14,12 @@ NAMES_MOST = 4
 
 def inflight_block(record: PullRecord) -> list[str]:
     """The open pull requests that meet this one, and the merges that it takes back; nothing for none."""
-    lines = [*(_undoing(each) for each in record.undoes), *(_meeting(each) for each in record.meets[:MEETINGS_MOST])]
+    lines = [
+        *(_undoing(entry) for entry in record.undoes),
+        *(_meeting(entry) for entry in record.meets[:MEETINGS_MOST]),
+    ]
     if len(record.meets) > MEETINGS_MOST:
-        lines.append(f"- {counted(len(record.meets) - MEETINGS_MOST, 'more pull request')} change the same models.")
+        lines.append(f"- {count_noun(len(record.meets) - MEETINGS_MOST, 'more pull request')} change the same models.")
     return ["\n".join(["**Also in flight**", "", *lines])] if lines else []
 
 

@@ -87,9 +87,9 @@ def inert(text: str) -> str:
     flat = " ".join(printable(text).split())
     parts, at = [], 0
     for match in CODE_SPAN.finditer(flat):
-        parts += [_escaped(flat[at : match.start()]), code(match[2].strip() or " ")]
+        parts += [_escape_markdown(flat[at : match.start()]), code(match[2].strip() or " ")]
         at = match.end()
-    return "".join([*parts, _escaped(flat[at:])])
+    return "".join([*parts, _escape_markdown(flat[at:])])
 
 
 def tag_text(text: str) -> str:
@@ -107,20 +107,20 @@ def _breakable(span: re.Match[str]) -> str:
     name = span[2].strip()
     if len(name) <= WRAPPED or " " in name or not re.search(r"[._]", name):
         return span[0]
-    return f"<code>{'<wbr>'.join(map(_escaped, re.split(r'(?<=[._])', name)))}</code>"
+    return f"<code>{'<wbr>'.join(map(_escape_markdown, re.split(r'(?<=[._])', name)))}</code>"
 
 
 def printable(text: str) -> str:
     """The text without control characters and direction overrides; line ends are kept."""
     shown = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
-    return "".join(each for each in shown if each == "\n" or each.isprintable())
+    return "".join(char for char in shown if char == "\n" or char.isprintable())
 
 
 def longest_ticks(text: str) -> int:
     return max((len(run) for run in re.findall(r"`+", text)), default=0)
 
 
-def folded(summary: str, body: str) -> str:
+def details_block(summary: str, body: str) -> str:
     """A <details> block; blank lines around the body so that its Markdown is read."""
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"
 
@@ -135,7 +135,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     shown = [n for n in range(len(head)) if not rows or any(row[n] for row in rows)]
     head, rows = [head[n] for n in shown], [[row[n] for n in shown] for row in rows]
     lines = ["| " + " | ".join(head) + " |", "|" + "|".join(" --- " for _ in head) + "|"]
-    lines += ["| " + " | ".join(cell(each) for each in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(cell(content) for content in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
@@ -150,7 +150,7 @@ def within(blocks: Sequence[str], limit: int, left_out: str) -> str:
             room -= len(block) + 2
         else:
             dropped = True
-    return "\n\n".join(each for each in [*kept, left_out if dropped else "", last] if each) + "\n"
+    return "\n\n".join(paragraph for paragraph in [*kept, left_out if dropped else "", last] if paragraph) + "\n"
 
 
 def fitting(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> list[str]:
@@ -169,12 +169,12 @@ def fitting(lines: Sequence[str], limit: int, rest: str = "- and {} more") -> li
     return kept
 
 
-def clipped(text: str, limit: int = 2_000) -> str:
+def clip_text(text: str, limit: int = 2_000) -> str:
     """The beginning of a text that may be of any length."""
     return text if len(text) <= limit else text[:limit] + "…"
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
+def count_noun(number: int, noun: str, plural: str = "") -> str:
     """`1 view`, `2 views`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
@@ -185,22 +185,22 @@ def days(intervals: Sequence[Span]) -> str:
     >>> days([("2026-01-01", "2026-01-08")])
     '7 days, 2026-01-01 to 2026-01-07'
     """
-    whole = [_whole_days(each) for each in intervals]
+    whole = [_whole_days(span) for span in intervals]
     if not intervals:
         return ""
     if all(whole):
-        spans = [each for each in whole if each]
+        spans = [span for span in whole if span]
         total = sum((end - start).days for start, end in spans)
         texts = [_span(start, end - timedelta(days=1)) for start, end in spans[:3]]
         more = f" and {len(spans) - 3} more ranges" if len(spans) > 3 else ""
-        return f"{counted(total, 'day')}, {', '.join(texts)}{more}"
+        return f"{count_noun(total, 'day')}, {', '.join(texts)}{more}"
     texts = [f"{start} until {end}" for start, end in intervals[:3]]
     return ", ".join(texts) + (f" and {len(intervals) - 3} more" if len(intervals) > 3 else "")
 
 
 def whole_days(intervals: Sequence[Span]) -> int:
     """How many days the intervals are, 0 when one of them is not made of whole days."""
-    spans = [_whole_days(each) for each in intervals]
+    spans = [_whole_days(interval) for interval in intervals]
     return sum((end - start).days for start, end in filter(None, spans)) if all(spans) else 0
 
 
@@ -228,7 +228,7 @@ def _style(category: str) -> str:
     return f"c_{category if category in COLOURS else 'undecided'}"
 
 
-def _escaped(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     safe = html.escape(text, quote=False)
     safe = re.sub(r"([\\`*_\[\]~])", r"\\\1", safe)
     safe = safe.replace("@", f"@{ZERO_WIDTH}").replace("://", f":{ZERO_WIDTH}//")

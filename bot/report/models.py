@@ -13,11 +13,11 @@ from mergeplan.bot.report.markdown import (
     SIGNS,
     category_of,
     code,
-    counted,
+    count_noun,
     days,
+    details_block,
     fence,
     fitting,
-    folded,
     inert,
     table,
     tag_text,
@@ -60,10 +60,10 @@ def models_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[s
     """Each model in a row; many in rows of like ones, the most severe first, and each one in a fold."""
     if len(models) <= OPEN:
         return [model_table(models, ROWS_ROOM, site)]
-    return [grouped(models), folded(f"Each of the {len(models):,} models", model_table(models, ROWS_ROOM))]
+    return [group_table(models), details_block(f"Each of the {len(models):,} models", model_table(models, ROWS_ROOM))]
 
 
-def grouped(models: Sequence[ModelChange]) -> str:
+def group_table(models: Sequence[ModelChange]) -> str:
     """A row for each sort of change: how many models, which, why, and what is computed of them."""
 
     def sort(model: ModelChange) -> tuple[int, str, str]:
@@ -73,7 +73,7 @@ def grouped(models: Sequence[ModelChange]) -> str:
     groups = [list(members) for _, members in groupby(sorted(models, key=sort), key=sort)]
     lines = table(("Models", "Category", "Why", "Computed"), map(_group_row, groups)).split("\n")
     rest = sum(map(len, groups[GROUPS:]))
-    more = [f"| … and {counted(rest, 'model')} of other sorts | | | |"] if rest else []
+    more = [f"| … and {count_noun(rest, 'model')} of other sorts | | | |"] if rest else []
     return "\n".join([*lines[: GROUPS + 2], *more])
 
 
@@ -103,7 +103,7 @@ def _group_work(members: Sequence[ModelChange]) -> str:
     if not todo:
         return "nothing"
     total, cost = sum(map(day_count, todo)), cost_of(todo)
-    parts = [counted(len(todo), "table"), counted(total, "day") if total else "", cost]
+    parts = [count_noun(len(todo), "table"), count_noun(total, "day") if total else "", cost]
     return ", ".join(filter(None, parts))
 
 
@@ -121,7 +121,7 @@ def diffs_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[st
             kept.append(f"*{len(edited) - len(kept):,} more diffs: see the files of the pull request.*")
             break
         kept.append(block)
-    return [folded(f"{len(edited):,} diffs", "\n\n".join(kept))]
+    return [details_block(f"{len(edited):,} diffs", "\n\n".join(kept))]
 
 
 def _diff_block(model: ModelChange, site: Site, most: int) -> str:
@@ -132,7 +132,7 @@ def _diff_block(model: ModelChange, site: Site, most: int) -> str:
     title = f"Diff of <code>{tag_text(model.name)}</code>: {plus} added, {minus} removed"
     link = site.link(model)
     where = f"[{code(f'{model.path}:{model.line}' if model.line else model.path)}]({link})\n\n" if link else ""
-    return folded(title, where + fence(model.diff, "diff", most))
+    return details_block(title, where + fence(model.diff, "diff", most))
 
 
 # The rules whose reason says itself that the rows change, or which columns do.
@@ -157,7 +157,7 @@ def model_row(model: ModelChange, site: Site = NOWHERE) -> tuple[str, str, str]:
     return (
         f"{name}<br>{SIGNS.get(category, '🟣')} {NAMES.get(category, inert(category))}{set_by}",
         f"{why_words(model)}{rule}",
-        f"{computed_words(model)}<br>{table_words(model)}",
+        f"{computation_words(model)}<br>{table_words(model)}",
     )
 
 
@@ -166,7 +166,7 @@ def why_words(model: ModelChange) -> str:
     return f"{inert(model.reason)}{_column_words(model)}"
 
 
-def computed_words(model: ModelChange) -> str:
+def computation_words(model: ModelChange) -> str:
     """Which days of the table are computed, or that none is."""
     if model.skipped:
         return "nothing: inputs unchanged"

@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from mergeplan.bot.commands import MODEL, Command, Mistake, needed, read_commands
+from mergeplan.bot.commands import MODEL, Command, Mistake, read_commands, role_for
 from mergeplan.bot.records import ENVIRONMENT, PLAN, PROMOTION, Press, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.approval import approval_problems
 from mergeplan.bot.report.markdown import code
@@ -84,9 +84,9 @@ def offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
     """The commands that make sense in this state and that take no free text, each once."""
     needs = {**DEFAULT_NEEDS, **dict(prod.needs)}
     made = []
-    for command, does, face in _accepted(record, prod):
-        parsed = _parsed(command)
-        need = needed(parsed, needs, held=record.state is PullState.MERGED)
+    for command, does, face in _list_commands(record, prod):
+        parsed = _parse_command(command)
+        need = role_for(parsed, needs, held=record.state is PullState.MERGED)
         own = f" --project {record.project}" if record.project else ""
         typed = (f"/{prod.namespace} {command[1:]}" if prod.namespace else command) + own
         moves = _moves_prod(record, command)
@@ -96,19 +96,19 @@ def offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
 
 def buttons(record: PullRecord, prod: ProdRecord, check: str) -> tuple[Button, ...]:
     """The buttons of one check, three at most."""
-    found = (each.button for each in offers(record, prod) if each.face and each.face.check == check)
-    return tuple(each for each in found if each)[:BUTTONS_MOST]
+    candidates = (offer.button for offer in offers(record, prod) if offer.face and offer.face.check == check)
+    return tuple(button for button in candidates if button)[:BUTTONS_MOST]
 
 
-def ticked(before: str, after: str) -> tuple[str, ...]:
+def find_ticks(before: str, after: str) -> tuple[str, ...]:
     """The boxes that an edit ticked, as they were before it; none when it changed anything else."""
-    if emptied(before) != emptied(after):
+    if clear_boxes(before) != clear_boxes(after):
         return ()
     both = zip(_lines(before), _lines(after), strict=True)
     return tuple(was for was, now in both if was == _blank(was) and now != was)
 
 
-def emptied(text: str) -> str:
+def clear_boxes(text: str) -> str:
     """A comment of ours with its boxes empty and its lines ended as we write them."""
     return "\n".join(map(_blank, _lines(text))) + "\n"
 
@@ -118,22 +118,22 @@ def has_ticks(body: str) -> bool:
     return any(_blank(line) != line for line in _lines(body))
 
 
-def taken_up(key: str, press: Press, record: PullRecord, prod: ProdRecord) -> Command | Mistake:
+def resolve_press(key: str, press: Press, record: PullRecord, prod: ProdRecord) -> Command | Mistake:
     """The command of a button or a box, if exactly that one is offered now; nothing else of a press is believed."""
     if not press.head or press.head in filter(None, (record.head, record.merge_sha)):
-        for each in offers(record, prod):
-            if key == each.identifier if press.head else (key == each.box and not each.moves_prod):
-                return _parsed(each.command)
+        for offer in offers(record, prod):
+            if key == offer.identifier if press.head else (key == offer.box and not offer.moves_prod):
+                return _parse_command(offer.command)
     named = KEY.search(key)
     what = f"/{named[1]}" if named else "this"
     return Mistake(what, "It was shown with another plan, or is not offered any more.", "Look at what is shown now.")
 
 
-def _parsed(command: str) -> Command:
+def _parse_command(command: str) -> Command:
     """A command of ours, without a namespace, as it would be read."""
-    (found,) = read_commands(command)
-    assert isinstance(found, Command)
-    return found
+    (result,) = read_commands(command)
+    assert isinstance(result, Command)
+    return result
 
 
 def _lines(text: str) -> list[str]:
@@ -162,10 +162,10 @@ def _tag(record: PullRecord, command: str) -> str:
     return hashlib.sha256(json.dumps([command, *where, *against, *cost]).encode()).hexdigest()
 
 
-def _accepted(record: PullRecord, prod: ProdRecord) -> tuple[Accepted, ...]:
+def _list_commands(record: PullRecord, prod: ProdRecord) -> tuple[Accepted, ...]:
     match record.state:
         case PullState.PLANNED:
-            return _planned(record, prod)
+            return _plan_commands(record, prod)
         case PullState.FAILED | PullState.CANCELLED:
             return (AGAIN,)
         case PullState.SKIPPED:
@@ -189,24 +189,24 @@ def _accepted(record: PullRecord, prod: ProdRecord) -> tuple[Accepted, ...]:
             return ()
 
 
-def _planned(record: PullRecord, prod: ProdRecord) -> tuple[Accepted, ...]:
-    outcome, found = record.outcome, list[Accepted]()
+def _plan_commands(record: PullRecord, prod: ProdRecord) -> tuple[Accepted, ...]:
+    outcome, commands = record.outcome, list[Accepted]()
     edited = direct(outcome.plan if outcome else None)
     if outcome and outcome.is_too_costly:
         cost = _Face(ENVIRONMENT, "Approve cost", "Computes the estimate")
         skip = _Face(ENVIRONMENT, "Skip backfill", "The merge computes rows")
-        found.append(("/approve-cost", "computes what is estimated, for this head", cost))
-        found.append(("/skip-backfill", "leaves new tables empty: the merge computes them", skip))
+        commands.append(("/approve-cost", "computes what is estimated, for this head", cost))
+        commands.append(("/skip-backfill", "leaves new tables empty: the merge computes them", skip))
     elif outcome and outcome.ok and touches(outcome.plan):
         if not outcome.applied:
             fill = _Face(ENVIRONMENT, "Backfill", "Computes the rows now")
-            found.append(("/backfill", "computes the rows before the merge", fill))
+            commands.append(("/backfill", "computes the rows before the merge", fill))
         if prod.deploys and outcome.plan and not outcome.plan.blockers and not approval_problems(record.decision):
             deploy = _Face(PROMOTION, "Deploy", "Promotes, then merges")
-            found.append(("/deploy", "promotes it, and then merges", deploy))
+            commands.append(("/deploy", "promotes it, and then merges", deploy))
     named = [model for model in edited if MODEL.fullmatch(model.name)][:MODELS_MOST]
-    found += [_category(model, alone=len(edited) == 1) for model in named]
-    return (*found, AGAIN)
+    commands += [_category(model, alone=len(edited) == 1) for model in named]
+    return (*commands, AGAIN)
 
 
 def _category(model: ModelChange, *, alone: bool) -> Accepted:

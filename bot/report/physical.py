@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.report.markdown import code, counted, fitting, folded, inert
+from mergeplan.bot.report.markdown import code, count_noun, details_block, fitting, inert
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.physical import PhysicalPlanRow
 from mergeplan.planner.contract.physical_words import is_worse, physical_sentence
@@ -13,16 +13,16 @@ ROOM = 6_000  # characters of what is folded
 
 def physical_blocks(outcome: PlannerOutcome | None) -> list[str]:
     """A line for each change, what is worse first; then, folded, the models whose plans were not compared."""
-    found = outcome.physical_plan if outcome else ()
-    lines, blocks = physical_lines(found), list[str]()
+    physical_plan = outcome.physical_plan if outcome else ()
+    lines, blocks = physical_lines(physical_plan), list[str]()
     if len(lines) > OPEN:
         body = "\n".join(fitting([f"- {line}" for line in lines], ROOM))
-        blocks.append(folded(f"⚠️ {counted(len(lines), 'change')} of Spark's physical plans", body))
+        blocks.append(details_block(f"⚠️ {count_noun(len(lines), 'change')} of Spark's physical plans", body))
     elif lines:
         blocks.append("\n".join(["#### Physical plan, before and after\n", *(f"- {line}" for line in lines)]))
-    if notes := [f"- {code(row.model)}: {inert(row.note)}" for row in found if row.note]:
-        title = f"{counted(len(notes), 'physical plan')} not compared"
-        blocks.append(folded(title, "\n".join(fitting(notes, ROOM))))
+    if notes := [f"- {code(row.model)}: {inert(row.note)}" for row in physical_plan if row.note]:
+        title = f"{count_noun(len(notes), 'physical plan')} not compared"
+        blocks.append(details_block(title, "\n".join(fitting(notes, ROOM))))
     return blocks
 
 

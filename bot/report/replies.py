@@ -9,7 +9,7 @@ from mergeplan.bot.commands import MARKER, RESET, Command, Mistake
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.records import Answer, CommandRow, PullRecord, PullState
 from mergeplan.bot.report.comment import Shown, blockers
-from mergeplan.bot.report.markdown import NAMES, category_of, clipped, code, counted, fitting, inert, within
+from mergeplan.bot.report.markdown import NAMES, category_of, clip_text, code, count_noun, fitting, inert, within
 from mergeplan.bot.report.offers import offers
 from mergeplan.bot.report.rows import rows_blocks, rows_title, schema_block
 from mergeplan.bot.report.words import change_words, promise_sentence, view_words, work_words
@@ -65,7 +65,7 @@ def help_text(needs: Mapping[str, Role], project: str = "") -> str:
     return "\n".join(lines)
 
 
-def found_rows(outcome: PlannerOutcome) -> str:
+def diff_reply(outcome: PlannerOutcome) -> str:
     """What a /diff found."""
     blocks = [*rows_blocks(outcome), *schema_block(outcome)]
     return (
@@ -73,19 +73,21 @@ def found_rows(outcome: PlannerOutcome) -> str:
     )
 
 
-def restated(outcome: PlannerOutcome) -> str:
+def restate_reply(outcome: PlannerOutcome) -> str:
     """What a /restate computed again, and what it left as it is."""
     plan = outcome.plan
-    models = [each for each in plan.models if each.change == "restated"] if plan else []
+    models = [model for model in plan.models if model.change == "restated"] if plan else []
     if plan is None or not models:
         return "Nothing had to be computed again."
-    done = f"Computed again in {code(plan.environment)}: {_names([each.name for each in models])} ({work_words(plan)})."
+    done = (
+        f"Computed again in {code(plan.environment)}: {_names([model.name for model in models])} ({work_words(plan)})."
+    )
     left = plan.restatement.left_out if plan.restatement else ()
-    kept = [f"- {code(each.model)} stays as it is: {inert(each.reason)}" for each in left]
+    kept = [f"- {code(skip.model)} stays as it is: {inert(skip.reason)}" for skip in left]
     return "\n".join([done, *fitting(kept, LINEAGE_MOST)])
 
 
-def reached(result: ResultLine) -> str:
+def lineage_reply(result: ResultLine) -> str:
     """What a /lineage found: the models, each with the columns that are reached in it."""
     asked = code(".".join(filter(None, (result.model, result.column))))
     columns: dict[str, list[str]] = {}
@@ -94,12 +96,14 @@ def reached(result: ResultLine) -> str:
             columns.setdefault(node.model, []).append("its rows" if node.column is None else node.column)
     if not columns:
         return f"Nothing is made from {asked}."
-    lines = [f"- {code(model)}: {', '.join(sorted(code(each) for each in names))}" for model, names in columns.items()]
-    head = f"From {asked} {counted(len(columns), 'model')} downstream {'is' if len(columns) == 1 else 'are'} made:"
+    lines = [
+        f"- {code(model)}: {', '.join(sorted(code(column) for column in names))}" for model, names in columns.items()
+    ]
+    head = f"From {asked} {count_noun(len(columns), 'model')} downstream {'is' if len(columns) == 1 else 'are'} made:"
     return "\n".join([head, "", *fitting(lines, LINEAGE_MOST)])
 
 
-def accepted(command: Command, model: str = "") -> str:
+def acknowledge_command(command: Command, model: str = "") -> str:
     """The answer to a command that has begun to work, should its end never be known."""
     match command.verb:
         case Verb.CATEGORIZE:
@@ -133,7 +137,7 @@ def state_sentence(shown: Shown) -> str:
         case PullState.PLANNED if plan and touches(plan):
             which = f"plan `{plan.id}` of `{record.head[:7]}`"
             if plan.blockers:
-                return f"{which} is blocked: {inert(clipped(plan.blockers[0].message))}{_link(record)}"
+                return f"{which} is blocked: {inert(clip_text(plan.blockers[0].message))}{_link(record)}"
             if outcome and outcome.is_too_costly:
                 return f"{which} waits for `/approve-cost`; nothing was computed.{_link(record)}"
             work = f"{change_words(plan)}; computed: {work_words(plan)}"
@@ -141,7 +145,7 @@ def state_sentence(shown: Shown) -> str:
         case PullState.PLANNED:
             return f"`{record.head[:7]}` changes no models."
         case PullState.PROMOTED:
-            done = record.promoted.promotion if record.promoted else None
+            done = record.promotion_outcome.promotion if record.promotion_outcome else None
             return f"in prod since revision {record.promoted_revision}. {view_words(done) if done else ''}".rstrip()
         case PullState.ROLLED_BACK:
             return "prod shows what it showed before this pull request; the branch still holds the change."
@@ -152,15 +156,15 @@ def state_sentence(shown: Shown) -> str:
         case PullState.UNPROMOTED:
             return "merged; prod is unchanged; see the plan comment."
         case _:
-            typed = ", ".join(code(each.typed) for each in offers(record, shown.prod))
-            why = " ".join(inert(each.message) for each in blockers(record))
+            typed = ", ".join(code(offer.typed) for offer in offers(record, shown.prod))
+            why = " ".join(inert(problem.message) for problem in blockers(record))
             return f"{why}{_link(record)}" + (f" Accepted now: {typed}." if typed else "")
 
 
-def categorized(record: PullRecord, model: str, category: str) -> tuple[bool, str]:
+def category_reply(record: PullRecord, model: str, category: str) -> tuple[bool, str]:
     """Whether a person's word is in force in the plan that was made after it, and what it did."""
     plan = record.outcome.plan if record.outcome else None
-    change = next((each for each in plan.models if each.name == model), None) if plan else None
+    change = next((entry for entry in plan.models if entry.name == model), None) if plan else None
     if plan is None or change is None:
         return False, "The plan could not be made again, see the plan comment."
     if category == RESET:
@@ -170,10 +174,10 @@ def categorized(record: PullRecord, model: str, category: str) -> tuple[bool, st
             False,
             f"{code(model)} stays {NAMES.get(stays, stays)}: {inert(change.reason)}",
         )
-    indirect = [each for each in plan.models if each.change == "indirect"]
-    below = [each.name for each in indirect if each.recomputed]
-    same = [each.name for each in indirect if each.skipped]
-    kept = [each.name for each in indirect if not each.recomputed and not each.skipped]
+    indirect = [entry for entry in plan.models if entry.change == "indirect"]
+    below = [entry.name for entry in indirect if entry.recomputed]
+    same = [entry.name for entry in indirect if entry.skipped]
+    kept = [entry.name for entry in indirect if not entry.recomputed and not entry.skipped]
     effect = (
         f" Downstream recomputed: {_names(below)}."
         if below

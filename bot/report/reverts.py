@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mergeplan.bot.commands import MARKER
 from mergeplan.bot.records import PullRecord
-from mergeplan.bot.report.markdown import clipped, code, inert
+from mergeplan.bot.report.markdown import clip_text, code, inert
 
 
 def revert_marker(number: int) -> str:
@@ -24,8 +24,8 @@ def revert_body(record: PullRecord, branch: str) -> str:
     ]
     if back.others:
         blocks.append(
-            f"**The rollback took back {_listed(back.others)} too, and {code(branch)} holds that as well.** This pull "
-            "request does not revert it: merged alone, it brings it to prod again. See the plan."
+            f"**The rollback took back {_join_numbers(back.others)} too, and {code(branch)} holds that as well.** "
+            "This pull request does not revert it: merged alone, it brings it to prod again. See the plan."
         )
     else:
         blocks.append(
@@ -45,14 +45,14 @@ def revert_words(record: PullRecord) -> str:
     back, holds = record.reversal, "The branch still holds this change"
     if back.to_open:
         return f"{holds}: a pull request that reverts it is being opened."
-    too = f" {_listed(back.others)} went with it: revert that too." if back.others else ""
+    too = f" {_join_numbers(back.others)} went with it: revert that too." if back.others else ""
     if back.number:
         all_of_it = " in other projects too" if record.project else ""
         return f"{holds}: merge #{back.number}, which reverts it{all_of_it}, or the next promotion brings it back.{too}"
-    why = f" No pull request was opened: {inert(clipped(back.why, 300))}" if back.why else ""
+    why = f" No pull request was opened: {inert(clip_text(back.why, 300))}" if back.why else ""
     return f"{holds}: press *Revert* on this pull request, or the next promotion brings it back.{too}{why}"
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _join_numbers(numbers: Sequence[int]) -> str:
     names = [f"#{number}" for number in numbers]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

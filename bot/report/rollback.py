@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mergeplan.bot.report.markdown import clipped, code, counted, days, fitting, inert, table
+from mergeplan.bot.report.markdown import clip_text, code, count_noun, days, fitting, inert, table
 from mergeplan.bot.report.words import WHOLE_KINDS, view_words
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.base import Spans
@@ -26,19 +26,22 @@ def rollback_words(view: RollbackView) -> str:
     )
     blocks = [first]
     if view.views:
-        rows = [[code(each.view), _shown(each.before), _shown(each.after)] for each in view.views[:VIEWS_MOST]]
+        rows = [
+            [code(change.view), _short_name(change.before), _short_name(change.after)]
+            for change in view.views[:VIEWS_MOST]
+        ]
         rest = len(view.views) - VIEWS_MOST
         blocks.append(table(["View", "shows now", "would show"], rows) + (f"\n\n… and {rest} more" if rest > 0 else ""))
     else:
         blocks.append("No view would move.")
     if view.behind:
-        lines = [f"- {behind_words(each)}" for each in view.behind]
+        lines = [f"- {behind_words(gap)}" for gap in view.behind]
         blocks.append("\n".join(["**Rows that prod would lack:**", "", *fitting(lines, LINES_MOST)]))
-    blocks.append("\n".join(["**Taken back:**", "", *fitting([_taken_back(each) for each in view.since], LINES_MOST)]))
+    blocks.append("\n".join(["**Taken back:**", "", *fitting([_revision_line(row) for row in view.since], LINES_MOST)]))
     return "\n\n".join(blocks)
 
 
-def rolled_back_words(who: str, revision: int, outcome: PlannerOutcome | None) -> str:
+def rollback_outcome_words(who: str, revision: int, outcome: PlannerOutcome | None) -> str:
     """What a rollback did, in sentences; None where another run did it, which was interrupted."""
     sentences = [f"{code(who)} pointed prod back at the tables of revision {revision}."]
     if outcome and outcome.rollback and not outcome.rollback.views:
@@ -46,9 +49,9 @@ def rolled_back_words(who: str, revision: int, outcome: PlannerOutcome | None) -
     elif outcome and outcome.promotion:
         sentences.append(view_words(outcome.promotion))
     behind = outcome.rollback.behind if outcome and outcome.rollback else ()
-    sentences += [behind_words(each) for each in behind[:BEHIND_MOST]]
+    sentences += [behind_words(gap) for gap in behind[:BEHIND_MOST]]
     if len(behind) > BEHIND_MOST:
-        sentences.append(f"{counted(len(behind) - BEHIND_MOST, 'more table')} lack rows too.")
+        sentences.append(f"{count_noun(len(behind) - BEHIND_MOST, 'more table')} lack rows too.")
     return " ".join(sentences)
 
 
@@ -64,25 +67,25 @@ def behind_words(each: BehindRow) -> str:
         return f"{code(each.model)} {lag}; {'the next run computes it again' if each.due else 'no run is due for it'}."
     if not each.lacks:
         return f"{code(each.model)} comes back; the next run computes {days(each.due)}."
-    then = "the next run computes them" if _within(each.lacks, each.due) else _computed(each.due)
+    then = "the next run computes them" if _within(each.lacks, each.due) else _due_words(each.due)
     return f"{code(each.model)} lacks up-to-date rows of {days(each.lacks)}, which the later table holds; {then}."
 
 
-def _computed(due: Spans) -> str:
+def _due_words(due: Spans) -> str:
     return f"of them the next run computes what is due of {days(due)}" if due else "no run is due for them"
 
 
 def _within(lacks: Spans, due: Spans) -> bool:
     """ISO texts in UTC compare as the moments do."""
-    return all(any(start <= each[0] and each[1] <= end for start, end in due) for each in lacks)
+    return all(any(start <= span[0] and span[1] <= end for start, end in due) for span in lacks)
 
 
-def _shown(name: str | None) -> str:
+def _short_name(name: str | None) -> str:
     return code(name.rpartition(".")[2]) if name else "nothing"
 
 
-def _taken_back(row: RevisionRow) -> str:
+def _revision_line(row: RevisionRow) -> str:
     at = f"{row.at[:16].replace('T', ' ')} UTC"
-    note = row.note if PULL.fullmatch(row.note) else inert(clipped(row.note, 200))
+    note = row.note if PULL.fullmatch(row.note) else inert(clip_text(row.note, 200))
     facts: Sequence[str] = (row.action.replace("_", " "), at, code(row.who) if row.who else "", note)
-    return f"- revision {row.revision}: {', '.join(each for each in facts if each)}"
+    return f"- revision {row.revision}: {', '.join(fact for fact in facts if fact)}"

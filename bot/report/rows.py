@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mergeplan.bot.report.markdown import cell, code, counted, days, fitting, folded, inert, table, tag_text
+from mergeplan.bot.report.markdown import cell, code, count_noun, days, details_block, fitting, inert, table, tag_text
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.base import Sample
 from mergeplan.planner.contract.plan import PlanView
@@ -26,53 +26,59 @@ def rows_changed(diff: DataDifference) -> int:
 def _row_counts(differ: Sequence[DataDifference]) -> str:
     """`3 rows changed, 2 gone, 1 new` of one model; `rows differ in 2 models`, for rows of several make no sum."""
     if len(differ) > 1:
-        return f"rows differ in {counted(len(differ), 'model')}"
+        return f"rows differ in {count_noun(len(differ), 'model')}"
     rows = differ[0].rows if differ else None
     counts = ((rows.changed, "changed"), (rows.only_first, "gone"), (rows.only_second, "new")) if rows else ()
     parts = [(count, word) for count, word in counts if count]
     (first, verb), *rest = parts or [(0, "changed")]
-    return ", ".join((f"{counted(first, 'row')} {verb}", *(f"{count:,} {word}" for count, word in rest)))
+    return ", ".join((f"{count_noun(first, 'row')} {verb}", *(f"{count:,} {word}" for count, word in rest)))
 
 
 def rows_title(outcome: PlannerOutcome | None) -> str:
     """`2 rows changed, 1 gone`, for the first line; '' where nothing was compared, no number where it is not known."""
-    found = outcome.data_diff if outcome else ()
-    compared = [diff for diff in found if diff.rows]
+    differences = outcome.data_diff if outcome else ()
+    compared = [diff for diff in differences if diff.rows]
     if not compared:
         return ""
-    differ, open_ones = [diff for diff in compared if rows_changed(diff)], len(found) - len(compared)
+    differ, open_ones = [diff for diff in compared if rows_changed(diff)], len(differences) - len(compared)
     if not differ and open_ones:
-        return f"no row changed in {counted(len(compared), 'model')}, {open_ones} not compared"
+        return f"no row changed in {count_noun(len(compared), 'model')}, {open_ones} not compared"
     where = " on the days built here" if any(diff.left_out for diff in compared) else ""
-    rest = f" ({counted(open_ones, 'model')} not compared)" if open_ones else ""
+    rest = f" ({count_noun(open_ones, 'model')} not compared)" if open_ones else ""
     return f"{_row_counts(differ)}{where}{rest}"
 
 
 def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
     """What the change does to rows: a table of the models whose rows differ, those that do not in one line, samples."""
-    found = outcome.data_diff if outcome else ()
-    if not found:
+    differences = outcome.data_diff if outcome else ()
+    if not differences:
         return []
-    differ = sorted((diff for diff in found if rows_changed(diff)), key=_share, reverse=True)
-    files = [diff for diff in found if diff.same_files]
-    same = [diff for diff in found if diff.rows and not (rows_changed(diff) or diff.same_files)]
-    unknown = [diff for diff in found if diff.rows is None and not diff.is_off]
+    differ = sorted((diff for diff in differences if rows_changed(diff)), key=_share, reverse=True)
+    files = [diff for diff in differences if diff.same_files]
+    same = [diff for diff in differences if diff.rows and not (rows_changed(diff) or diff.same_files)]
+    unknown = [diff for diff in differences if diff.rows is None and not diff.is_off]
     if not (differ or same or files or unknown):
         return []
     ways = {_how(diff) for diff in (*differ, *same) or files}
     common = ways.pop() if len(ways) == 1 else ""
     blocks = [f"#### Rows, before and after{f' ({common})' if common else ''}"]
     if differ:
-        blocks.append(_listed(differ[:most], common))
+        blocks.append(_difference_table(differ[:most], common))
     if differ[most:]:
-        blocks.append(folded(f"{len(differ) - most:,} more models whose rows differ", _listed(differ[most:], common)))
+        blocks.append(
+            details_block(
+                f"{len(differ) - most:,} more models whose rows differ", _difference_table(differ[most:], common)
+            )
+        )
     if files:
-        blocks.append(_named(files, "is made of the same files as before", "are made of the same files as before"))
+        blocks.append(
+            _name_models(files, "is made of the same files as before", "are made of the same files as before")
+        )
     if same:
-        blocks.append(_named(same, "holds the same rows as before", "hold the same rows as before"))
+        blocks.append(_name_models(same, "holds the same rows as before", "hold the same rows as before"))
     if unknown:
         body = "\n".join(fitting([f"- {code(diff.model)}: {_note(diff)}" for diff in unknown], ROOM))
-        blocks.append(folded(f"{counted(len(unknown), 'model')} not compared", body))
+        blocks.append(details_block(f"{count_noun(len(unknown), 'model')} not compared", body))
     first, second, *rest = blocks
     return [f"{first}\n\n{second}", *rest, *_samples(differ)]
 
@@ -82,7 +88,7 @@ def _share(diff: DataDifference) -> tuple[float, int]:
     return changed / max(1, diff.before or 0, diff.after or 0), changed
 
 
-def _listed(found: Sequence[DataDifference], common: str) -> str:
+def _difference_table(found: Sequence[DataDifference], common: str) -> str:
     """A row for each model; how they were compared stands there too where it is not the same for all."""
     head = HEAD if common else (*HEAD, "Compared")
     rows = ((*_row(diff), *(() if common else (_how(diff),))) for diff in found)
@@ -90,18 +96,18 @@ def _listed(found: Sequence[DataDifference], common: str) -> str:
     return "\n".join([first, rule, *fitting(lines, ROOM, f"| … and {{}} more {'| ' * len(head)}".rstrip())])
 
 
-def _named(found: Sequence[DataDifference], one: str, several: str) -> str:
+def _name_models(found: Sequence[DataDifference], one: str, several: str) -> str:
     if len(found) <= COLUMNS_MOST:
         return f"{', '.join(code(diff.model) for diff in found)} {one if len(found) == 1 else several}."
     lines = fitting([f"- {code(diff.model)}: {diff.after or 0:,} rows" for diff in found], ROOM)
-    return folded(f"{len(found):,} models {several}", "\n".join(lines))
+    return details_block(f"{len(found):,} models {several}", "\n".join(lines))
 
 
 def _row(diff: DataDifference) -> tuple[str, ...]:
     rows = diff.rows
     assert rows is not None
-    columns = sorted((each for each in diff.columns if each.changed), key=lambda each: -each.changed)
-    parts = [f"{code(each.name)} {share(each.changed, rows.common)}" for each in columns]
+    columns = sorted((column for column in diff.columns if column.changed), key=lambda column: -column.changed)
+    parts = [f"{code(column.name)} {share(column.changed, rows.common)}" for column in columns]
     more = f" and {len(parts) - COLUMNS_MOST} more" if len(parts) > COLUMNS_MOST else ""
     counts = (
         f"**{rows.changed:,}** changed ({share(rows.changed, rows.common)})" if rows.changed else "",
@@ -119,7 +125,7 @@ def _row(diff: DataDifference) -> tuple[str, ...]:
 def _how(diff: DataDifference) -> str:
     """Over which days and by which key."""
     by = f"by {', '.join(map(code, diff.key))}" if diff.key else ""
-    return "; ".join(each for each in (days(diff.days), by, inert(diff.note)) if each)
+    return "; ".join(part for part in (days(diff.days), by, inert(diff.note)) if part)
 
 
 def _note(diff: DataDifference) -> str:
@@ -145,7 +151,11 @@ def _samples(found: Sequence[DataDifference]) -> list[str]:
     for diff in found:
         sorts = (diff.samples.changed, diff.samples.only_first, diff.samples.only_second)
         parts = [f"**{title}**\n\n{_sample(rows)}" for title, rows in zip(SORTS, sorts, strict=True) if rows.rows]
-        block = folded(f"Some of the rows of <code>{tag_text(diff.model)}</code>", "\n\n".join(parts)) if parts else ""
+        block = (
+            details_block(f"Some of the rows of <code>{tag_text(diff.model)}</code>", "\n\n".join(parts))
+            if parts
+            else ""
+        )
         room -= len(block)
         if block and room > 0:
             blocks.append(block)
@@ -153,11 +163,13 @@ def _samples(found: Sequence[DataDifference]) -> list[str]:
 
 
 def _sample(rows: Sample) -> str:
-    head = [cell(code(_titled(name))) for name in rows.columns]
-    return table(head, [[code("NULL" if each is None else str(each) or " ") for each in row] for row in rows.rows])
+    head = [cell(code(_column_title(name))) for name in rows.columns]
+    return table(
+        head, [[code("NULL" if content is None else str(content) or " ") for content in row] for row in rows.rows]
+    )
 
 
-def _titled(name: str) -> str:
+def _column_title(name: str) -> str:
     """The columns of both tables side by side: `amount before`, `amount after`."""
     for prefix, when in (("s__", "before"), ("t__", "after")):
         if name.startswith(prefix):
@@ -167,13 +179,15 @@ def _titled(name: str) -> str:
 
 def schema_block(outcome: PlannerOutcome | None) -> list[str]:
     """The columns that come, go, or change their type or whether they may hold NULLs."""
-    found = [(code(diff.model), *row) for diff in (outcome.data_diff if outcome else ()) for row in _schema_rows(diff)]
-    if not found:
+    differences = [
+        (code(diff.model), *row) for diff in (outcome.data_diff if outcome else ()) for row in _schema_rows(diff)
+    ]
+    if not differences:
         return []
-    lines = table(("Model", "Column", "Change"), found).split("\n")
+    lines = table(("Model", "Column", "Change"), differences).split("\n")
     shown = "\n".join([*lines[:2], *fitting(lines[2:], ROOM, "| … and {} more | | |")])
-    if len(found) > TOLD:
-        return [folded(f"{len(found):,} columns come, go or change", shown)]
+    if len(differences) > TOLD:
+        return [details_block(f"{len(differences):,} columns come, go or change", shown)]
     return [f"#### Columns\n\n{shown}"]
 
 
@@ -203,5 +217,5 @@ def impact_block(plan: PlanView | None) -> list[str]:
     owners = sorted({model.owner for model in hit if model.owner})
     of = f", of {', '.join(map(code, owners[:COLUMNS_MOST]))}" if owners else ""
     more = f" and {len(owners) - COLUMNS_MOST} more" if len(owners) > COLUMNS_MOST else ""
-    title = f"{counted(len(hit), 'model')} downstream {'is' if len(hit) == 1 else 'are'} hit"
-    return [f"**{title}**{of}{more}.\n\n" + folded("Downstream impact by column", shown)]
+    title = f"{count_noun(len(hit), 'model')} downstream {'is' if len(hit) == 1 else 'are'} hit"
+    return [f"**{title}**{of}{more}.\n\n" + details_block("Downstream impact by column", shown)]

@@ -18,15 +18,15 @@ def job_summary(shown: Shown) -> str:
     if comment is None:
         return ""
     outcome = shown.record.outcome
-    models = [each for each in outcome.plan.models if each.change != "unchanged"] if outcome and outcome.plan else []
+    models = [model for model in outcome.plan.models if model.change != "unchanged"] if outcome and outcome.plan else []
     return within([comment, *_rest(shown, models), ""], SUMMARY_LIMIT, "*The rest is in the pull request's files.*")
 
 
 def _rest(shown: Shown, models: list[ModelChange]) -> list[str]:
     site = Site(shown.record.site, shown.record.head, shown.record.folder)
-    edited = [each for each in models if each.diff]
+    edited = [model for model in models if model.diff]
     blocks = [f"#### Each model\n\n{model_table(models, ROWS_ROOM, site)}"] if len(models) > OPEN else []
     if len(edited) > DIFFS_APART:
-        diffs = [block for each in edited for block in diffs_blocks([each], site)]
+        diffs = [block for model in edited for block in diffs_blocks([model], site)]
         blocks += ["#### Each diff", *diffs]
     return blocks

@@ -13,11 +13,11 @@ from mergeplan.bot.report.markdown import (
     SIGNS,
     category_of,
     cell,
-    clipped,
+    clip_text,
     code,
-    counted,
+    count_noun,
+    details_block,
     fence,
-    folded,
     inert,
     table,
     tag_text,
@@ -28,9 +28,9 @@ from mergeplan.bot.results import (
     RULE_BROKEN,
     PlannerOutcome,
     Problem,
+    find_skips,
     is_free,
     moving,
-    skipped,
     subject,
     was_interrupted,
 )
@@ -49,9 +49,9 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
     """What failed, in a few words: the project, its tests, its audits, a query, or the bot itself."""
     if outcome is None or (outcome.is_defect and not outcome.is_at_file):
         return "The plan could not be made: the fault is mergeplan's"
-    kinds = {each.kind for each in outcome.problems}
+    kinds = {problem.kind for problem in outcome.problems}
     if outcome.failed:
-        return f"{counted(outcome.failed, 'unit test')} failed"
+        return f"{count_noun(outcome.failed, 'unit test')} failed"
     if "AuditFailed" in kinds or any(not audit.ok and audit.blocking for audit in outcome.audits):
         return "A blocking audit found rows"
     if "Conflict" in kinds:
@@ -60,7 +60,7 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
         return f"The environment {code(outcome.plan.environment)} could not be built"
     if kinds == {RULE_BROKEN}:
         return "The project breaks rules of its linter"
-    if "ProjectError" in kinds or any(each.path for each in outcome.problems):
+    if "ProjectError" in kinds or any(problem.path for problem in outcome.problems):
         return "The project does not load"
     return "The plan could not be made"
 
@@ -78,8 +78,8 @@ def work_words(plan: PlanView) -> str:
     if not todo:
         return "nothing"
     total = sum(day_count(model) for model in todo)
-    in_days = f", {counted(total, 'day')}" if total else ""
-    return f"{counted(len(todo), 'table')}{in_days}"
+    in_days = f", {count_noun(total, 'day')}" if total else ""
+    return f"{count_noun(len(todo), 'table')}{in_days}"
 
 
 def day_count(model: ModelChange) -> int:
@@ -94,15 +94,15 @@ def spark_link(record: PullRecord) -> str:
     return f"[Spark UI]({record.spark_ui})"
 
 
-def skipped_words(plan: PlanView) -> str:
+def skip_summary(plan: PlanView) -> str:
     """What was skipped as its inputs hold the same rows, why, and what that saved; '' for nothing.
 
     `**2 models were not computed.** Computed anew, ... That saved about 2 min, 1.2 GB.`
     """
-    models = skipped(plan)
+    models = find_skips(plan)
     if not models:
         return ""
-    head = f"**{counted(len(models), 'model was', 'models were')} not computed.**"
+    head = f"**{count_noun(len(models), 'model was', 'models were')} not computed.**"
     why = list(dict.fromkeys(inert(model.reason) for model in models if model.rule == "same-data"))
     more = f" And {len(why) - WHY_MOST} more like that." if len(why) > WHY_MOST else ""
     cost = cost_of(models)
@@ -114,31 +114,31 @@ def open_words(plan: PlanView) -> str:
 
     What reads a model that may be skipped is not named: it is skipped with it.
     """
-    waiting = {each.reader for each in plan.comparisons}
+    waiting = {comparison.reader for comparison in plan.comparisons}
     readers: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for each in plan.comparisons:
-        if each.model not in waiting:
-            readers.setdefault((each.model, each.columns), []).append(code(each.reader))
+    for comparison in plan.comparisons:
+        if comparison.model not in waiting:
+            readers.setdefault((comparison.model, comparison.columns), []).append(code(comparison.reader))
     parts = []
     for (model, columns), names in readers.items():
-        where = f" in {_some([code(each) for each in columns], COLUMNS_MOST)}" if columns else ""
+        where = f" in {_some([code(column) for column in columns], COLUMNS_MOST)}" if columns else ""
         parts.append(f"{_some(names, WHY_MOST)} if {code(model)} holds the same rows as before{where}")
     more = f"; and {len(parts) - WHY_MOST} more like that" if len(parts) > WHY_MOST else ""
     return f"**May still be skipped**, with what reads it: {'; '.join(parts[:WHY_MOST])}{more}." if parts else ""
 
 
-def refused_words(plan: PlanView | None) -> str:
+def refusal_words(plan: PlanView | None) -> str:
     """What is not planned: files that cannot be opened, each with its reason, and who reads them; '' when all is."""
     if plan is None or not plan.refused:
         return ""
     lines = []
-    for each in plan.refused:
-        names = _some([code(name) for name in each.models], WHY_MOST) or code(each.path)
-        stays = " It stays in prod as it is." if each.deployed else ""
-        lines.append(f"- {names} ({code(f'{each.path}:{each.line}')}): {inert(clipped(each.message, 300))}{stays}")
-    files = len({each.path for each in plan.refused})
-    title = f"**Not planned:** {counted(files, 'file')} of models cannot be opened."
-    readers = _some([code(each.model) for each in plan.left_out], WHY_MOST)
+    for file in plan.refused:
+        names = _some([code(name) for name in file.models], WHY_MOST) or code(file.path)
+        stays = " It stays in prod as it is." if file.deployed else ""
+        lines.append(f"- {names} ({code(f'{file.path}:{file.line}')}): {inert(clip_text(file.message, 300))}{stays}")
+    files = len({file.path for file in plan.refused})
+    title = f"**Not planned:** {count_noun(files, 'file')} of models cannot be opened."
+    readers = _some([code(model.model) for model in plan.left_out], WHY_MOST)
     left = [f"- Left out, since they read one of these: {readers}."] if readers else []
     more = [f"- … and {len(lines) - REFUSED_MOST} more"] if len(lines) > REFUSED_MOST else []
     return "\n".join([f"🚫 {title}", "", *lines[:REFUSED_MOST], *more, *left])
@@ -164,11 +164,11 @@ def estimate_words(models: Sequence[ModelChange]) -> str:
     if sized := [model for model in todo if "statistics" in model.estimate.basis]:
         least = "at least " if len(sized) < len(todo) else ""
         size = size_words(sum(model.estimate.bytes for model in sized))
-        parts.append(f"{least}{size} to read (Spark's statistics, {len(sized)} of {counted(len(todo), 'table')})")
+        parts.append(f"{least}{size} to read (Spark's statistics, {len(sized)} of {count_noun(len(todo), 'table')})")
     if timed := [model for model in todo if "batches" in model.estimate.basis]:
         least = "at least " if len(timed) < len(todo) else "about "
         took = duration_words(max(1, sum(model.estimate.seconds for model in timed)))
-        parts.append(f"{least}{took} of batches (earlier batches, {len(timed)} of {counted(len(todo), 'table')})")
+        parts.append(f"{least}{took} of batches (earlier batches, {len(timed)} of {count_noun(len(todo), 'table')})")
     return ", ".join(parts)
 
 
@@ -177,8 +177,8 @@ def actual_words(outcome: PlannerOutcome) -> str:
     done = outcome.backfill
     if done is None or not done.batches or done.seconds is None:
         return ""
-    took, written = duration_words(max(1, done.seconds)), counted(done.rows, "row")
-    return f"{took} of batches in {counted(done.batches, 'batch', 'batches')}, {written} written"
+    took, written = duration_words(max(1, done.seconds)), count_noun(done.rows, "row")
+    return f"{took} of batches in {count_noun(done.batches, 'batch', 'batches')}, {written} written"
 
 
 def cheaper_words(plan: PlanView) -> str:
@@ -189,23 +189,23 @@ def cheaper_words(plan: PlanView) -> str:
     if not edited or not below:
         return ""
     what = code(edited[0].name) if len(edited) == 1 else f"these {len(edited)} models"
-    return f"If {what} were non-breaking, {counted(todo - below, 'table')} instead of {todo:,} would be computed."
+    return f"If {what} were non-breaking, {count_noun(todo - below, 'table')} instead of {todo:,} would be computed."
 
 
 def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
     """What a merge will do, counted."""
     views, dropped = len(moving(plan)), sum(model.change == "removed" for model in plan.models)
-    gone = f" and drops {counted(dropped, 'view')}" if dropped else ""
+    gone = f" and drops {count_noun(dropped, 'view')}" if dropped else ""
     if not views and not gone:
         return "Merging changes no table and no view of prod: only what is known of the models."
     if outcome and outcome.applied and any(model.category == "forward_only" for model in plan.models):
-        return _forward_sentence(plan, views) + (f" It drops {counted(dropped, 'view')}." if dropped else "")
+        return _forward_sentence(plan, views) + (f" It drops {count_noun(dropped, 'view')}." if dropped else "")
     if outcome and outcome.applied:
-        moves = f"Merging points {counted(views, 'view')} of prod at the tables already built here{gone}."
+        moves = f"Merging points {count_noun(views, 'view')} of prod at the tables already built here{gone}."
         return f"{moves} Nothing is computed again."
     most, less = ("up to ", " (skips those whose inputs are unchanged)") if plan.comparisons else ("", "")
     work = f"{most}{work_words(plan)}{less}"
-    return f"Merging computes {work}, then points {counted(views, 'view')} of prod at the result{gone}."
+    return f"Merging computes {work}, then points {count_noun(views, 'view')} of prod at the result{gone}."
 
 
 def _forward_sentence(plan: PlanView, views: int) -> str:
@@ -214,12 +214,14 @@ def _forward_sentence(plan: PlanView, views: int) -> str:
     kept = sum(model.category == "forward_only" for model in previews)
     later = [code(model.name) for model in previews if model.category != "forward_only"]
     shown = (
-        f" What is shown here of {counted(kept, 'model')} is a preview: in prod the rows that are there stay."
+        f" What is shown here of {count_noun(kept, 'model')} is a preview: in prod the rows that are there stay."
         if kept
         else ""
     )
     work = f" It computes {', '.join(later)}, built of previews here." if later else " Nothing is computed again."
-    return f"Merging points {counted(views, 'view')} of prod at its forward-only and newly built tables.{shown}{work}"
+    return (
+        f"Merging points {count_noun(views, 'view')} of prod at its forward-only and newly built tables.{shown}{work}"
+    )
 
 
 def waiting_words(prod: ProdRecord) -> str:
@@ -227,7 +229,7 @@ def waiting_words(prod: ProdRecord) -> str:
     problems = prod.outcome.problems if prod.outcome else ()
     if not problems:
         return "Prod is being built for the first time; this pull request is planned as soon as it stands."
-    why = inert(clipped(problems[0].message))
+    why = inert(clip_text(problems[0].message))
     at = f" at {datetime.fromtimestamp(prod.again_at, UTC):%H:%M:%S} UTC" if prod.again_at else ""
     then = f"It is tried again by itself{at}; this pull request is planned as soon as it stands."
     return f"Prod could not be built yet: {why} {then}"
@@ -235,7 +237,7 @@ def waiting_words(prod: ProdRecord) -> str:
 
 def promotion_status(record: PullRecord) -> str:
     """What the merge did to prod, in numbers that were counted and not assumed."""
-    outcome = record.promoted
+    outcome = record.promotion_outcome
     done = outcome.promotion if outcome else None
     if record.state is PullState.ROLLED_BACK:
         return f"> [!IMPORTANT]\n> {inert(record.reason)} {revert_words(record)}"
@@ -265,7 +267,7 @@ def view_words(done: PromotionRow) -> str:
     if not counts:
         return "No view had to change."
     first, *rest = counts
-    parts = ", ".join([f"{counted(first[0], 'view')} {first[1]}", *(f"{number:,} {verb}" for number, verb in rest)])
+    parts = ", ".join([f"{count_noun(first[0], 'view')} {first[1]}", *(f"{number:,} {verb}" for number, verb in rest)])
     return f"{parts}."
 
 
@@ -274,34 +276,35 @@ def cost_words(done: PromotionRow) -> str:
     if done.spark_jobs is None:
         return "by a run that was interrupted"
     if done.backfill and done.backfill.batches:
-        return f"{counted(done.backfill.batches, 'batch', 'batches')} computed"
-    return f"{counted(done.spark_jobs, 'Spark job')} run"
+        return f"{count_noun(done.backfill.batches, 'batch', 'batches')} computed"
+    return f"{count_noun(done.spark_jobs, 'Spark job')} run"
 
 
 def problem_line(problem: Problem, name: str = "") -> str:
     """`models/orders.sql:7`: what is wrong and what to do."""
     where = f"{code(problem.where)}: " if problem.where else ""
-    return f"- {where}{code(name) + ': ' if name else ''}{inert(clipped(problem.message))}" + (
-        f" {inert(clipped(problem.hint))}" if problem.hint else ""
+    return f"- {where}{code(name) + ': ' if name else ''}{inert(clip_text(problem.message))}" + (
+        f" {inert(clip_text(problem.hint))}" if problem.hint else ""
     )
 
 
 def audit_line(audit: AuditRow) -> str:
     """An audit's finding: the number of rows, and whether it blocks."""
     weight = "" if audit.blocking else " (a warning: it does not block)"
-    return (
-        f"- {code(subject(audit) or audit.name)}: audit {code(audit.name)} found {counted(audit.count, 'row')}{weight}"
-    )
+    model = code(subject(audit) or audit.name)
+    return f"- {model}: audit {code(audit.name)} found {count_noun(audit.count, 'row')}{weight}"
 
 
 def audit_details(audit: AuditRow) -> str:
     """A failed audit's query and a few of the rows that it found, as far as the planner shows them."""
     title = f"What <code>{tag_text(audit.name)}</code> of <code>{tag_text(subject(audit))}</code> found"
     rows = table(
-        [cell(code(each)) for each in audit.sample.columns],
-        [[code("NULL" if each is None else str(each) or " ") for each in row] for row in audit.sample.rows],
+        [cell(code(column)) for column in audit.sample.columns],
+        [[code("NULL" if content is None else str(content) or " ") for content in row] for row in audit.sample.rows],
     )
-    return folded(title, "\n\n".join([*([rows] if audit.sample.rows else []), fence(audit.query, "sql", QUERY_MOST)]))
+    return details_block(
+        title, "\n\n".join([*([rows] if audit.sample.rows else []), fence(audit.query, "sql", QUERY_MOST)])
+    )
 
 
 def size_words(size: int) -> str:
@@ -319,7 +322,7 @@ def duration_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def moved_sentence(planned: str, outcome: PlannerOutcome) -> str:
+def drift_sentence(planned: str, outcome: PlannerOutcome) -> str:
     """What was computed at the merge because something had moved since the plan of that digest; '' when nothing had."""
     plan = outcome.plan
     if plan is None or not planned or planned in (plan.digest, plan.planned_digest):
@@ -328,6 +331,6 @@ def moved_sentence(planned: str, outcome: PlannerOutcome) -> str:
     if not todo:
         return "Prod had moved since the plan; the merge was planned again, and nothing had to be computed."
     names = ", ".join(f"`{name}`" for name in todo[:6]) + (
-        f" and {counted(len(todo) - 6, 'more table')}" if len(todo) > 6 else ""
+        f" and {count_noun(len(todo) - 6, 'more table')}" if len(todo) > 6 else ""
     )
     return f"Prod had moved since the plan, so {names} ({work_words(plan)}) was computed before any view moved."

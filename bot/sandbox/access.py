@@ -19,7 +19,7 @@ from mergeplan.bot.sandbox.state import (
     State,
     Token,
     TokenKind,
-    at_least,
+    includes_role,
     now,
 )
 
@@ -90,11 +90,11 @@ def caller_of(state: State, authorization: str | None) -> Caller:
     if token is None or (token.expires_at and token.expires_at <= now()):
         raise ApiError(401, "Bad credentials")
     if token.kind == "installation":
-        checked_installation(state.installation(token.installation_id), gone=401)
+        check_installation(state.installation(token.installation_id), gone=401)
     return Caller(token.login, token.kind, token)
 
 
-def checked_installation(item: Installation | None, gone: int) -> Installation:
+def check_installation(item: Installation | None, gone: int) -> Installation:
     """An installation that works; `gone` is the answer where it was removed, and 403 where it is suspended."""
     if item is None:
         raise ApiError(gone, "Bad credentials" if gone == 401 else "Not Found")
@@ -143,13 +143,13 @@ def _check_person(state: State, caller: Caller, repo: Repository, need: Need) ->
         raise not_found()
     if need.role is None:
         raise ApiError(403, "You must authenticate via a GitHub App.")
-    if not at_least(role, need.role):
+    if not includes_role(role, need.role):
         raise ApiError(403, f"Must have {need.role} access to this repository.")
 
 
 def _check_app(state: State, caller: Caller, repo: Repository, need: Need) -> None:
     token = caller.token
-    covered = token is not None and repo.full_name in state.covered(token)
+    covered = token is not None and repo.full_name in state.token_repositories(token)
     if not covered and repo.private:
         raise not_found()
     if not token or not has_permission(token, need) or (not covered and need.level == "write"):
@@ -163,7 +163,7 @@ def has_permission(token: Token, need: Need) -> bool:
     return need == READ or any(rights.get(area) in enough for area in need.areas)
 
 
-def narrowed(permissions: Json | None) -> dict[str, str]:
+def narrow_permissions(permissions: Json | None) -> dict[str, str]:
     """The permissions that a token asked for; more than the App has is refused."""
     if not permissions:
         return dict(APP_PERMISSIONS)
@@ -175,4 +175,4 @@ def narrowed(permissions: Json | None) -> dict[str, str]:
 
 def may_edit(state: State, repo: Repository, caller: Caller, author: str) -> bool:
     """One's own words, or anybody's with write permission; an App only its own and with its permission others'."""
-    return caller.login == author or caller.kind != "user" or at_least(state.role(repo, caller.login), "write")
+    return caller.login == author or caller.kind != "user" or includes_role(state.role(repo, caller.login), "write")

@@ -92,7 +92,7 @@ def overview(request: Request) -> Any:
                 {"id": item.id, "guid": item.guid, "event": item.event, "action": item.action, "status": item.status}
                 for item in stage.state.deliveries
             ],
-            "faults": [dataclasses.asdict(fault) for fault in stage.faults.armed()],
+            "faults": [dataclasses.asdict(fault) for fault in stage.faults.pending_faults()],
         }
 
 

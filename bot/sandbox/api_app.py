@@ -9,10 +9,10 @@ from mergeplan.bot.sandbox.access import (
     READ,
     READ_MEMBERS,
     READ_ROLES,
-    checked_installation,
+    check_installation,
     has_permission,
     issue_token,
-    narrowed,
+    narrow_permissions,
 )
 from mergeplan.bot.sandbox.calls import Call, Calling, route
 from mergeplan.bot.sandbox.limits import REQUESTS_PER_HOUR, ApiError, not_found
@@ -82,7 +82,7 @@ def installation(call: Call) -> Any:
 def access_token(call: Call) -> Any:
     """A token for one hour, narrowed to repositories and permissions when asked."""
     _app_only(call)
-    item = checked_installation(_installation(call), gone=404)
+    item = check_installation(_installation(call), gone=404)
     names = call.body.get("repositories")
     chosen = frozenset(f"{item.account}/{name}" for name in names) if names else None
     if call.body.get("repository_ids"):
@@ -90,7 +90,7 @@ def access_token(call: Call) -> Any:
         chosen = frozenset(name for name in item.repositories if call.state.repositories[name].id in ids)
     if chosen and not chosen <= item.repositories:
         raise ApiError(422, "There is at least one repository that does not exist or is not accessible.")
-    rights = narrowed(call.body.get("permissions"))
+    rights = narrow_permissions(call.body.get("permissions"))
     token = issue_token(
         call.state,
         call.state.app.bot_login,
@@ -109,7 +109,7 @@ def repositories(call: Call) -> Any:
     token = call.caller.token
     if token is None or token.kind == "user":
         raise ApiError(403, "You must authenticate with an installation access token.")
-    items = [call.state.repositories[name] for name in sorted(call.state.covered(token))]
+    items = [call.state.repositories[name] for name in sorted(call.state.token_repositories(token))]
     return call.page([shapes.repository(call.state, item, item.owner) for item in items], key="repositories")
 
 

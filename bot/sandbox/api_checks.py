@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from mergeplan.bot.sandbox import check_runs, shapes_checks
 from mergeplan.bot.sandbox.access import DEPLOY, PUSH, READ, READ_CHECKS, WRITE_CHECKS, WRITE_STATUS
-from mergeplan.bot.sandbox.calls import Call, found, route
+from mergeplan.bot.sandbox.calls import Call, find_or_404, route
 from mergeplan.bot.sandbox.limits import ApiError
 from mergeplan.bot.sandbox.state import CheckRun, Repository
 
@@ -85,14 +85,14 @@ def suites_of_commit(call: Call) -> Any:
 def get_suite(call: Call) -> Any:
     """One check suite."""
     repo = call.repo(READ_CHECKS)
-    return shapes_checks.check_suite(call.state, repo, found(repo.suites, call.request.path_params["suite_id"]))
+    return shapes_checks.check_suite(call.state, repo, find_or_404(repo.suites, call.request.path_params["suite_id"]))
 
 
 @route(router, "GET", "/check-suites/{suite_id}/check-runs")
 def runs_of_suite(call: Call) -> Any:
     """The check runs of a suite."""
     repo = call.repo(READ_CHECKS)
-    suite = found(repo.suites, call.request.path_params["suite_id"])
+    suite = find_or_404(repo.suites, call.request.path_params["suite_id"])
     return _runs(call, repo, [run for run in repo.checks.values() if run.suite_id == suite.id])
 
 
@@ -100,7 +100,7 @@ def runs_of_suite(call: Call) -> Any:
 def rerequest_suite(call: Call) -> Any:
     """Asks for all checks of a suite again."""
     repo = call.repo(PUSH)
-    suite = found(repo.suites, call.request.path_params["suite_id"])
+    suite = find_or_404(repo.suites, call.request.path_params["suite_id"])
     check_runs.rerequest_suite(call.site, repo, suite, call.caller.login)
     return {}
 
@@ -126,7 +126,7 @@ def statuses(call: Call) -> Any:
 def combined_status(call: Call) -> Any:
     """The newest status of each context, and one word for all."""
     repo = call.repo(READ)
-    return shapes_checks.combined_status(call.state, repo, call.commit(repo, call.request.path_params["ref"]))
+    return shapes_checks.status_summary(call.state, repo, call.commit(repo, call.request.path_params["ref"]))
 
 
 @route(router, "GET", "/deployments")

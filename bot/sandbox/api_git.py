@@ -31,8 +31,8 @@ def _branch_shape(call: Call, repo: Repository, branch: str, sha: str) -> Json:
 def branches(call: Call) -> Any:
     """The branches."""
     repo = call.repo(READ)
-    found = repos.refs(call.state.git(repo.full_name))
-    return call.page([_branch_shape(call, repo, ref.removeprefix("refs/heads/"), sha) for ref, sha in found.items()])
+    refs = repos.refs(call.state.git(repo.full_name))
+    return call.page([_branch_shape(call, repo, ref.removeprefix("refs/heads/"), sha) for ref, sha in refs.items()])
 
 
 @route(router, "GET", "/branches/{branch:path}")
@@ -69,8 +69,8 @@ def ref(call: Call) -> Any:
 def matching_refs(call: Call) -> Any:
     """The refs that begin so."""
     repo, prefix = call.repo(READ), f"refs/{call.request.path_params['ref']}"
-    found = repos.refs(call.state.git(repo.full_name), "refs/")
-    return call.page([_ref_shape(call, repo, name, sha) for name, sha in found.items() if name.startswith(prefix)])
+    refs = repos.refs(call.state.git(repo.full_name), "refs/")
+    return call.page([_ref_shape(call, repo, name, sha) for name, sha in refs.items() if name.startswith(prefix)])
 
 
 @route(router, "POST", "/git/refs", 201)
@@ -159,7 +159,7 @@ def tree(call: Call) -> Any:
     repo, sha = call.repo(READ), call.request.path_params["sha"]
     api, folder = shapes.api_url(call.state, repo), call.state.git(repo.full_name)
     try:
-        found = repos.tree(folder, repos.tip(folder, sha) or sha, recursive=bool(call.query("recursive")))
+        tree_entries = repos.tree(folder, repos.tip(folder, sha) or sha, recursive=bool(call.query("recursive")))
     except repos.GitError as error:
         raise not_found() from error
     entries = [
@@ -171,7 +171,7 @@ def tree(call: Call) -> Any:
             "url": f"{api}/git/blobs/{entry.sha}",
         }
         | ({"size": entry.size} if entry.size is not None else {})
-        for entry in found
+        for entry in tree_entries
     ]
     return {"sha": sha, "url": f"{api}/git/trees/{sha}", "truncated": False, "tree": entries}
 
@@ -208,9 +208,9 @@ def contents(call: Call) -> Any:
     sha = repos.tip(folder, call.query("ref", repo.default_branch))
     if sha is None:
         raise ApiError(404, f"No commit found for the ref {call.query('ref')}")
-    if path and (found := repos.blob(folder, sha, path)):
-        text = {"encoding": "base64", "content": base64.encodebytes(found[1]).decode()}
-        return _content(call, repo, path, found[0], len(found[1]), "file") | text
+    if path and (blob := repos.blob(folder, sha, path)):
+        text = {"encoding": "base64", "content": base64.encodebytes(blob[1]).decode()}
+        return _content(call, repo, path, blob[0], len(blob[1]), "file") | text
     try:
         entries = repos.tree(folder, sha, path)
     except repos.GitError as error:

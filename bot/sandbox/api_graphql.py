@@ -40,7 +40,7 @@ def graphql(call: Call) -> Any:
     if not isinstance(query, str) or not query:
         raise ApiError(400, "A query attribute must be specified and must be a string.")
     answer = graphql_sync(_schema(), query, Root(call), variable_values=variables or {})
-    errors = [_error(each) for each in answer.errors or ()]
+    errors = [_error(error) for error in answer.errors or ()]
     return {"data": answer.data} | ({"errors": errors} if errors else {})
 
 
@@ -55,7 +55,7 @@ def _error(error: GraphQLError) -> Json:
     shape: Json = {"message": error.message, "path": error.path or []}
     if isinstance(refused, ApiError):
         shape["type"] = KINDS.get(refused.status, "UNPROCESSABLE")
-        shape["message"] = "; ".join(each["message"] for each in refused.errors or ()) or refused.message
+        shape["message"] = "; ".join(detail["message"] for detail in refused.errors or ()) or refused.message
     return shape
 
 
@@ -81,19 +81,26 @@ class Root:
     def createCheckRun(self, _: Info, input: Json) -> Json:
         """Creates a check run; Apps only."""
         repo = self._repository(input)
-        return self._payload(repo, check_runs.create(self._call.site, repo, self._call.caller.login, _in_rest(input)))
+        return self._payload(
+            repo, check_runs.create(self._call.site, repo, self._call.caller.login, _convert_to_rest(input))
+        )
 
     def updateCheckRun(self, _: Info, input: Json) -> Json:
         """Changes a check run of the caller's own."""
         repo = self._repository(input)
         run = next(
-            (each for each in repo.checks.values() if shapes.node_id("CR", each.id) == input["checkRunId"]), None
+            (
+                check_run
+                for check_run in repo.checks.values()
+                if shapes.node_id("CR", check_run.id) == input["checkRunId"]
+            ),
+            None,
         )
         if run is None:
             raise not_found()
         if run.author != self._call.caller.login:
             raise ApiError(403, "Invalid app_id: this check run was made by another App")
-        check_runs.update(self._call.site, repo, run, self._call.caller.login, _in_rest(input))
+        check_runs.update(self._call.site, repo, run, self._call.caller.login, _convert_to_rest(input))
         return self._payload(repo, run)
 
     def revertPullRequest(self, _: Info, input: Json) -> Json:
@@ -102,7 +109,7 @@ class Root:
         for need in (PUSH, OPEN_PULL):
             door(self._call.state, self._call.caller, repo.full_name, need)
         made = pulls.revert(self._call.site, repo, pull, self._call.caller.login, input)
-        return {"pullRequest": self._shown(repo, pull), "revertPullRequest": self._shown(repo, made)}
+        return {"pullRequest": self._pull_node(repo, pull), "revertPullRequest": self._pull_node(repo, made)}
 
     def _pull(self, node: str) -> tuple[Repository, PullRequest]:
         for repo in self._call.state.repositories.values():
@@ -111,7 +118,7 @@ class Root:
                     return repo, pull
         raise ApiError(404, f"Could not resolve to a node with the global id of '{node}'")
 
-    def _shown(self, repo: Repository, pull: PullRequest) -> Json:
+    def _pull_node(self, repo: Repository, pull: PullRequest) -> Json:
         page = f"{shapes.html_url(self._call.state, repo)}/pull/{pull.number}"
         shape = {"id": shapes.node_id("PR", pull.id), "number": pull.number, "title": pull.title, "url": page}
         return {"__typename": "PullRequest", **shape, "headRefName": pull.head_ref}
@@ -150,13 +157,14 @@ def _comment(item: Comment) -> Json:
     }
 
 
-def _in_rest(value: Any) -> Any:
+def _convert_to_rest(value: Any) -> Any:
     """An input as REST has it: other names, words in lower case, and an annotation's lines beside its text."""
     if isinstance(value, list):
-        return [_in_rest(each) for each in value]
+        return [_convert_to_rest(entry) for entry in value]
     if not isinstance(value, dict):
         return value
     made = {
-        NAMES.get(key, key): each.lower() if key in ENUMS and each else _in_rest(each) for key, each in value.items()
+        NAMES.get(key, key): entry.lower() if key in ENUMS and entry else _convert_to_rest(entry)
+        for key, entry in value.items()
     }
     return made | made.pop("location", {})

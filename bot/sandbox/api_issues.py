@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from mergeplan.bot.sandbox import pulls, shapes_issues, talk
 from mergeplan.bot.sandbox.access import COMMENT, LABEL, READ, may_edit
 from mergeplan.bot.sandbox.calls import Call, no_content, route
-from mergeplan.bot.sandbox.limits import LABEL_NAME, ApiError, at_most, not_found, require
+from mergeplan.bot.sandbox.limits import LABEL_NAME, ApiError, check_length, not_found, require
 from mergeplan.bot.sandbox.state import Comment, Issue, Label, Reaction, Repository
 
 router = APIRouter(prefix="/repos/{owner}/{name}")
@@ -20,8 +20,8 @@ def issues(call: Call) -> Any:
     """Issues and pull requests, newest first."""
     repo, state = call.repo(READ), call.query("state", "open")
     wanted = {name for name in call.query("labels").split(",") if name}
-    found = [i for i in repo.issues.values() if state in ("all", i.state) and wanted <= set(i.labels)]
-    return call.page([shapes_issues.issue(call.state, repo, item) for item in reversed(found)])
+    matches = [i for i in repo.issues.values() if state in ("all", i.state) and wanted <= set(i.labels)]
+    return call.page([shapes_issues.issue(call.state, repo, item) for item in reversed(matches)])
 
 
 @route(router, "POST", "/issues", 201)
@@ -118,8 +118,8 @@ def _reactions_of(call: Call, repo: Repository) -> list[Reaction]:
 def list_reactions(call: Call) -> Any:
     """The reactions to a comment or issue."""
     wanted = call.query("content")
-    found = [item for item in _reactions_of(call, call.repo(READ)) if wanted in ("", item.content)]
-    return call.page([shapes_issues.reaction(call.state, item) for item in found])
+    reactions = [item for item in _reactions_of(call, call.repo(READ)) if wanted in ("", item.content)]
+    return call.page([shapes_issues.reaction(call.state, item) for item in reactions])
 
 
 def create_reaction(call: Call) -> Any:
@@ -203,7 +203,7 @@ def create_label(call: Call) -> Any:
     """Adds a label to those that the repository knows."""
     repo = call.repo(LABEL)
     name = require("Label", call.body, "name")
-    at_most("Label", "name", name, LABEL_NAME)
+    check_length("Label", "name", name, LABEL_NAME)
     if name in repo.labels:
         raise ApiError(422, "Validation Failed", [{"resource": "Label", "code": "already_exists", "field": "name"}])
     color = str(call.body.get("color") or "ededed")

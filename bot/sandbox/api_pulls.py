@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from mergeplan.bot.sandbox import pulls, repos, shapes, shapes_pulls, talk
 from mergeplan.bot.sandbox.access import EDIT_PULL, LABEL, OPEN_PULL, PUSH, READ, may_edit
 from mergeplan.bot.sandbox.calls import Call, no_content, route
-from mergeplan.bot.sandbox.diffs import changed_files
+from mergeplan.bot.sandbox.diffs import diff_files
 from mergeplan.bot.sandbox.limits import ApiError, not_found
 from mergeplan.bot.sandbox.state import Json, PullRequest, Repository
 
@@ -27,7 +27,7 @@ def list_pulls(call: Call) -> Any:
     """Pull requests by state, head and base."""
     repo, state = call.repo(READ), call.query("state", "open")
     head, base = call.query("head"), call.query("base")
-    found = [
+    matches = [
         pull
         for pull in repo.pulls
         if state in ("all", pull.state)
@@ -36,8 +36,8 @@ def list_pulls(call: Call) -> Any:
     ]
     key = "updated_at" if call.query("sort") == "updated" else "created_at"
     newest_first = call.query("direction", "desc" if call.query("sort", "created") == "created" else "asc") == "desc"
-    found.sort(key=lambda pull: (getattr(pull, key), pull.number), reverse=newest_first)
-    return call.page([shapes_pulls.pull(call.state, repo, pull) for pull in found])
+    matches.sort(key=lambda pull: (getattr(pull, key), pull.number), reverse=newest_first)
+    return call.page([shapes_pulls.pull(call.state, repo, pull) for pull in matches])
 
 
 @route(router, "POST", "", 201)
@@ -75,7 +75,7 @@ def files(call: Call) -> Any:
     """The changed files."""
     repo = call.repo(READ)
     start, head = _span(call, repo, call.pull(repo))
-    changes = changed_files(call.state.git(repo.full_name), start, head)
+    changes = diff_files(call.state.git(repo.full_name), start, head)
     return call.page(shapes_pulls.files(call.state, repo, changes, head))
 
 

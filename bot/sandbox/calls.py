@@ -39,7 +39,7 @@ class Call:
 
     def issue(self, repo: Repository) -> Issue:
         """The issue or pull request of the path."""
-        return found(repo.issues, self.request.path_params["number"])
+        return find_or_404(repo.issues, self.request.path_params["number"])
 
     def pull(self, repo: Repository) -> PullRequest:
         """The pull request of the path; an issue is none."""
@@ -50,15 +50,15 @@ class Call:
 
     def comment(self, repo: Repository) -> Comment:
         """The comment of the path."""
-        return found(repo.comments, self.request.path_params["comment_id"])
+        return find_or_404(repo.comments, self.request.path_params["comment_id"])
 
     def run(self, repo: Repository) -> CheckRun:
         """The check run of the path."""
-        return found(repo.checks, self.request.path_params["run_id"])
+        return find_or_404(repo.checks, self.request.path_params["run_id"])
 
     def deployment(self, repo: Repository) -> Deployment:
         """The deployment of the path."""
-        return found(repo.deployments, self.request.path_params["deployment_id"])
+        return find_or_404(repo.deployments, self.request.path_params["deployment_id"])
 
     def commit(self, repo: Repository, ref: str) -> str:
         """The SHA that a ref stands for."""
@@ -88,7 +88,7 @@ class Call:
         return JSONResponse({"total_count": len(items), key: part} if key else part, headers=headers)
 
 
-def found(things: dict[int, T], number: str) -> T:
+def find_or_404(things: dict[int, T], number: str) -> T:
     """The thing of that number, or 404."""
     item = things.get(int(number)) if number.isdecimal() else None
     if item is None:
@@ -122,12 +122,12 @@ def route(router: APIRouter, method: str, path: str, status: int = 200) -> Calla
     """Registers an endpoint: it runs with the state locked and the caller known."""
 
     def register(endpoint: Endpoint) -> Endpoint:
-        def locked(call: Calling) -> Any:
+        def call_locked(call: Calling) -> Any:
             with call.state.lock:
                 call.identify()
                 return endpoint(call)
 
-        router.add_api_route(path, locked, methods=[method], status_code=status, response_model=None)
+        router.add_api_route(path, call_locked, methods=[method], status_code=status, response_model=None)
         return endpoint
 
     return register

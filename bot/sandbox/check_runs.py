@@ -8,7 +8,7 @@ from mergeplan.bot.sandbox.limits import (
     DEPLOYMENT_STATES,
     STATUS_DESCRIPTION,
     ApiError,
-    at_most,
+    check_length,
     check_run_fields,
     check_sha,
     invalid,
@@ -122,7 +122,7 @@ def click(site: Site, repo: Repository, run: CheckRun, identifier: str, sender: 
 def status(site: Site, repo: Repository, sha: str, author: str, body: Json) -> CommitStatus:
     """Adds a commit status."""
     one_of("Status", "state", body.get("state"), COMMIT_STATES)
-    at_most("Status", "description", body.get("description"), STATUS_DESCRIPTION)
+    check_length("Status", "description", body.get("description"), STATUS_DESCRIPTION)
     context, description, target = body.get("context") or "default", body.get("description"), body.get("target_url")
     item = CommitStatus(site.state.next_id(), sha, body["state"], context, description, target, author, now())
     repo.statuses.append(item)
@@ -155,7 +155,7 @@ def deploy(site: Site, repo: Repository, author: str, body: Json) -> Deployment:
 def deployment_status(site: Site, deployment: Deployment, author: str, body: Json) -> DeploymentStatus:
     """Says how a deployment fares."""
     one_of("DeploymentStatus", "state", body.get("state"), DEPLOYMENT_STATES)
-    at_most("DeploymentStatus", "description", body.get("description"), STATUS_DESCRIPTION)
+    check_length("DeploymentStatus", "description", body.get("description"), STATUS_DESCRIPTION)
     item = DeploymentStatus(
         id=site.state.next_id(),
         state=body["state"],

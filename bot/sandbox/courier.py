@@ -85,7 +85,7 @@ class Courier:
         """Queues a webhook under a new GUID, or does with it what a fault says."""
         frozen = json.loads(json.dumps(payload))
         parcel = Parcel(str(uuid.uuid4()), event, frozen.get("action"), installation_id, repository_id, frozen)
-        fault = self._faults.for_webhook(event, parcel.action)
+        fault = self._faults.take_webhook_fault(event, parcel.action)
         if fault is None:
             self._enqueue(parcel)
         elif fault.kind == "drop":

@@ -8,7 +8,7 @@ from mergeplan.bot.sandbox.repos import FileChange, git
 STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
 
 
-def changed_files(repo: Path, old: str, new: str) -> list[FileChange]:
+def diff_files(repo: Path, old: str, new: str) -> list[FileChange]:
     """The files that differ between two commits, renames found, in path order."""
     # One run gives both: NUL-ended records of the files, then the patches in the same order.
     out = git(repo, "diff", "--raw", "-p", "-z", "-M", "--abbrev=40", "--no-color", "--no-ext-diff", old, new)

@@ -114,28 +114,28 @@ class Faults:
             self._calls.clear()
             self._unknown_mergeability = 0
 
-    def armed(self) -> list[WebhookFault | ApiFault]:
+    def pending_faults(self) -> list[WebhookFault | ApiFault]:
         """The faults that still wait."""
         with self._lock:
             return [*self._webhooks, *self._calls]
 
-    def for_webhook(self, event: str, action: str | None) -> WebhookFault | None:
+    def take_webhook_fault(self, event: str, action: str | None) -> WebhookFault | None:
         """Takes one use of the first fault that matches the webhook."""
         with self._lock:
             for fault in self._webhooks:
                 if fault.matches(event, action):
                     fault.times -= 1
-                    self._webhooks = [each for each in self._webhooks if each.times > 0]
+                    self._webhooks = [candidate for candidate in self._webhooks if candidate.times > 0]
                     return fault
         return None
 
-    def for_call(self, method: str, path: str, owner: str = "") -> ApiFault | None:
+    def take_call_fault(self, method: str, path: str, owner: str = "") -> ApiFault | None:
         """Takes one use of the first fault that matches the call."""
         with self._lock:
             for fault in self._calls:
                 if fault.matches(method, path, owner):
                     fault.times -= 1
-                    self._calls = [each for each in self._calls if each.times > 0]
+                    self._calls = [candidate for candidate in self._calls if candidate.times > 0]
                     return fault
         return None
 

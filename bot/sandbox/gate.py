@@ -40,7 +40,7 @@ class Gate:
             return
         method, path = scope["method"], scope["path"]
         scope.setdefault("state", {})
-        fault = self._site.faults.for_call(method, path, self._owner(scope))
+        fault = self._site.faults.take_call_fault(method, path, self._owner(scope))
         self._used += 1
         if fault and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
@@ -50,7 +50,7 @@ class Gate:
             status, headers, body = await self._answer(scope, receive)
         if fault and fault.kind == "lose_answer" and fault.status:
             status, headers, body = fault.status, [(b"content-type", b"text/html")], b"<h1>502 Bad Gateway</h1>"
-        headers, unchanged = self._tagged(scope, status, headers, body)
+        headers, unchanged = self._add_etag(scope, status, headers, body)
         status, body = (304, b"") if unchanged else (status, body)
         self._used -= unchanged  # a 304 is free
         with self._site.state.lock:
@@ -77,9 +77,9 @@ class Gate:
 
     def _owner(self, scope: Scope) -> str:
         """The account whose installation's token the caller has, '' for any other caller."""
-        given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").rpartition(" ")[2]
+        credential = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").rpartition(" ")[2]
         with self._site.state.lock:
-            token = self._site.state.tokens.get(given)
+            token = self._site.state.tokens.get(credential)
             item = self._site.state.installation(token.installation_id) if token else None
         return item.account if item else ""
 
@@ -95,7 +95,7 @@ class Gate:
             headers += [(b"retry-after", str(fault.retry_after).encode())] if fault.retry_after is not None else []
         return fault.status, headers, json.dumps(error.body(self._site.state.base_url)).encode()
 
-    def _tagged(self, scope: Scope, status: int, headers: Headers, body: bytes) -> tuple[Headers, bool]:
+    def _add_etag(self, scope: Scope, status: int, headers: Headers, body: bytes) -> tuple[Headers, bool]:
         """The headers with the answer's tag, and whether the caller has that answer already."""
         if scope["method"] != "GET" or status != 200:
             return headers, False

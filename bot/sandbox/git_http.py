@@ -40,7 +40,7 @@ def _serve(request: Request, full_name: str, path: str, body: bytes) -> Response
             # A push keeps the lock: nothing else may move a branch between both looks at them.
             before = repos.refs(site.state.git(full_name))
             answer = _backend(site, request, full_name, path, body, login)
-            pushes.received(site, repo, before, login)
+            pushes.receive_push(site, repo, before, login)
             return answer
     return _backend(site, request, full_name, path, body, login)
 

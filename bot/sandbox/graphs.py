@@ -25,7 +25,7 @@ class Box:
     style: str
 
 
-def drawn(source: str) -> str | None:
+def draw_graph(source: str) -> str | None:
     """The SVG of a `graph LR`, None for anything that this cannot draw."""
     head, *lines = [line.strip() for line in source.strip().split("\n")]
     nodes: dict[str, tuple[tuple[str, ...], str]] = {}
@@ -42,10 +42,10 @@ def drawn(source: str) -> str | None:
             return None
     if head != "graph LR" or not 0 < len(nodes) <= MOST or any(end not in nodes for edge in edges for end in edge):
         return None
-    return _svg(_placed(nodes, edges), edges, styles)
+    return _svg(_place_nodes(nodes, edges), edges, styles)
 
 
-def _placed(nodes: dict[str, tuple[tuple[str, ...], str]], edges: list[tuple[str, str]]) -> dict[str, Box]:
+def _place_nodes(nodes: dict[str, tuple[tuple[str, ...], str]], edges: list[tuple[str, str]]) -> dict[str, Box]:
     column = dict.fromkeys(nodes, 0)
     for _ in nodes:  # a child stands right of all its parents; a cycle ends with the last round
         for parent, child in edges:

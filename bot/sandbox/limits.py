@@ -70,7 +70,7 @@ def require(resource: str, body: Json, field: str) -> str:
     return value
 
 
-def at_most(resource: str, field: str, value: str | None, limit: int) -> None:
+def check_length(resource: str, field: str, value: str | None, limit: int) -> None:
     """Texts are counted in characters."""
     if value is not None and len(value) > limit:
         raise invalid(resource, field, f"{field} is too long (maximum is {limit} characters)")
@@ -85,19 +85,19 @@ def one_of(resource: str, field: str, value: Any, allowed: tuple[str, ...]) -> N
 def check_comment(body: Json) -> str:
     """A comment is not blank and has at most 65,536 characters."""
     text = require("IssueComment", body, "body")
-    at_most("IssueComment", "body", text, COMMENT_BODY)
+    check_length("IssueComment", "body", text, COMMENT_BODY)
     return text
 
 
 def check_issue(resource: str, body: Json) -> None:
     """Titles are at most 256 characters, bodies as long as comments."""
-    at_most(resource, "title", body.get("title"), TITLE)
-    at_most(resource, "body", body.get("body"), COMMENT_BODY)
+    check_length(resource, "title", body.get("title"), TITLE)
+    check_length(resource, "body", body.get("body"), COMMENT_BODY)
 
 
 def check_run_fields(body: Json) -> None:
     """Everything a check-run request may get wrong."""
-    at_most("CheckRun", "name", body.get("name"), CHECK_NAME)
+    check_length("CheckRun", "name", body.get("name"), CHECK_NAME)
     if body.get("status") is not None:
         one_of("CheckRun", "status", body["status"], CHECK_STATUSES)
     if body.get("conclusion") is not None:
@@ -112,7 +112,7 @@ def check_run_fields(body: Json) -> None:
 def _check_output(output: Json) -> None:
     require("CheckRun", output, "summary")
     for field in ("summary", "text"):
-        at_most("CheckRun", field, output.get(field), CHECK_TEXT)
+        check_length("CheckRun", field, output.get(field), CHECK_TEXT)
     annotations = output.get("annotations") or []
     if len(annotations) > ANNOTATIONS_PER_REQUEST:
         raise invalid(
@@ -127,7 +127,7 @@ def _check_annotation(annotation: Json) -> None:
     path = require(where, annotation, "path")
     message = require(where, annotation, "message")
     one_of(where, "annotation_level", annotation.get("annotation_level"), ANNOTATION_LEVELS)
-    at_most(where, "title", annotation.get("title"), ANNOTATION_TITLE)
+    check_length(where, "title", annotation.get("title"), ANNOTATION_TITLE)
     if path.startswith("/"):
         raise invalid(where, "path", "path must be relative to the repository's root", "invalid")
     for field in ("message", "raw_details"):
@@ -146,7 +146,7 @@ def _check_actions(actions: list[Json]) -> None:
         raise invalid("CheckRun", "actions", f"no more than {ACTIONS} items are allowed")
     for action in actions:
         for field, limit in ACTION_FIELDS.items():
-            at_most("CheckRun", field, require("CheckRun", action, field), limit)
+            check_length("CheckRun", field, require("CheckRun", action, field), limit)
 
 
 def check_sha(resource: str, field: str, sha: str) -> None:

@@ -30,7 +30,7 @@ def _problem(manifest: Json) -> str:
     """Why GitHub would make no App of it; '' when it would."""
     hook = manifest.get("hook_attributes", {})
     addresses = (manifest["url"], hook["url"], manifest["redirect_url"]) if "redirect_url" in manifest else ()
-    if not addresses or any(urlsplit(each).scheme not in ("http", "https") for each in addresses):
+    if not addresses or any(urlsplit(address).scheme not in ("http", "https") for address in addresses):
         return "url, hook_attributes.url and redirect_url must be addresses."
     rights = manifest.get("default_permissions", {})
     unknown = [name for name, level in rights.items() if name not in APP_PERMISSIONS or level not in LEVELS]
@@ -46,5 +46,14 @@ def convert(state: State, code: str) -> Json:
     state.hook.url, state.hook.secret = manifest["hook_attributes"]["url"], secrets.token_hex(20)
     shown = shapes.app(state)
     granted = {"permissions": {"metadata": "read", **manifest.get("default_permissions", {})}}
-    given = {"client_secret": secrets.token_hex(20), "webhook_secret": state.hook.secret, "pem": state.app.private_key}
-    return shown | granted | {"name": manifest.get("name", shown["name"]), "events": manifest["default_events"]} | given
+    credentials = {
+        "client_secret": secrets.token_hex(20),
+        "webhook_secret": state.hook.secret,
+        "pem": state.app.private_key,
+    }
+    return (
+        shown
+        | granted
+        | {"name": manifest.get("name", shown["name"]), "events": manifest["default_events"]}
+        | credentials
+    )

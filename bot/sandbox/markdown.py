@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
-from mergeplan.bot.sandbox.graphs import drawn
+from mergeplan.bot.sandbox.graphs import draw_graph
 
 DIFF_CLASSES = {"+": "add", "-": "del", "@": "hunk"}
 ALERTS = re.compile(r"<blockquote>\s*<p>\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\](?:<br>)?\s*")
@@ -95,7 +95,7 @@ def _box(match: re.Match[str], form: str) -> str:
 
 
 def _graph(match: re.Match[str]) -> str:
-    return drawn(unescape(match[1])) or match[0]
+    return draw_graph(unescape(match[1])) or match[0]
 
 
 def _alert(match: re.Match[str]) -> str:
@@ -103,7 +103,7 @@ def _alert(match: re.Match[str]) -> str:
     return f'<blockquote class="alert {kind}"><p><strong>{kind.title()}</strong><br>'
 
 
-def ticked(text: str, line: int) -> str:
+def toggle_box(text: str, line: int) -> str:
     """The text with the box on that line ticked, or unticked."""
     lines = text.split("\n")
     if 0 <= line < len(lines) and (match := re.search(r"\[([ xX])\]", lines[line])):

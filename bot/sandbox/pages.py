@@ -15,9 +15,9 @@ from starlette.datastructures import FormData
 from mergeplan.bot.sandbox import manifests, repos, shapes_pulls
 from mergeplan.bot.sandbox.access import READ, Caller, door
 from mergeplan.bot.sandbox.admin import same_origin
-from mergeplan.bot.sandbox.diffs import changed_files
+from mergeplan.bot.sandbox.diffs import diff_files
 from mergeplan.bot.sandbox.limits import ApiError, not_found
-from mergeplan.bot.sandbox.markdown import render, ticked
+from mergeplan.bot.sandbox.markdown import render, toggle_box
 from mergeplan.bot.sandbox.shapes_checks import latest
 from mergeplan.bot.sandbox.stage import Stage
 from mergeplan.bot.sandbox.state import CheckRun, PullRequest, Repository
@@ -165,7 +165,7 @@ def files(view: View, owner: str, name: str, number: str) -> dict[str, Any]:
     repo, pull = _pull(view, owner, name, number)
     folder = view.state.git(repo.full_name)
     start = repos.merge_base(folder, pull.base_sha, pull.head_sha) or pull.base_sha
-    return {"repo": repo, "pull": pull, "changes": changed_files(folder, start, pull.head_sha), "tab": "files"}
+    return {"repo": repo, "pull": pull, "changes": diff_files(folder, start, pull.head_sha), "tab": "files"}
 
 
 @_page("/{owner}/{name}/runs/{run_id}", "checks.html")
@@ -188,7 +188,7 @@ def commit(view: View, owner: str, name: str, sha: str) -> dict[str, Any]:
         raise not_found()
     item = repos.commit(folder, sha)
     parent = item.parents[0] if item.parents else shapes_pulls.empty_tree(folder)
-    return {"repo": repo, "commit": item, "changes": changed_files(folder, parent, item.sha)}
+    return {"repo": repo, "commit": item, "changes": diff_files(folder, parent, item.sha)}
 
 
 @_page("/{owner}/{name}/blob/{rest:path}", "blob.html")
@@ -197,10 +197,10 @@ def blob(view: View, owner: str, name: str, rest: str) -> dict[str, Any]:
     repo = view.repo(f"{owner}/{name}")
     ref, _, path = rest.partition("/")
     folder = view.state.git(repo.full_name)
-    found = repos.blob(folder, ref, path) if repos.tip(folder, ref) else None
-    if found is None:
+    content = repos.blob(folder, ref, path) if repos.tip(folder, ref) else None
+    if content is None:
         raise not_found()
-    return {"repo": repo, "ref": ref, "path": path, "text": found[1].decode("utf-8", "replace")}
+    return {"repo": repo, "ref": ref, "path": path, "text": content[1].decode("utf-8", "replace")}
 
 
 # --- forms ---
@@ -212,7 +212,7 @@ def _comment(view: View, repo: str, number: int, form: FormData) -> None:
 
 def _tick(view: View, repo: str, number: int, form: FormData) -> None:
     item = view.state.repositories[repo].comments[int(str(form["comment"]))]
-    view.stage.edit_comment(repo, item.id, ticked(item.body, int(str(form["line"]))), author=view.person)
+    view.stage.edit_comment(repo, item.id, toggle_box(item.body, int(str(form["line"]))), author=view.person)
 
 
 def _merge(view: View, repo: str, number: int, form: FormData) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from mergeplan.bot.sandbox import pushes, repos, shapes_issues, shapes_pulls, webhooks
-from mergeplan.bot.sandbox.limits import LABEL_NAME, ApiError, at_most, check_issue, invalid, one_of, require
+from mergeplan.bot.sandbox.limits import LABEL_NAME, ApiError, check_issue, check_length, invalid, one_of, require
 from mergeplan.bot.sandbox.repos import GitError, Person
 from mergeplan.bot.sandbox.state import Issue, Json, Label, PullRequest, Repository, now
 from mergeplan.bot.sandbox.webhooks import Site
@@ -125,7 +125,7 @@ def reopen(site: Site, repo: Repository, item: Issue, sender: str) -> None:
 
 def label(site: Site, repo: Repository, item: Issue, name: str, sender: str) -> None:
     """Adds a label, which comes into being when the repository has none of that name."""
-    at_most("Label", "name", name, LABEL_NAME)
+    check_length("Label", "name", name, LABEL_NAME)
     kept = repo.labels.setdefault(name, Label(site.state.next_id(), name))
     if name not in item.labels:
         item.labels.append(name)
@@ -161,20 +161,20 @@ def merge(site: Site, repo: Repository, pull: PullRequest, sender: str, body: Js
     before = repos.tip(folder, pull.base_ref)
     assert before is not None  # a pull request whose base is deleted is closed
     try:
-        after = _merged(folder, pull, before, pushes.person(site.state, sender), method, body)
+        after = _merge_commit(folder, pull, before, pushes.person(site.state, sender), method, body)
     except GitError as error:
         raise ApiError(405, "This branch can't be rebased") from error
     repos.set_ref(folder, f"refs/heads/{pull.base_ref}", after)
     pull.merged_at, pull.merged_by, pull.merge_commit_sha, pull.merged_onto = now(), sender, after, before
     pushes.close(site, repo, pull, sender)
-    pushes.moved(site, repo, pull.base_ref, before, after, sender)
+    pushes.notify_push(site, repo, pull.base_ref, before, after, sender)
     return after
 
 
-def _merged(folder: Path, pull: PullRequest, base: str, author: Person, method: MergeMethod, body: Json) -> str:
+def _merge_commit(folder: Path, pull: PullRequest, base: str, author: Person, method: MergeMethod, body: Json) -> str:
     if method == "rebase":
-        return repos.rebased(folder, base, pull.head_sha, author)
-    tree = repos.merged_tree(folder, base, pull.head_sha)
+        return repos.rebase_commits(folder, base, pull.head_sha, author)
+    tree = repos.merge_trees(folder, base, pull.head_sha)
     if tree is None:
         raise ApiError(405, "Pull Request is not mergeable")
     head_owner = pull.head_repository.split("/")[0]
@@ -196,7 +196,7 @@ def update_branch(site: Site, repo: Repository, pull: PullRequest, sender: str, 
     source = site.state.repositories[pull.head_repository]
     folder = site.state.git(repo.full_name)
     base = repos.tip(folder, pull.base_ref)
-    tree = repos.merged_tree(folder, base, pull.head_sha) if base else None
+    tree = repos.merge_trees(folder, base, pull.head_sha) if base else None
     if base is None or tree is None:
         raise ApiError(422, "merge conflict between base and head")
     text = f"Merge branch '{pull.base_ref}' into {pull.head_ref}\n"
@@ -215,7 +215,7 @@ def revert(site: Site, repo: Repository, pull: PullRequest, sender: str, body: J
     before = repos.commit(folder, pull.merged_onto or repos.commit(folder, after).parents[0])
     who, text = pushes.person(site.state, sender), f'Revert "{pull.title}"\n\nThis reverts commit {after}.\n'
     back = repos.commit_tree(folder, before.tree, (after,), text, who)  # merged into what has come since
-    tree = repos.merged_tree(folder, tip, back) if tip else None
+    tree = repos.merge_trees(folder, tip, back) if tip else None
     if tip is None or tree is None or tree == repos.commit(folder, tip).tree:
         raise ApiError(422, "Sorry, this pull request couldn't be reverted automatically.")
     title = body.get("title") or f'Revert "{pull.title}"'
@@ -230,4 +230,4 @@ def revert(site: Site, repo: Repository, pull: PullRequest, sender: str, body: J
 def _free_branch(folder: Path, name: str) -> str:
     taken = {ref.removeprefix("refs/heads/") for ref in repos.refs(folder)}
     names = (name, *(f"{name}-{number}" for number in range(1, len(taken) + 1)))
-    return next(each for each in names if each not in taken)
+    return next(candidate for candidate in names if candidate not in taken)

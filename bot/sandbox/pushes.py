@@ -36,7 +36,7 @@ def commit(site: Site, repo: Repository, branch: str, change: Change, *, force: 
     parent = repos.tip(folder, repo.default_branch) if force or before is None else before
     author = person(site.state, change.author)
     after = repos.commit_files(folder, branch, change.files, change.message, author, parent)
-    moved(site, repo, branch, before or ZERO_SHA, after, change.author)
+    notify_push(site, repo, branch, before or ZERO_SHA, after, change.author)
     return after
 
 
@@ -46,19 +46,19 @@ def point(site: Site, repo: Repository, branch: str, sha: str | None, pusher: st
     before = repos.refs(folder).get(f"refs/heads/{branch}")
     if before != sha:
         repos.set_ref(folder, f"refs/heads/{branch}", sha)
-        moved(site, repo, branch, before or ZERO_SHA, sha or ZERO_SHA, pusher)
+        notify_push(site, repo, branch, before or ZERO_SHA, sha or ZERO_SHA, pusher)
 
 
-def received(site: Site, repo: Repository, before: Mapping[str, str], pusher: str) -> None:
+def receive_push(site: Site, repo: Repository, before: Mapping[str, str], pusher: str) -> None:
     """Compares the branches with what they were before somebody pushed with git."""
     after = repos.refs(site.state.git(repo.full_name))
     for ref in sorted(before.keys() | after.keys()):
         if before.get(ref) != after.get(ref):
             branch = ref.removeprefix("refs/heads/")
-            moved(site, repo, branch, before.get(ref, ZERO_SHA), after.get(ref, ZERO_SHA), pusher)
+            notify_push(site, repo, branch, before.get(ref, ZERO_SHA), after.get(ref, ZERO_SHA), pusher)
 
 
-def moved(site: Site, repo: Repository, branch: str, before: str, after: str, pusher: str) -> None:
+def notify_push(site: Site, repo: Repository, branch: str, before: str, after: str, pusher: str) -> None:
     """Tells of the push, then of every pull request that it changed."""
     repo.pushed_at = now()
     webhooks.push(site, repo, f"refs/heads/{branch}", before, after, pusher)
@@ -103,7 +103,7 @@ def refresh(site: Site, repo: Repository, pull: PullRequest) -> None:
     else:
         repos.set_ref(folder, f"{prefix}/head", pull.head_sha)
     base = repos.tip(folder, pull.base_ref) or pull.base_sha
-    tree = repos.merged_tree(folder, base, pull.head_sha)
+    tree = repos.merge_trees(folder, base, pull.head_sha)
     pull.mergeable = tree is not None
     pull.merge_commit_sha = None
     if tree:

@@ -13,7 +13,7 @@ def enqueue(site: Site, repo: Repository, pull: PullRequest, sender: str) -> Mer
     folder = site.state.git(repo.full_name)
     ahead = [group for group in repo.queue if group.base_ref == pull.base_ref]
     base = ahead[-1].head_sha if ahead else repos.tip(folder, pull.base_ref)
-    tree = repos.merged_tree(folder, base, pull.head_sha) if base else None
+    tree = repos.merge_trees(folder, base, pull.head_sha) if base else None
     if base is None or tree is None:
         raise ApiError(405, "Pull Request is not mergeable")
     text = f"Merge pull request #{pull.number} from {pull.head_ref}\n"
@@ -32,7 +32,7 @@ def advance(site: Site, repo: Repository, sender: str) -> list[int]:
     merged = []
     while repo.queue:
         group = repo.queue[0]
-        pull = next(each for each in repo.pulls if each.number == group.number)
+        pull = next(candidate for candidate in repo.pulls if candidate.number == group.number)
         runs = [run for run in repo.checks.values() if run.head_sha == group.head_sha]
         required = repo.required_checks.get(group.base_ref, [])
         done = {run.name: run.conclusion for run in sorted(runs, key=lambda run: run.id) if run.conclusion}
@@ -54,7 +54,7 @@ def _merge(site: Site, repo: Repository, pull: PullRequest, group: MergeGroup, s
     pull.merged_at, pull.merged_by, pull.merge_commit_sha = now(), sender, group.head_sha
     webhooks.merge_group(site, repo, group, "destroyed", sender, "merged")
     pushes.close(site, repo, pull, sender)
-    pushes.moved(site, repo, group.base_ref, group.base_sha, group.head_sha, sender)
+    pushes.notify_push(site, repo, group.base_ref, group.base_sha, group.head_sha, sender)
 
 
 def _leave(site: Site, repo: Repository, failed: MergeGroup, sender: str) -> None:
@@ -64,5 +64,5 @@ def _leave(site: Site, repo: Repository, failed: MergeGroup, sender: str) -> Non
         repo.queue.remove(group)
         webhooks.merge_group(site, repo, group, "destroyed", sender, "dequeued" if group is failed else "invalidated")
     for group in behind:
-        pull = next(each for each in repo.pulls if each.number == group.number)
+        pull = next(candidate for candidate in repo.pulls if candidate.number == group.number)
         enqueue(site, repo, pull, sender)

@@ -143,7 +143,7 @@ def commit_files(
     repo: Path, branch: str, files: Mapping[str, str | bytes | None], message: str, author: Person, parent: str | None
 ) -> str:
     """Puts one commit of those files (None deletes) on top of `parent` and points the branch at it."""
-    stamp = f"{_quoted_person(author)} {int(datetime.now(UTC).timestamp())} +0000"
+    stamp = f"{_format_person(author)} {int(datetime.now(UTC).timestamp())} +0000"
     text = message.encode()
     stream = [
         f"commit refs/heads/{branch}\nauthor {stamp}\ncommitter {stamp}\ndata {len(text)}\n".encode(),
@@ -166,7 +166,7 @@ def _file_line(path: str, content: str | bytes | None) -> bytes:
     return f"M 100644 inline {quoted}\ndata {len(data)}\n".encode() + data + b"\n"
 
 
-def _quoted_person(person: Person) -> str:
+def _format_person(person: Person) -> str:
     name = "".join(char for char in person.name if char not in "<>\n")
     return f"{name} <{person.email}>"
 
@@ -186,7 +186,7 @@ def commit_tree(repo: Path, tree: str, parents: tuple[str, ...], message: str, a
     return git(repo, "commit-tree", tree, *flags, stdin=message.encode(), env=_identity(author)).strip()
 
 
-def merged_tree(repo: Path, base: str, head: str) -> str | None:
+def merge_trees(repo: Path, base: str, head: str) -> str | None:
     """The tree of both merged, or None when they conflict."""
     try:
         return git(repo, "merge-tree", "--write-tree", base, head).splitlines()[0]
@@ -194,7 +194,7 @@ def merged_tree(repo: Path, base: str, head: str) -> str | None:
         return None
 
 
-def rebased(repo: Path, base: str, head: str, committer: Person) -> str:
+def rebase_commits(repo: Path, base: str, head: str, committer: Person) -> str:
     """The head's commits put one by one on top of the base; git needs a work tree for it."""
     with tempfile.TemporaryDirectory(prefix="rebase-") as folder:
         work = Path(folder) / "work"
@@ -237,10 +237,10 @@ def log(repo: Path, *revisions: str) -> list[Commit]:
     """Reads commits, newest first, as `git log` selects them."""
     fields = FIELD.join(["%H", "%T", "%P", "%an", "%ae", "%aI", "%cn", "%ce", "%cI", "%B"])
     out = git(repo, "log", f"--format={fields}{RECORD}", *revisions, "--")
-    return [_parsed(record.lstrip("\n")) for record in out.split(RECORD) if record.strip()]
+    return [_parse_commit(record.lstrip("\n")) for record in out.split(RECORD) if record.strip()]
 
 
-def _parsed(record: str) -> Commit:
+def _parse_commit(record: str) -> Commit:
     sha, tree, parents, name, email, date, by_name, by_email, by_date, message = record.split(FIELD)
     return Commit(
         sha,

@@ -10,7 +10,7 @@ from mergeplan.bot.sandbox.state import (
     Repository,
     State,
     User,
-    at_least,
+    includes_role,
 )
 
 # The addresses that GitHub lists in every repository, below the repository's own API address.
@@ -178,10 +178,10 @@ def permissions(state: State, repo: Repository, login: str) -> dict[str, bool]:
     role = state.role(repo, login)
     return {
         "admin": role == "admin",
-        "maintain": at_least(role, "maintain"),
-        "push": at_least(role, "write"),
-        "triage": at_least(role, "triage"),
-        "pull": at_least(role, "read"),
+        "maintain": includes_role(role, "maintain"),
+        "push": includes_role(role, "write"),
+        "triage": includes_role(role, "triage"),
+        "pull": includes_role(role, "read"),
     }
 
 

@@ -24,8 +24,8 @@ def latest(runs: list[CheckRun]) -> dict[str, CheckRun]:
 
 def pulls_at(state: State, repo: Repository, sha: str) -> list[Json]:
     """The open pull requests whose head is this commit; those from forks are left out, as GitHub does."""
-    found = [pull for pull in repo.pulls if pull.head_sha == sha and pull.state == "open"]
-    return [shapes_pulls.minimal_pull(state, repo, pull) for pull in found if pull.head_repository == repo.full_name]
+    pulls = [pull for pull in repo.pulls if pull.head_sha == sha and pull.state == "open"]
+    return [shapes_pulls.minimal_pull(state, repo, pull) for pull in pulls if pull.head_repository == repo.full_name]
 
 
 def check_run(state: State, repo: Repository, run: CheckRun) -> Json:
@@ -72,7 +72,7 @@ def suite_result(repo: Repository, suite: CheckSuite) -> tuple[str, str | None]:
     if not runs or any(run.status != "completed" for run in runs):
         return ("in_progress" if any(run.status != "queued" for run in runs) else "queued"), None
     conclusions = {run.conclusion for run in runs}
-    return "completed", next((each for each in SEVERITY if each in conclusions), "neutral")
+    return "completed", next((conclusion for conclusion in SEVERITY if conclusion in conclusions), "neutral")
 
 
 def webhook_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
@@ -142,7 +142,7 @@ def status(state: State, repo: Repository, item: CommitStatus) -> Json:
     }
 
 
-def combined_status(state: State, repo: Repository, sha: str) -> Json:
+def status_summary(state: State, repo: Repository, sha: str) -> Json:
     """The newest status of each context, and one word for all."""
     newest = {item.context: item for item in repo.statuses if item.sha == sha}
     states = {item.state for item in newest.values()}

@@ -88,7 +88,7 @@ def issue(state: State, repo: Repository, item: Issue) -> Json:
         "milestone": None,
         "locked": False,
         "active_lock_reason": None,
-        "comments": sum(each.number == item.number for each in repo.comments.values()),
+        "comments": sum(candidate.number == item.number for candidate in repo.comments.values()),
         "closed_at": shapes.time(item.closed_at),
         "created_at": shapes.time(item.created_at),
         "updated_at": shapes.time(item.updated_at),

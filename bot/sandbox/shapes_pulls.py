@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mergeplan.bot.sandbox import repos, shapes, shapes_issues
-from mergeplan.bot.sandbox.diffs import changed_files
+from mergeplan.bot.sandbox.diffs import diff_files
 from mergeplan.bot.sandbox.repos import Commit, FileChange, Person
 from mergeplan.bot.sandbox.state import Json, PullRequest, Repository, Review, State
 
@@ -69,14 +69,14 @@ def full_pull(state: State, repo: Repository, item: PullRequest) -> Json:
     """A pull request by itself: also what only git knows."""
     folder = state.git(repo.full_name)
     start = repos.merge_base(folder, item.base_sha, item.head_sha) or item.base_sha
-    changes = changed_files(folder, start, item.head_sha)
+    changes = diff_files(folder, start, item.head_sha)
     return pull(state, repo, item) | {
         "merged": item.merged_at is not None,
         "merged_by": shapes.user(state, item.merged_by) if item.merged_by else None,
         "mergeable": item.mergeable if item.state == "open" else None,
         "rebaseable": item.mergeable if item.state == "open" else None,
         "mergeable_state": _mergeable_state(repo, item),
-        "comments": sum(each.number == item.number for each in repo.comments.values()),
+        "comments": sum(comment.number == item.number for comment in repo.comments.values()),
         "review_comments": 0,
         "maintainer_can_modify": False,
         "commits": len(repos.log(folder, f"{start}..{item.head_sha}")),
@@ -201,8 +201,8 @@ def full_commit(state: State, repo: Repository, sha: str) -> Json:
     """A commit by itself, with its files."""
     folder = state.git(repo.full_name)
     item = repos.commit(folder, sha)
-    changes = changed_files(folder, item.parents[0] if item.parents else empty_tree(folder), sha)
-    additions, deletions = sum(each.additions for each in changes), sum(each.deletions for each in changes)
+    changes = diff_files(folder, item.parents[0] if item.parents else empty_tree(folder), sha)
+    additions, deletions = sum(change.additions for change in changes), sum(change.deletions for change in changes)
     return commit(state, repo, item) | {
         "stats": {"total": additions + deletions, "additions": additions, "deletions": deletions},
         "files": files(state, repo, changes, sha),
@@ -256,6 +256,6 @@ def comparison(state: State, repo: Repository, base: str, head: str) -> Json:
         "ahead_by": len(ahead),
         "behind_by": len(behind),
         "total_commits": len(ahead),
-        "commits": [commit(state, repo, each) for each in ahead],
-        "files": files(state, repo, changed_files(folder, start, head), head),
+        "commits": [commit(state, repo, ahead_commit) for ahead_commit in ahead],
+        "files": files(state, repo, diff_files(folder, start, head), head),
     }

@@ -19,7 +19,7 @@ from mergeplan.bot.sandbox.access import (
     issue_token,
     may_edit,
 )
-from mergeplan.bot.sandbox.calls import found
+from mergeplan.bot.sandbox.calls import find_or_404
 from mergeplan.bot.sandbox.limits import ApiError
 from mergeplan.bot.sandbox.pulls import MergeMethod
 from mergeplan.bot.sandbox.shapes_checks import latest
@@ -76,7 +76,7 @@ class Stage:
         with self.state.lock:
             self._user(login)
             self.state.gone.add(login)
-            self.state.tokens = {key: each for key, each in self.state.tokens.items() if each.login != login}
+            self.state.tokens = {key: token for key, token in self.state.tokens.items() if token.login != login}
             for repo in self.state.repositories.values():
                 repo.permissions.pop(login, None)
 
@@ -139,7 +139,7 @@ class Stage:
                 self.state.installations[repo.owner] = item
             if repository not in item.repositories:
                 item.repositories.add(repository)
-                webhooks.installed(self.site, item, repo)
+                webhooks.installation_created(self.site, item, repo)
             return item.id
 
     def installation_token(self, repository: str) -> str:
@@ -169,7 +169,7 @@ class Stage:
             repo = self.state.repositories[repository]
             item = self.state.installations[repo.owner]
             item.repositories.discard(repository)
-            webhooks.uncovered(self.site, item, repo)
+            webhooks.repository_removed(self.site, item, repo)
 
     def delete_repository(self, repository: str) -> None:
         """Deletes a repository: the API knows it no longer, and no webhook tells."""
@@ -288,7 +288,7 @@ class Stage:
         """Adds a reaction (`+1`, `eyes`, `rocket`, `confused`, ...) to a comment."""
         with self.state.lock:
             repo = self._repo(repository, author, COMMENT)
-            talk.react(self.state, found(repo.comments, str(comment_id)).reactions, author, content)
+            talk.react(self.state, find_or_404(repo.comments, str(comment_id)).reactions, author, content)
 
     def review(self, repository: str, number: int, state: ReviewState, *, author: str, body: str = "") -> int:
         """Submits a review of the present head and returns its id."""
@@ -334,7 +334,7 @@ class Stage:
         """Presses *Re-run* of a check."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
-            check_runs.rerequest(self.site, repo, found(repo.checks, str(check_run_id)), author)
+            check_runs.rerequest(self.site, repo, find_or_404(repo.checks, str(check_run_id)), author)
 
     def rerequest_suite(self, repository: str, sha: str, *, author: str) -> None:
         """Presses *Re-run all checks* of a commit."""
@@ -347,7 +347,7 @@ class Stage:
         """Presses a check's own button."""
         with self.state.lock:
             repo = self._repo(repository, author, PUSH)
-            check_runs.click(self.site, repo, found(repo.checks, str(check_run_id)), identifier, author)
+            check_runs.click(self.site, repo, find_or_404(repo.checks, str(check_run_id)), identifier, author)
 
     # --- looking: what is returned is a copy of that moment ---
 
@@ -426,7 +426,7 @@ class Stage:
         return door(self.state, Caller(self._user(login).login, "user"), repository, need)
 
     def _issue(self, repo: Repository, number: int) -> Issue:
-        return found(repo.issues, str(number))
+        return find_or_404(repo.issues, str(number))
 
     def _pull(self, repository: str, number: int) -> PullRequest:
         item = self._issue(self.state.repositories[repository], number)
@@ -443,7 +443,7 @@ class Stage:
 
     def _own_comment(self, repository: str, comment_id: int, login: str) -> tuple[Repository, Comment]:
         repo = self._repo(repository, login, COMMENT)
-        item = found(repo.comments, str(comment_id))
+        item = find_or_404(repo.comments, str(comment_id))
         if not may_edit(self.state, repo, Caller(login, "user"), item.author):
             raise ApiError(403, "Must have write access to this repository.")
         return repo, item

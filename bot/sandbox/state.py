@@ -369,9 +369,9 @@ class State:
 
     def installation(self, number: int | None) -> Installation | None:
         """The installation of that id, while there is one."""
-        return next((each for each in self.installations.values() if each.id == number), None)
+        return next((candidate for candidate in self.installations.values() if candidate.id == number), None)
 
-    def covered(self, token: Token) -> frozenset[str]:
+    def token_repositories(self, token: Token) -> frozenset[str]:
         """The repositories that an App's token opens now; one that was not narrowed follows its installation."""
         if token.kind != "installation":
             return token.repositories or frozenset()
@@ -380,6 +380,6 @@ class State:
         return names if token.repositories is None else names & token.repositories
 
 
-def at_least(role: Role, need: Role) -> bool:
+def includes_role(role: Role, need: Role) -> bool:
     """A role includes every role below it."""
     return ROLES.index(role) >= ROLES.index(need)

@@ -7,9 +7,9 @@ from mergeplan.bot.sandbox.limits import (
     COMMENT_BODY,
     REACTIONS,
     ApiError,
-    at_most,
     check_comment,
     check_issue,
+    check_length,
     invalid,
     one_of,
     require,
@@ -91,7 +91,7 @@ def review(site: Site, repo: Repository, pull: PullRequest, author: str, body: J
     state = REVIEW_EVENTS.get(body.get("event") or "")
     if state is None:
         raise invalid("PullRequestReview", "event", "event must be APPROVE, REQUEST_CHANGES or COMMENT", "invalid")
-    at_most("PullRequestReview", "body", body.get("body"), COMMENT_BODY)
+    check_length("PullRequestReview", "body", body.get("body"), COMMENT_BODY)
     if author == pull.author and state != "COMMENTED":
         raise ApiError(422, "Unprocessable Entity", [{"message": "Can not approve or refuse your own pull request"}])
     if state != "APPROVED":

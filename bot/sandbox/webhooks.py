@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mergeplan.bot.sandbox import repos, shapes, shapes_checks, shapes_issues, shapes_pulls
 from mergeplan.bot.sandbox.courier import Courier
-from mergeplan.bot.sandbox.diffs import changed_files
+from mergeplan.bot.sandbox.diffs import diff_files
 from mergeplan.bot.sandbox.faults import Faults
 from mergeplan.bot.sandbox.repos import Commit
 from mergeplan.bot.sandbox.state import (
@@ -85,7 +85,7 @@ def ping(site: Site) -> None:
     site.courier.send("ping", {"zen": "Keep it logically awesome.", "hook_id": hook.id, "hook": shape})
 
 
-def installed(site: Site, installation: Installation, repo: Repository) -> None:
+def installation_created(site: Site, installation: Installation, repo: Repository) -> None:
     """The App was installed on an account, or its installation got another repository."""
     if installation.repositories == {repo.full_name}:
         installation_changed(site, installation, "created")
@@ -95,31 +95,31 @@ def installed(site: Site, installation: Installation, repo: Repository) -> None:
 
 def installation_changed(site: Site, installation: Installation, action: str) -> None:
     """The App was installed on an account, removed from it, suspended there, or let in again."""
-    items = [_named(site.state.repositories[name]) for name in sorted(installation.repositories)]
+    items = [_short_repository(site.state.repositories[name]) for name in sorted(installation.repositories)]
     payload: Json = {"action": action, "repositories": items}
     payload |= {"requester": None} if action == "created" else {}
-    _of_installation(site, installation, "installation", payload)
+    _send_installation(site, installation, "installation", payload)
 
 
-def uncovered(site: Site, installation: Installation, repo: Repository) -> None:
+def repository_removed(site: Site, installation: Installation, repo: Repository) -> None:
     """The installation lost a repository."""
     _repositories_changed(site, installation, "removed", repo)
 
 
 def _repositories_changed(site: Site, installation: Installation, action: str, repo: Repository) -> None:
     lists: dict[str, list[Json]] = {"repositories_added": [], "repositories_removed": []}
-    lists[f"repositories_{action}"] = [_named(repo)]
+    lists[f"repositories_{action}"] = [_short_repository(repo)]
     more = {"action": action, "requester": None, "repository_selection": "selected"}
-    _of_installation(site, installation, "installation_repositories", more | lists)
+    _send_installation(site, installation, "installation_repositories", more | lists)
 
 
-def _of_installation(site: Site, installation: Installation, event: str, payload: Json) -> None:
+def _send_installation(site: Site, installation: Installation, event: str, payload: Json) -> None:
     who = {"sender": shapes.user(site.state, installation.account)}
     told = {"installation": shapes.installation(site.state, installation)} | who | payload
     site.courier.send(event, told, installation_id=installation.id)
 
 
-def _named(repo: Repository) -> Json:
+def _short_repository(repo: Repository) -> Json:
     return {
         "id": repo.id,
         "node_id": shapes.node_id("R", repo.id),
@@ -196,12 +196,12 @@ def push(site: Site, repo: Repository, ref: str, before: str, after: str, sender
     """A branch was created, moved or deleted."""
     state, folder = site.state, site.state.git(repo.full_name)
     created, deleted = before == repos.ZERO_SHA, after == repos.ZERO_SHA
-    commits = [_pushed_commit(state, repo, commit) for commit in _new_commits(site, repo, before, after)]
+    commits = [_push_commit(state, repo, commit) for commit in _new_commits(site, repo, before, after)]
     page = shapes.html_url(state, repo)
     stamp = {name: int(getattr(repo, name).timestamp()) for name in ("created_at", "pushed_at")}
     head = commits[-1] if commits else None
     if head is None and not deleted:
-        head = _pushed_commit(state, repo, repos.commit(folder, after))
+        head = _push_commit(state, repo, repos.commit(folder, after))
     owner = shapes.user(state, repo.owner) | {"name": repo.owner, "email": state.users[repo.owner].email}
     shape = shapes.repository(state, repo) | stamp | {"owner": owner, "url": page, "stargazers": 0}
     payload = {
@@ -230,10 +230,10 @@ def _new_commits(site: Site, repo: Repository, before: str, after: str) -> list[
     return newest[::-1]
 
 
-def _pushed_commit(state: State, repo: Repository, commit: Commit) -> Json:
+def _push_commit(state: State, repo: Repository, commit: Commit) -> Json:
     folder = state.git(repo.full_name)
     parent = commit.parents[0] if commit.parents else shapes_pulls.empty_tree(folder)
-    changes = changed_files(folder, parent, commit.sha)
+    changes = diff_files(folder, parent, commit.sha)
     people = {"author": commit.author, "committer": commit.committer}
     names = {role: {"name": person.name, "email": person.email} for role, person in people.items()}
     for role, person in people.items():

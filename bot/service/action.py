@@ -16,12 +16,12 @@ from mergeplan.bot.github.events import Event, Ignored, InvalidDelivery, read_ev
 from mergeplan.bot.projects import project_keys
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.comment import Shown
-from mergeplan.bot.report.markdown import clipped, inert
+from mergeplan.bot.report.markdown import clip_text, inert
 from mergeplan.bot.report.summary import job_summary
 from mergeplan.bot.service.logs import start_logging
-from mergeplan.bot.service.serve import open_desk
+from mergeplan.bot.service.serve import build_context
 from mergeplan.bot.service.worker import Worker
-from mergeplan.bot.settings import ACTIONS_LOGIN, Settings, checked_for_github, load_settings
+from mergeplan.bot.settings import ACTIONS_LOGIN, Settings, check_for_github, load_settings
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.system import hide_process
 
@@ -31,7 +31,7 @@ DRAIN_SECONDS = 6 * 3600.0
 
 def run_action(environ: Mapping[str, str]) -> int:
     """Handles the workflow's event and returns the exit code: 0 done, 1 the plan or the promotion failed, 2 misused."""
-    settings = checked_for_github(action_settings(environ))
+    settings = check_for_github(action_settings(environ))
     hide_process()
     start_logging(settings)
     event = _event(environ)
@@ -39,7 +39,7 @@ def run_action(environ: Mapping[str, str]) -> int:
         log.info("event_ignored", why=event.why)
         return 2 if isinstance(event, InvalidDelivery) else 0
     log.info("isolation", code_of_projects=isolation_words(settings), spark=confinement_words(settings))
-    context = open_desk(settings)
+    context = build_context(settings)
     try:
         worker = Worker(context)
         worker.recover()
@@ -57,16 +57,16 @@ def run_action(environ: Mapping[str, str]) -> int:
 
 def action_settings(environ: Mapping[str, str]) -> Settings:
     """The settings of a workflow run: its token and API unless MERGEPLAN_* say otherwise."""
-    given: dict[str, Any] = {"warm": False, "sweep_seconds": 20.0}
+    overrides: dict[str, Any] = {"warm": False, "sweep_seconds": 20.0}
     if "MERGEPLAN_GITHUB_TOKEN" not in environ and environ.get("GITHUB_TOKEN"):
-        given["github_token"] = environ["GITHUB_TOKEN"]
+        overrides["github_token"] = environ["GITHUB_TOKEN"]
     if "MERGEPLAN_GITHUB_API_URL" not in environ and environ.get("GITHUB_API_URL"):
-        given["github_api_url"] = environ["GITHUB_API_URL"]
+        overrides["github_api_url"] = environ["GITHUB_API_URL"]
     if "MERGEPLAN_GITHUB_APP_ID" not in environ:
-        given["public_url"] = ""  # a job's token lasts for the job: no service opens a link that is signed with it
+        overrides["public_url"] = ""  # a job's token lasts for the job: no service opens a link that is signed with it
     if "MERGEPLAN_BOT_LOGIN" not in environ and "MERGEPLAN_GITHUB_APP_ID" not in environ:
-        given["bot_login"] = ACTIONS_LOGIN
-    return load_settings(given)
+        overrides["bot_login"] = ACTIONS_LOGIN
+    return load_settings(overrides)
 
 
 def _event(environ: Mapping[str, str]) -> Event | Ignored | InvalidDelivery:
@@ -94,8 +94,8 @@ def _conclude(context: BotContext, event: Event, environ: Mapping[str, str], und
     for key in project_keys(event.repository, context.settings.project_folders):
         record = context.inbox.pulls.get(key, event.number) if event.number else None
         ends.append(_End(record, context.inbox.prods.get(key)))
-    own = [each for each in ends if each.plan] or ends[:1]  # one is enough to say that nothing changes
-    text = "\n".join(filter(None, [_undone(undone), *(each.plan or _summary(each.record) for each in own)]))
+    own = [end for end in ends if end.plan] or ends[:1]  # one is enough to say that nothing changes
+    text = "\n".join(filter(None, [_undone(undone), *(end.plan or _summary(end.record) for end in own)]))
     if environ.get("GITHUB_STEP_SUMMARY"):
         with Path(environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
             summary.write(text)
@@ -133,7 +133,7 @@ class _End:
 def _exit_code(ends: Sequence[_End], undone: str) -> int:
     if undone:
         log.error("not_done", why=undone)
-    return 1 if undone or any(each.is_wrong for each in ends) else 0
+    return 1 if undone or any(end.is_wrong for end in ends) else 0
 
 
 def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[str, str]:
@@ -141,7 +141,7 @@ def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[s
     plan = record.outcome.plan if record and record.outcome else None
     models = plan.models if plan else ()
     comment = f"{record.site}/pull/{record.number}#issuecomment-{record.comment_id}" if record else ""
-    found = {
+    outputs = {
         "state": str(record.state) if record else ("promoted" if prod.promoted_commit == prod.commit else "unpromoted"),
         "plan-id": plan.id if plan else "",
         "environment": record.environment if record else "prod",
@@ -151,11 +151,11 @@ def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[s
         "prod-revision": str(prod.revision),
         "exit-code": str(code),
     }
-    return {key: "".join(value.split()) for key, value in found.items()}
+    return {key: "".join(value.split()) for key, value in outputs.items()}
 
 
 def _undone(why: str) -> str:
-    return f"### mergeplan could not finish\n\n{inert(clipped(why))}\n" if why else ""
+    return f"### mergeplan could not finish\n\n{inert(clip_text(why))}\n" if why else ""
 
 
 def _summary(record: PullRecord | None) -> str:

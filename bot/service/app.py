@@ -49,10 +49,13 @@ def _pages(context: BotContext) -> FastAPI:
         status, owners = 503 if missing else 200, context.github.owners.states()
         isolation, spark = isolation_words(context.settings), confinement_words(context.settings)
         if "application/json" in request.headers.get("accept", ""):
-            states = [asdict(each) for each in owners]
+            states = [asdict(owner_state) for owner_state in owners]
             data = {"ready": not missing, "why": missing, "isolation": isolation, "spark": spark, "owners": states}
             return Response(json.dumps(data), status, media_type="application/json")
-        troubled = [f"{each.owner}: {each.state} since {each.since}. {each.why}" for each in in_trouble(owners)]
+        troubled = [
+            f"{owner_state.owner}: {owner_state.state} since {owner_state.since}. {owner_state.why}"
+            for owner_state in failing_owners(owners)
+        ]
         lines = [missing or "ready", f"isolation: {isolation}", f"spark: {spark}", *troubled]
         return Response("\n".join(lines) + "\n", status, media_type="text/plain")
 
@@ -93,11 +96,11 @@ def not_ready(context: BotContext) -> str:
     if context.github.owners.refused:
         return f"GitHub refuses the App: {context.github.owners.refused}"
     owners = context.github.owners.states()
-    if owners and all(each.state in SHUT for each in owners):
+    if owners and all(owner.state in SHUT for owner in owners):
         return "the App works for no owner"
     return ""
 
 
-def in_trouble(owners: Sequence[OwnerState]) -> tuple[OwnerState, ...]:
+def failing_owners(owners: Sequence[OwnerState]) -> tuple[OwnerState, ...]:
     """The owners for whom nothing can be done for now; the service works for all others."""
-    return tuple(each for each in owners if each.state != "working")
+    return tuple(owner for owner in owners if owner.state != "working")

@@ -100,9 +100,17 @@ class TimedProtocol(H11Protocol):
 
     def _make_room(self) -> None:
         """Ends the connection that has been open longest without a whole request; this one when there is none."""
-        others = (each for each in self.connections if isinstance(each, TimedProtocol) and each is not self)
-        waiting = [each for each in others if each.stage in ("head", "idle") and not each.transport.is_closing()]
-        min(waiting, key=lambda each: each.since, default=self).transport.abort()
+        others = (
+            connection
+            for connection in self.connections
+            if isinstance(connection, TimedProtocol) and connection is not self
+        )
+        waiting = [
+            connection
+            for connection in others
+            if connection.stage in ("head", "idle") and not connection.transport.is_closing()
+        ]
+        min(waiting, key=lambda connection: connection.since, default=self).transport.abort()
 
 
 def server_config(app: Any, host: str, port: int, limits: Limits | None = None) -> uvicorn.Config:

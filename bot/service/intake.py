@@ -50,10 +50,10 @@ class Intake:
             taken = await run_in_threadpool(self._receive, [event for event, _ in group])
         except Exception as error:  # whatever it is, each request has to be answered
             taken = [error] * len(group)
-        for (_, durable), each in zip(group, taken, strict=True):
+        for (_, durable), result in zip(group, taken, strict=True):
             if durable.done():
                 continue  # its request was given up meanwhile
-            if isinstance(each, Exception):
-                durable.set_exception(each)
+            if isinstance(result, Exception):
+                durable.set_exception(result)
             else:
-                durable.set_result(each)
+                durable.set_result(result)

@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from mergeplan.bot.github.calls import redacted
+from mergeplan.bot.github.calls import redact_secrets
 from mergeplan.bot.settings import Settings
 
 
@@ -18,7 +18,9 @@ def start_logging(settings: Settings) -> None:
     secrets = settings.secrets()
 
     def without_secrets(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        return {key: redacted(value, secrets) if isinstance(value, str) else value for key, value in event.items()}
+        return {
+            key: redact_secrets(value, secrets) if isinstance(value, str) else value for key, value in event.items()
+        }
 
     structlog.configure(
         processors=[

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.github.calls import redacted
+from mergeplan.bot.github.calls import redact_secrets
 from mergeplan.bot.pages.links import PAGES, links_of
 from mergeplan.bot.pages.render import headers, page, refusal
 from mergeplan.bot.pages.view import Decision, PageView
@@ -39,7 +39,7 @@ def page_handler(context: BotContext) -> Callable[[Request], Response]:
         except MergeplanError:
             text = "The database does not answer. Load the page again in a while."
             return _html(refusal("Not now", text), 503)
-        return _html(redacted(page(view, where["page"], key), hidden))
+        return _html(redact_secrets(page(view, where["page"], key), hidden))
 
     return answer
 
@@ -51,7 +51,9 @@ def _view(context: BotContext, repository: str, number: int) -> PageView:
     return PageView(
         Shown(record, inbox.prods.get(repository)),
         inbox.progress.get(repository, 0 if of_prod else number),
-        tuple(Decision(*each) for each in inbox.decisions.dated(repository, number)) if number else (),
+        tuple(Decision(*decision) for decision in inbox.decisions.list_with_times(repository, number))
+        if number
+        else (),
     )
 
 

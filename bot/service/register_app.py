@@ -26,7 +26,7 @@ from mergeplan.bot.github.manifest import (
     conversion_address,
     form_address,
     manifest,
-    registered,
+    parse_registration,
     web_address,
 )
 from mergeplan.bot.pages.render import headers, refusal, register_done, register_form
@@ -96,7 +96,7 @@ class _Server(ThreadingHTTPServer):
         with self._taking:
             if self.outcome is None:
                 try:
-                    self.outcome = exchanged(self.registration, code)
+                    self.outcome = exchange_code(self.registration, code)
                 except RequestError as error:
                     self.outcome = error
         if isinstance(self.outcome, RequestError):
@@ -111,17 +111,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         wanted, url = self.server.registration, urlsplit(self.path)
-        given = {name: values[0] for name, values in parse_qs(url.query).items()}
+        query = {name: values[0] for name, values in parse_qs(url.query).items()}
         if self.headers.get("Host") != urlsplit(self.server.address).netloc:
             self._answer(403, refusal("Not this way", "This page is of this machine alone."))
         elif hmac.compare_digest(url.path.encode(), f"/{wanted.start}".encode()):
             self._answer(200, self.server.form())
-        elif url.path != "/callback" or not hmac.compare_digest(given.get("state", "").encode(), wanted.state.encode()):
+        elif url.path != "/callback" or not hmac.compare_digest(query.get("state", "").encode(), wanted.state.encode()):
             self._answer(403, refusal("Not this way", "Begin with the address that the terminal shows."))
-        elif not CODE.fullmatch(given.get("code", "")):
+        elif not CODE.fullmatch(query.get("code", "")):
             self._answer(400, refusal("GitHub sent no code", "Go back, and let GitHub make the App."))
         else:
-            self._answer(*self.server.take(given["code"]))
+            self._answer(*self.server.take(query["code"]))
             self.server.ended.set()
 
     def _answer(self, status: int, text: str) -> None:
@@ -139,14 +139,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: the addresses are secrets."""
 
 
-def exchanged(registration: Registration, code: str) -> Registered:
+def exchange_code(registration: Registration, code: str) -> Registered:
     """The App for a code, kept in files of mode 0600; the files are there before the code is spent."""
     made: list[Path] = []
     try:
         for file in (registration.key_file, registration.variables_file):
             _create(file)
             made.append(file)
-        app = registered(_converted(registration.api_url, code))
+        app = parse_registration(_convert_code(registration.api_url, code))
     except BaseException:
         for file in made:
             file.unlink(missing_ok=True)
@@ -158,13 +158,13 @@ def exchanged(registration: Registration, code: str) -> Registered:
 
 def variables(app: Registered, registration: Registration) -> str:
     """What the service is started with, a line each."""
-    given = {
+    settings = {
         "MERGEPLAN_GITHUB_APP_ID": str(app.app_id),
         "MERGEPLAN_GITHUB_PRIVATE_KEY_PATH": str(registration.key_file.resolve()),
         "MERGEPLAN_WEBHOOK_SECRET": app.webhook_secret,
         **({"MERGEPLAN_GITHUB_API_URL": registration.api_url} if registration.api_url else {}),
     }
-    return "".join(f"{name}={value}\n" for name, value in given.items())
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
 def _create(file: Path) -> None:
@@ -174,7 +174,7 @@ def _create(file: Path) -> None:
         raise RequestError(f"`{file}` cannot be made: {error.strerror}.") from None
 
 
-def _converted(api_url: str, code: str) -> Mapping[str, Any]:
+def _convert_code(api_url: str, code: str) -> Mapping[str, Any]:
     """GitHub's answer to the code; RequestError, without the code, when it gives none."""
     headers = {"Accept": "application/vnd.github+json"}
     try:

@@ -74,7 +74,7 @@ def read_stored(path: Path, name: str, guid: str) -> Stored:
     return Stored(guid, name, read)
 
 
-def rehearsed(settings: Settings, stored: Stored) -> tuple[list[str], bool]:
+def rehearse_delivery(settings: Settings, stored: Stored) -> tuple[list[str], bool]:
     """What a service with these settings would do, in sentences, and whether it would take the delivery at all.
 
     Nothing is kept: the delivery is taken in by a transaction that is undone. GitHub is only read.
@@ -98,7 +98,7 @@ def rehearsed(settings: Settings, stored: Stored) -> tuple[list[str], bool]:
     return lines, True
 
 
-def sent(settings: Settings, stored: Stored, url: str) -> tuple[str, bool]:
+def post_delivery(settings: Settings, stored: Stored, url: str) -> tuple[str, bool]:
     """Posts the delivery to a service, signed as GitHub signs it; what it answered, and whether it took it."""
     secret = settings.webhook_secret.get_secret_value()
     if not secret:
@@ -144,16 +144,16 @@ def _commands(event: Event, namespace: str) -> list[str]:
     """What stands in the comment that commands, or nearly does; or what was pressed."""
     if event.pressed:
         by = f"by {event.pressed.author}, whose permission would be read then"
-        named = (KEY.search(each) for each in event.pressed.press.keys)
-        return [f"It presses `{each[0] if each else 'what is none of ours'}` {by}." for each in named]
+        named = (KEY.search(match) for match in event.pressed.press.keys)
+        return [f"It presses `{match[0] if match else 'what is none of ours'}` {by}." for match in named]
     if not event.comment:
         return []
     who = f"by {event.comment.author}, whose permission would be read then"
     return [
-        f"It holds the command `{each.text}` {who}."
-        if isinstance(each, Command)
-        else f"It would answer `{each.text}`: {each.cause}"
-        for each in read_commands(event.comment.body, namespace)
+        f"It holds the command `{command.text}` {who}."
+        if isinstance(command, Command)
+        else f"It would answer `{command.text}`: {command.cause}"
+        for command in read_commands(event.comment.body, namespace)
     ]
 
 

@@ -23,7 +23,7 @@ from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import server_config
 from mergeplan.bot.service.logs import start_logging
 from mergeplan.bot.service.worker import Worker
-from mergeplan.bot.settings import Settings, checked_for_service
+from mergeplan.bot.settings import Settings, check_for_service
 from mergeplan.bot.tracing import open_tracing
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import REQUIRED
@@ -32,7 +32,7 @@ from mergeplan.planner.isolation.system import hide_process
 log = structlog.get_logger(__name__)
 
 
-def open_desk(settings: Settings, worker: str | None = None) -> BotContext:
+def build_context(settings: Settings, worker: str | None = None) -> BotContext:
     """The tools of this process: the database is opened and brought up to date, GitHub is not called yet.
 
     RequestError where the folders of its projects would give one the prod of another.
@@ -40,7 +40,9 @@ def open_desk(settings: Settings, worker: str | None = None) -> BotContext:
     settings.home.mkdir(parents=True, exist_ok=True)
     inbox = Inbox(settings.database_url, settle_seconds=settings.settle_seconds, folders=settings.project_folders)
     try:
-        keep_their_prods({each.repository: each.folder for each in inbox.prods.built()}, settings.project_folders)
+        keep_their_prods(
+            {record.repository: record.folder for record in inbox.prods.list_promoted()}, settings.project_folders
+        )
     except RequestError:
         inbox.close()
         raise
@@ -72,10 +74,10 @@ def _end_in_order(context: BotContext) -> None:
 
 def run_service(settings: Settings) -> None:
     """Serves until SIGTERM or SIGINT; then jobs are handed back, children ended, and nothing is lost."""
-    checked_for_service(settings)
+    check_for_service(settings)
     hide_process()
     start_logging(settings)
-    context = open_desk(settings)
+    context = build_context(settings)
     worker = Worker(context)
     worker.recover()
     warmth = Warmth(settings, context.inbox, context.worker) if settings.warm else None

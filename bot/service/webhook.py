@@ -20,8 +20,8 @@ from mergeplan.bot.github.events import (
     Event,
     Ignored,
     InvalidDelivery,
+    check_headers,
     read_delivery,
-    refused_unread,
 )
 from mergeplan.bot.metrics import DELIVERIES
 from mergeplan.bot.service.connections import Limits
@@ -52,19 +52,19 @@ class WebhookDoor:
     async def _answer(self, request: Request) -> Response:
         # Of a header that is sent twice the first counts.
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in reversed(request.headers.raw)}
-        refused = refused_unread(headers)
+        refused = check_headers(headers)
         if refused:
-            return _refused(refused)
+            return _refuse(refused)
         with self._room.body() as body:
             unread = await self._room.read(request, body)
             if unread:
-                return _refused(unread)
+                return _refuse(unread)
             # What is small is read at once: changing threads costs more. What is large would keep all others waiting.
             if len(body) <= self._small:
                 read = read_delivery(headers, bytes(body), self._secret)
             else:
                 read = await run_in_threadpool(read_delivery, headers, bytes(body), self._secret)
-        return await self._take_in(read) if isinstance(read, Event) else _refused(read)
+        return await self._take_in(read) if isinstance(read, Event) else _refuse(read)
 
     async def _take_in(self, event: Event) -> Response:
         """Stores a delivery for good; the answer says what became of it."""
@@ -91,7 +91,7 @@ class WebhookDoor:
         return _text("accepted\n" if fresh else "known already\n", 202)
 
 
-def _refused(read: Ignored | InvalidDelivery) -> Response:
+def _refuse(read: Ignored | InvalidDelivery) -> Response:
     if isinstance(read, Ignored):
         DELIVERIES.labels("ignored").inc()
         return _text(f"ignored: {read.why}\n", 202)
@@ -121,19 +121,19 @@ class BodyRoom:
         try:
             yield body
         finally:
-            self._left += self._counted(body)
+            self._left += self._count_bytes(body)
 
     async def read(self, request: Request, body: bytearray) -> InvalidDelivery | None:
         """Reads a request's bytes; why not, when they are too many, come too slowly, or stop coming."""
         try:
             async with asyncio.timeout(self._limits.body_seconds):
                 async for part in request.stream():
-                    before = self._counted(body)
+                    before = self._count_bytes(body)
                     body += part
-                    self._left -= self._counted(body) - before
+                    self._left -= self._count_bytes(body) - before
                     if len(body) > MAX_BYTES:
                         return TOO_LARGE
-                    if self._left < 0 and self._counted(body):
+                    if self._left < 0 and self._count_bytes(body):
                         return InvalidDelivery(503, "too many large bodies at the same time, send it again")
         except ClientDisconnect:
             return InvalidDelivery(400, "the sender left before its body had come")
@@ -141,5 +141,5 @@ class BodyRoom:
             return InvalidDelivery(408, "the body came too slowly")
         return None
 
-    def _counted(self, body: bytearray) -> int:
+    def _count_bytes(self, body: bytearray) -> int:
         return max(0, len(body) - self._limits.small)

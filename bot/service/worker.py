@@ -15,7 +15,7 @@ import structlog
 from mergeplan.bot.child.processes import LEAVE, end_group, is_gone
 from mergeplan.bot.context import BotContext, Later, ShuttingDown, Superseded
 from mergeplan.bot.git.call import CheckoutFailed
-from mergeplan.bot.github.calls import redacted
+from mergeplan.bot.github.calls import redact_secrets
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway
 from mergeplan.bot.github.owners import owner_of
 from mergeplan.bot.github.pace import Apart, Pace
@@ -57,13 +57,13 @@ class Worker:
         self._given_up: dict[str, str] = {}  # queue key: why; for a run that ends, the Action's
         self._held: set[str] = set()  # the queue keys that are worked on now
         self._claiming = threading.Lock()  # two threads that claim at once would each see the other's key as free
-        context.inbox.queue.on_work(self._news.set)
+        context.inbox.queue.add_listener(self._news.set)
 
     def start(self) -> None:
         """Finds what a dead worker left, then begins to work."""
         self.recover()
         self.retry()
-        jobs = [("sweep", self._sweeping), ("eyes", self._eyeing), ("life", self._living)]
+        jobs = [("sweep", self._sweeping), ("eyes", self._acknowledge), ("life", self._living)]
         jobs += [(f"job-{index}", self._working) for index in range(self.context.settings.workers)]
         for name, job in jobs:
             thread = threading.Thread(target=job, name=name, daemon=True)
@@ -157,15 +157,15 @@ class Worker:
         except ShuttingDown:
             inbox.queue.release(job, again_in=0.0)
         except Exception as error:  # the one place where a job's failure ends: it is tried again, and others go on
-            self._failed(job, error)
+            self._handle_failure(job, error)
 
     def _count(self, result: str) -> None:
         JOBS.labels(result).inc()
         self.context.tracing.note(result=result)
 
-    def _failed(self, job: Job, error: Exception) -> None:
+    def _handle_failure(self, job: Job, error: Exception) -> None:
         expected = isinstance(error, EXPECTED)
-        text = redacted(f"{type(error).__name__}: {error}", self.context.settings.secrets())
+        text = redact_secrets(f"{type(error).__name__}: {error}", self.context.settings.secrets())
         wait = min(LONGEST_BACKOFF, 1.0 * 2**job.attempts)
         log.error("job_failed", key=job.key, error=text, attempt=job.attempts + 1, seconds=wait, exc_info=not expected)
         self.context.inbox.queue.release(job, again_in=wait, error=text)
@@ -173,7 +173,7 @@ class Worker:
         forbidden = isinstance(error, GitHubFailed) and error.status in (401, 403)
         if forbidden or job.attempts + 1 >= DRAIN_TRIES:
             hint = " May the token write checks, issues and pull requests?" if forbidden else ""
-            self._given_up[job.key] = redacted(f"{error}{hint}", self.context.settings.secrets())
+            self._given_up[job.key] = redact_secrets(f"{error}{hint}", self.context.settings.secrets())
 
     # --- threads ---
 
@@ -195,7 +195,9 @@ class Worker:
             held = Counter(owner_of(key) for key in tuple(self._held))
             most = max(1, self.context.settings.workers - 1)
             crowded = [owner for owner, jobs in held.items() if jobs >= most]
-            if crowded and {owner_of(each) for each in self.context.inbox.queue.repositories()} <= {*crowded}:
+            if crowded and {owner_of(repository) for repository in self.context.inbox.queue.repositories()} <= {
+                *crowded
+            }:
                 crowded = []  # nobody else is known
             job = self.context.inbox.queue.claim(self.context.worker, but=crowded)
             if job is not None:
@@ -214,7 +216,7 @@ class Worker:
                 log.warning("job_lost", key=key)
                 self.context.lost.add(key)
 
-    def _eyeing(self) -> None:
+    def _acknowledge(self) -> None:
         while not self.context.closing.wait(IDLE_SECONDS / 2):
             self._safely(self.show_eyes)
 
@@ -229,7 +231,7 @@ class Worker:
         try:
             return job()
         except Exception as error:
-            text = redacted(f"{type(error).__name__}: {error}", self.context.settings.secrets())
+            text = redact_secrets(f"{type(error).__name__}: {error}", self.context.settings.secrets())
             expected = isinstance(error, EXPECTED)
             log.error("thread_failed", thread=threading.current_thread().name, error=text, exc_info=not expected)
             self.context.closing.wait(1.0)
@@ -243,7 +245,8 @@ class Worker:
         for row in self.context.inbox.commands.unseen():
             rows.setdefault(owner_of(row.repository), []).append(row)
         jobs = {
-            ("eyes", owner): partial(self._safely, partial(self._show_eyes, found)) for owner, found in rows.items()
+            ("eyes", owner): partial(self._safely, partial(self._show_eyes, owner_rows))
+            for owner, owner_rows in rows.items()
         }
         self._apart.run(jobs, EYES_SECONDS)
 
@@ -272,7 +275,7 @@ class Worker:
     def _owners(self) -> tuple[str, ...]:
         """The owners where the App is installed; while GitHub does not answer, those that are known already."""
         try:
-            return self.context.github.owners.listed()
+            return self.context.github.owners.list_owners()
         except (GitHubFailed, GitHubPaused) as error:
             log.warning("sweep_failed", why=str(error))
         known = map(owner_of, self.context.inbox.queue.repositories())
@@ -314,7 +317,7 @@ class Worker:
             inbox.queue.wake(name, 0)
         known = {record.number: record for record in inbox.pulls.all(name)}
         opened = gateway.open_pulls()
-        for pull in (*opened, *gateway.closed_pulls(30)):
+        for pull in (*opened, *gateway.list_closed_pulls(30)):
             record = known.get(pull.number, PullRecord(name, pull.number))
             if (
                 (self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head))
@@ -348,7 +351,9 @@ def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
 def group_news(known: Mapping[int, PullRecord], groups: Mapping[int, str]) -> tuple[tuple[int, str, str], ...]:
     """What webhooks of the merge queue would have said, had they come: pull request, kind, and the group's head."""
     made = [(number, head) for number, head in groups.items() if _group_of(known, number) != head]
-    over = [(number, each.group.head) for number, each in known.items() if each.group.head and number not in groups]
+    over = [
+        (number, record.group.head) for number, record in known.items() if record.group.head and number not in groups
+    ]
     return (
         *((number, "merge_group.checks_requested", head) for number, head in made),
         *((number, "merge_group.destroyed", head) for number, head in over),

@@ -14,7 +14,7 @@ HINT = "Let its rows be copied: `copy: true` in the file of `--file`, or `--copy
 def check_same_rows(engine: Engine, table: Table, adoption: Adoption) -> None:
     """Refused when the new table shows more or fewer rows of the adopted time than the one that it was made over."""
     where = within(table, adoption.rows)
-    own = engine.on(table.gateway)
+    own = engine.engine_for(table.gateway)
     asked = f"SELECT (SELECT count(*) FROM {table.name}), (SELECT count(*) FROM {adoption.place} WHERE {where})"
     here, there = own.fetch(asked).rows[0]
     if here != there:

@@ -15,7 +15,7 @@ from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.engine.protocol import Engine, Standing, ViewText
 from mergeplan.planner.errors import LeaseHeld, Refused
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.snapshot.environment import PROD
 from mergeplan.planner.state.environments import HistoryAction
@@ -58,9 +58,9 @@ def adopt(
     return outcome
 
 
-def interrupted(store: StateStore) -> tuple[SavedPlan, ...]:
+def pending_adoptions(store: StateStore) -> tuple[SavedPlan, ...]:
     """The adoptions that are under way, or that a crash cut off."""
-    return store.plans.with_status(ADOPTING)
+    return store.plans.list_by_status(ADOPTING)
 
 
 def undo_interrupted(
@@ -70,7 +70,7 @@ def undo_interrupted(
 
     One that a living process is at is its own business, and is waited for: LeaseHeld. `lease` is the one we hold.
     """
-    if not interrupted(store):
+    if not pending_adoptions(store):
         return ()
     if lease and lease.name == PROD:
         return _undo_all(store, engine)
@@ -85,8 +85,8 @@ def undo_interrupted(
 
 def _undo_all(store: StateStore, engine: Engine) -> tuple[str, ...]:
     back: list[str] = []
-    for found in interrupted(store):
-        back += _undone(store, engine, found)
+    for plan in pending_adoptions(store):
+        back += _undone(store, engine, plan)
     return tuple(back)
 
 
@@ -147,13 +147,13 @@ def _move_back(engine: Engine, move: Move) -> bool:
 
 
 def _present(engine: Engine, name: str) -> Standing:
-    found = engine.catalog.standing(name)
-    if found is None or found.is_view:
+    standing = engine.catalog.standing(name)
+    if standing is None or standing.is_view:
         raise Refused(f"The table `{name}` is not there any more.", hint="Adopt again.")
-    return found
+    return standing
 
 
 def _stand_in(move: Move, columns: Iterable[str]) -> str:
-    named = ", ".join(map(quoted_column, columns))
-    table = ".".join(map(quoted_column, move.new.split(".")))
+    named = ", ".join(map(quote_column, columns))
+    table = ".".join(map(quote_column, move.new.split(".")))
     return f"SELECT {named} FROM {table}"

@@ -7,17 +7,17 @@ from collections.abc import Collection, Mapping
 Parents = Mapping[str, tuple[str, ...]]
 
 
-def with_audited(parents: Parents, read: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
+def add_audit_parents(parents: Parents, read: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
     """The parents of each model, and after them the models that its audits read.
 
     Left out is one that comes after the model itself: its rows are made of the model's.
     """
-    found = dict(parents)
+    all_parents = dict(parents)
     for name in sorted(read.keys() & parents.keys()):
         for other in sorted(read[name]):
-            if other in parents and other not in found[name] and not _comes_after(other, name, found):
-                found[name] = (*found[name], other)
-    return found
+            if other in parents and other not in all_parents[name] and not _comes_after(other, name, all_parents):
+                all_parents[name] = (*all_parents[name], other)
+    return all_parents
 
 
 def _comes_after(one: str, other: str, parents: Parents) -> bool:

@@ -23,12 +23,12 @@ from mergeplan.planner.state.store import StateStore
 
 def due_to_restate(shown: Mapping[str, Snapshot], since: Mapping[str, datetime], now: datetime) -> tuple[str, ...]:
     """The models whose `auto_restatement_cron` has ticked since their table was shown or restated last, by name."""
-    found = []
+    names = []
     for name, snapshot in sorted(shown.items()):
         cron = snapshot.model.auto_restatement_cron
         if cron is not None and snapshot.table in since and cron.floor(now) > since[snapshot.table]:
-            found.append(name)
-    return tuple(found)
+            names.append(name)
+    return tuple(names)
 
 
 def restate_due(
@@ -60,7 +60,7 @@ def _plan(environment: Environment, store: StateStore, name: str, now: datetime)
     if model.auto_restatement_intervals is not None:
         start = units_before(model, window.due(model), model.auto_restatement_intervals)
         window = replace(window, start=start)
-    loaded = Loaded(store.intervals.loaded([each.table for each in environment.snapshots.values()]))
+    loaded = Loaded(store.intervals.load_timelines([snapshot.table for snapshot in environment.snapshots.values()]))
     try:
         plan = build_restatement(environment, loaded, window, [name], store.restatements.past())
     except RequestError:

@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 
 from mergeplan.planner.apply.events import ModelFailed, ModelSkipped
 from mergeplan.planner.apply.fill_table import Filling
-from mergeplan.planner.apply.work import Failure, Filled, FoundRows, Work, found_rows
+from mergeplan.planner.apply.work import Failure, Filled, FoundRows, Work, audit_failure
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkAway
 from mergeplan.planner.model.model import Model
@@ -99,7 +99,7 @@ def _failure(model: Model, future: Future[None]) -> Failure | None:
     try:
         future.result()
     except FoundRows as found:
-        return found_rows(model, found.result)
+        return audit_failure(model, found.result)
     except (Cancelled, LeaseHeld, PlanMoved, SparkAway):
         raise
     except MergeplanError as error:

@@ -46,20 +46,20 @@ def statements_of(project: Project, environment: Environment, key: str) -> tuple
     scope = project.defaults.scope
     scope = replace(scope, variables={**scope.variables, **facts}, stage=key)
     room: Expander | None = None
-    found: list[tuple[StatementTokens, str]] = []
+    statements: list[tuple[StatementTokens, str]] = []
     for part in project.defaults.before_all if key == BEFORE else project.defaults.after_all:
         own = expander(part.source, scope)
         room = own if room is None else replace(room, source=part.source)
         for tokens in room.statements(part.tokens):
             if is_needless(part.source, tokens):
                 continue
-            found.append((part, _checked(part, key, text_of(part.source, tokens), {*views, *schemas})))
-    return tuple(found)
+            statements.append((part, _check_statement(part, key, text_of(part.source, tokens), {*views, *schemas})))
+    return tuple(statements)
 
 
-def _checked(part: StatementTokens, key: str, text: str, own: set[str]) -> str:
+def _check_statement(part: StatementTokens, key: str, text: str, own: set[str]) -> str:
     """The statement, the name of what it is about without quotes; ProjectError for one that there may not be."""
-    match = next((found for form in _FORMS if (found := form.fullmatch(text))), None)
+    match = next((full_match for form in _FORMS if (full_match := form.fullmatch(text))), None)
     if match is None:
         words = " ".join(text.split()[:2])
         message = f"`{words}` in `{key}` is not supported."
@@ -75,7 +75,7 @@ def run_statements(engine: Engine, statements: Iterable[tuple[StatementTokens, s
     """Run them, one after another; QueryError at config.yaml when Spark refuses one."""
     for part, text in statements:
         try:
-            with engine.beside((text,), ()):
+            with engine.separate_session((text,), ()):
                 pass
         except QueryError as error:
             error.place = part.source.place(part.tokens[0])

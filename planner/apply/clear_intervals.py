@@ -34,5 +34,5 @@ def forget_restated(
         ]
         by_itself = (plan.new.snapshots[automatic[0]].table, automatic[1]) if automatic else None
         store.restatements.begin(plan.id, plan.environment, forgets, leases=[lease, *leases], by_itself=by_itself)
-    for each in plan.restatement.touched:
-        emit(EnvironmentTouched(each.environment, each.shared, each.outdated))
+    for impact in plan.restatement.touched:
+        emit(EnvironmentTouched(impact.environment, impact.shared, impact.outdated))

@@ -21,9 +21,9 @@ def compare_tables(comparisons: Iterable[Comparison], engine: Engine, store: Sta
     stands on another one's files is left out, and what reads it is computed: others may write those.
     """
     asked: dict[str, tuple[Snapshot, set[ColumnSet]]] = {}
-    for each in comparisons:
-        for snapshot in (each.old, each.new):
-            asked.setdefault(snapshot.table, (snapshot, set()))[1].add(each.columns)
+    for comparison in comparisons:
+        for snapshot in (comparison.old, comparison.new):
+            asked.setdefault(snapshot.table, (snapshot, set()))[1].add(comparison.columns)
     for name, (snapshot, sets) in sorted(asked.items()):
         known = store.tables.get(name)
         if known is None or known.garbage or known.reads:  # of one over others' files nothing is ever kept
@@ -34,5 +34,5 @@ def compare_tables(comparisons: Iterable[Comparison], engine: Engine, store: Sta
             if not snapshot.kind.is_by_time:
                 store.contents.record(name, engine.tables.contents(table, unknown), lease=lease)
                 continue
-            for interval in store.intervals.loaded([name])[name]:
+            for interval in store.intervals.load_timelines([name])[name]:
                 store.contents.record(name, engine.tables.contents(table, unknown, interval), lease=lease)

@@ -18,7 +18,7 @@ TRIES = 3
 T = TypeVar("T")
 
 
-def repeated(write: Callable[[], T], check: Callable[[], None]) -> T:
+def retry_on_conflict(write: Callable[[], T], check: Callable[[], None]) -> T:
     """What a write returns, which is tried again after a conflict unless `check` raises: the format's refusal is what
     keeps those from writing who have lost the table's lease."""
     for _ in range(TRIES - 1):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mergeplan.planner.apply.adopted_rows import check_same_rows
 from mergeplan.planner.apply.events import Emit, TableCreated
-from mergeplan.planner.apply.layout import Layout, at_model
+from mergeplan.planner.apply.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.physical_tables import physical_table, table_lease
 from mergeplan.planner.apply.table_columns import columns_that_go_on, table_columns
 from mergeplan.planner.engine.protocol import Engine, ViewText
@@ -21,7 +21,7 @@ from mergeplan.planner.plan.schedule import ONCE
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.batch_ids import as_recorded
-from mergeplan.planner.tables.merge.merge import merged
+from mergeplan.planner.tables.merge.merge import merge_query
 from mergeplan.planner.tables.self_reference import nothing
 
 
@@ -49,16 +49,16 @@ class Creation:
         waiting = {snapshot.name: snapshot for snapshot in snapshots}
         while waiting:
             wave = [snapshot for name, snapshot in waiting.items() if not self.layout.reads(name) & waiting.keys()]
-            found = self.pool.map(lambda snapshot: table_columns(self.layout, self.engine, snapshot), wave)
-            self._create_all(wave, list(found))
+            columns = self.pool.map(lambda snapshot: table_columns(self.layout, self.engine, snapshot), wave)
+            self._create_all(wave, list(columns))
             for snapshot in wave:
                 del waiting[snapshot.name]
 
     def _create_all(self, wave: Sequence[Snapshot], found: Sequence[tuple[Column, ...]]) -> None:
         """Create the tables of a wave, whose columns are those found in its queries unless another table's go on."""
         settled = [
-            columns_that_go_on(self.store, snapshot, self.changes.get(snapshot.name), each)
-            for snapshot, each in zip(wave, found, strict=True)
+            columns_that_go_on(self.store, snapshot, self.changes.get(snapshot.name), columns)
+            for snapshot, columns in zip(wave, found, strict=True)
         ]
         for snapshot, _ in zip(wave, self.pool.map(self._create_one, wave, settled), strict=True):
             self.emit(TableCreated(snapshot.name, snapshot.table))
@@ -78,7 +78,12 @@ class Creation:
             known = self.store.tables.get(name)
             if known and known.garbage:
                 self.engine.tables.drop(name)  # what the janitor began, and did not live to finish
-            with at_model(model), self.engine.on(model.gateway).beside(*layout.beside(snapshot, CREATING, None)):
+            with (
+                locate_query_errors(model),
+                self.engine.engine_for(model.gateway).separate_session(
+                    *layout.statements_around(snapshot, CREATING, None)
+                ),
+            ):
                 if snapshot.kind.is_view:
                     view = ViewText(name, layout.query(model, None), model.description, columns)
                     self.engine.catalog.swap_view(view)
@@ -100,7 +105,7 @@ class Creation:
         with (
             store.leases.hold(table_lease(new.table), self.holder, wait=60) as lease,
             store.leases.hold(table_lease(old.table), self.holder, wait=60),
-            at_model(new.model),
+            locate_query_errors(new.model),
         ):
             known = store.tables.get(old.table)
             table, before = physical_table(new, columns), physical_table(old, known.columns if known else ())
@@ -112,11 +117,13 @@ class Creation:
                 )
                 raise ProjectError(message, place=new.model.place, hint=hint)
             self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
-            held = store.intervals.loaded([old.table])[old.table]
+            held = store.intervals.load_timelines([old.table])[old.table]
             rows = intersection(forward.rows, held)
             as_recorded(self.engine, before, old.model, held)
             self.engine.tables.take_over(table, old.table, rows)
-            with self.engine.on(new.model.gateway).beside(*self.layout.beside(new, CREATING, None)):
+            with self.engine.engine_for(new.model.gateway).separate_session(
+                *self.layout.statements_around(new, CREATING, None)
+            ):
                 self._dry_run_merge(new, columns)
             store.tables.register(new.table, columns, [old.table], lease=lease)
             for interval in rows:
@@ -129,12 +136,14 @@ class Creation:
         whose folder bears another name, for one.
         """
         store = self.store
-        with store.leases.hold(table_lease(new.table), self.holder, wait=60) as lease, at_model(new.model):
+        with store.leases.hold(table_lease(new.table), self.holder, wait=60) as lease, locate_query_errors(new.model):
             table = physical_table(new, columns)
             self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
             self.engine.tables.take_over(table, adoption.place, adoption.rows)
             check_same_rows(self.engine, table, adoption)
-            with self.engine.on(new.model.gateway).beside(*self.layout.beside(new, CREATING, None)):
+            with self.engine.engine_for(new.model.gateway).separate_session(
+                *self.layout.statements_around(new, CREATING, None)
+            ):
                 self._dry_run_merge(new, columns)
             store.tables.register(new.table, columns, [adoption.place], lease=lease)
             for interval in adoption.rows:
@@ -145,5 +154,5 @@ class Creation:
         model = snapshot.model
         if model.unique_key:
             query = self.layout.query(model, ONCE[0], nothing(columns) if model.reads_itself else "")
-            sql = merged(model, query, snapshot.table, columns, ONCE[0], self.layout.now)
-            self.engine.on(model.gateway).schema(sql)
+            sql = merge_query(model, query, snapshot.table, columns, ONCE[0], self.layout.now)
+            self.engine.engine_for(model.gateway).schema(sql)

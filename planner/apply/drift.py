@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from mergeplan.planner.apply.view_switch import quoted
+from mergeplan.planner.apply.view_switch import quote_name
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.macros.expand import dates
@@ -85,14 +85,20 @@ def find_drift(
     With `describe` each view is looked at too: whether it is a view, and of which table.
     A table that an earlier run forgot and did not live to make again is gone, too.
     """
-    shown = {each.table for each in prod.snapshots.values()} if environment.name != prod.name else frozenset[str]()
+    shown = (
+        {snapshot.table for snapshot in prod.snapshots.values()} if environment.name != prod.name else frozenset[str]()
+    )
     views = views_of(environment)
-    own = [each for each in environment.snapshots.values() if each.kind.has_view and each.table not in shown]
-    there = _objects((*views, *(each.table for each in own)), engine)
+    own = [
+        snapshot
+        for snapshot in environment.snapshots.values()
+        if snapshot.kind.has_view and snapshot.table not in shown
+    ]
+    there = _objects((*views, *(snapshot.table for snapshot in own)), engine)
     tables = [
-        Drift(environment.name, each.name, each.table, DriftKind.TABLE_GONE, each.kind.keeps_history)
-        for each in sorted(own, key=lambda each: each.name)
-        if each.table.lower() not in there
+        Drift(environment.name, snapshot.name, snapshot.table, DriftKind.TABLE_GONE, snapshot.kind.keeps_history)
+        for snapshot in sorted(own, key=lambda snapshot: snapshot.name)
+        if snapshot.table.lower() not in there
     ]
     missing = [view for _, view in sorted(views.items()) if view.name.lower() not in there]
     kinds = [(view, DriftKind.VIEW_GONE) for view in missing]
@@ -104,7 +110,7 @@ def find_drift(
 
 def forget_lost_tables(drift: Iterable[Drift], store: StateStore) -> frozenset[str]:
     """Let the state say that tables which are gone hold nothing; their names."""
-    gone = frozenset(each.name for each in drift if each.kind is DriftKind.TABLE_GONE)
+    gone = frozenset(difference.name for difference in drift if difference.kind is DriftKind.TABLE_GONE)
     if gone:
         store.tables.forget(gone)
     return gone
@@ -119,17 +125,17 @@ def mend_views(
     """
     views, columns = views_of(environment), {name: table.columns for name, table in store.tables.all().items()}
     mended = []
-    for each in drift:
-        view = views.get(each.name)
-        if view is None or not each.is_mendable or not columns.get(view.table):
+    for difference in drift:
+        view = views.get(difference.name)
+        if view is None or not difference.is_mendable or not columns.get(view.table):
             continue
         store.leases.check(lease)
         engine.catalog.swap_view(_text(view, columns[view.table]))
         statements = stage_statements(view.statements, EVALUATING, view.name, dates(None, datetime.now(UTC)), {}, {})
         if statements:
-            with engine.beside(statements, ()):
+            with engine.separate_session(statements, ()):
                 pass
-        mended.append(each.name)
+        mended.append(difference.name)
     return tuple(mended)
 
 
@@ -144,11 +150,13 @@ def _drift_of(view: View, engine: Engine) -> DriftKind | None:
         return DriftKind.VIEW_GONE
     if not standing.is_view:
         return DriftKind.NO_VIEW
-    return None if quoted(view.table) in standing.sql else DriftKind.VIEW_MOVED
+    return None if quote_name(view.table) in standing.sql else DriftKind.VIEW_MOVED
 
 
 def _text(view: View, columns: tuple[Column, ...]) -> ViewText:
     comments = dict(view.column_comments)
     listed = ", ".join(f"`{column.name}`" for column in columns)
     commented = [replace(column, comment=comments.get(column.name, "")) for column in columns]
-    return ViewText(view.name, f"SELECT {listed} FROM {quoted(view.table)}", view.comment, commented, view.properties)
+    return ViewText(
+        view.name, f"SELECT {listed} FROM {quote_name(view.table)}", view.comment, commented, view.properties
+    )

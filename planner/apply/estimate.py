@@ -18,7 +18,9 @@ def forecast(plan: Plan, store: StateStore, engine: Engine | None, now: datetime
     """Model -> what computing its missing time would cost; without an engine the bytes are not known."""
     if plan.is_virtual:
         return {}
-    costs = store.costs.of({each.table for change in plan.backfills for each in (change.old, change.new) if each})
+    costs = store.costs.load(
+        {snapshot.table for change in plan.backfills for snapshot in (change.old, change.new) if snapshot}
+    )
     scans = _scans(plan, engine, Layout(plan.new.snapshots, plan.parents, now)) if engine else {}
     return {change.name: estimate(change, costs, scans) for change in plan.backfills}
 

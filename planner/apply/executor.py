@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import TopologicalSorter
 
-from mergeplan.planner.apply.audit_order import with_audited
+from mergeplan.planner.apply.audit_order import add_audit_parents
 from mergeplan.planner.apply.backfill import backfill
 from mergeplan.planner.apply.before_after_all import AFTER, BEFORE, run_statements, statements_of
 from mergeplan.planner.apply.clear_intervals import forget_restated
@@ -90,7 +90,7 @@ def apply(
         forget_standalone(plan, store, project)
         before, after = (statements_of(project, plan.new, key) for key in (BEFORE, AFTER))
         run_statements(engine, before)
-        done = _built_and_audited(plan, context, options)
+        done = _build_and_audit(plan, context, options)
         if done.failures:
             context.emit(StageSkipped(Stage.PROMOTE, f"{done.failures[0].model} failed"))
             return done
@@ -104,11 +104,11 @@ def apply(
         raise Cancelled("the run was cancelled.") from None
 
 
-def _built_and_audited(first: Plan, context: ApplyContext, options: ApplyOptions) -> Outcome:
+def _build_and_audit(first: Plan, context: ApplyContext, options: ApplyOptions) -> Outcome:
     """Every table created, filled and audited; the outcome has the plan as it is by then."""
     # One pool for all that is created and filled: a catalog connects anew for every thread that comes to it.
     with ThreadPoolExecutor(max(THREADS, _workers(context.project)), thread_name_prefix="table") as pool:
-        plan, done = _built(first, context, options, pool)
+        plan, done = _build_tables(first, context, options, pool)
     layout = Layout(plan.new.snapshots, plan.parents, options.now)
     if not done.failures:
         remember_asked(first, context.store)
@@ -118,13 +118,19 @@ def _built_and_audited(first: Plan, context: ApplyContext, options: ApplyOptions
     return replace(done, plan=plan, filled=replace(done.filled, failures=(*done.failures, *failed)))
 
 
-def _built(plan: Plan, context: ApplyContext, options: ApplyOptions, pool: ThreadPoolExecutor) -> tuple[Plan, Outcome]:
+def _build_tables(
+    plan: Plan, context: ApplyContext, options: ApplyOptions, pool: ThreadPoolExecutor
+) -> tuple[Plan, Outcome]:
     """Every table created and filled, in rounds: what a comparison may skip waits until it is made."""
     done, tried, store, emit = Outcome((), Filled(), None), set[tuple[str, str]](), context.store, context.emit
     replan = options.replan if options.complete else None
     while True:
-        questions = [each for each in plan.comparisons if (each.reader, each.model) not in tried] if replan else []
-        waiting = _downstream(plan, {each.reader for each in questions})
+        questions = (
+            [comparison for comparison in plan.comparisons if (comparison.reader, comparison.model) not in tried]
+            if replan
+            else []
+        )
+        waiting = _downstream(plan, {comparison.reader for comparison in questions})
         layout = Layout(plan.new.snapshots, plan.parents, options.now)
         snapshots = tuple(c.new for c in plan.changes if c.new and c.new.kind.has_view and c.name not in waiting)
         tables = [snapshot.table for snapshot in snapshots]
@@ -137,23 +143,30 @@ def _built(plan: Plan, context: ApplyContext, options: ApplyOptions, pool: Threa
         done = replace(done, created=(*done.created, *created), filled=done.filled.plus(filled))
         if filled.failures or not questions or replan is None:
             return plan, done
-        ready = [each for each in questions if each.model not in waiting]
+        ready = [comparison for comparison in questions if comparison.model not in waiting]
         emit(StageStarted(Stage.COMPARE, len(ready)))
         compare_tables(ready, context.engine, store, _holder(plan))
-        tried |= {(each.reader, each.model) for each in ready}
+        tried |= {(comparison.reader, comparison.model) for comparison in ready}
         before, plan = plan, replan()
-        for each in ready:
-            emit(Compared(each.reader, each.model, each.columns, spared=each.reader not in _building(plan)))
+        for comparison in ready:
+            emit(
+                Compared(
+                    comparison.reader,
+                    comparison.model,
+                    comparison.columns,
+                    spared=comparison.reader not in _building(plan),
+                )
+            )
         _check_same_request(before, plan)
 
 
 def _downstream(plan: Plan, names: Collection[str]) -> frozenset[str]:
     """The models of these names and all that read them."""
-    found = set(names)
+    downstream = set(names)
     for name in TopologicalSorter(plan.parents).static_order():
-        if not found.isdisjoint(plan.parents.get(name, ())):
-            found.add(name)
-    return frozenset(found)
+        if not downstream.isdisjoint(plan.parents.get(name, ())):
+            downstream.add(name)
+    return frozenset(downstream)
 
 
 def _building(plan: Plan) -> frozenset[str]:
@@ -200,13 +213,13 @@ def _fill(
     pool: ThreadPoolExecutor,
 ) -> Filled:
     project, engine, emit = context.project, context.engine, context.emit
-    work = {name: each for name, each in _work(plan, layout.now).items() if name not in waiting}
+    work = {name: task for name, task in _work(plan, layout.now).items() if name not in waiting}
     if not work:
         emit(StageSkipped(Stage.BACKFILL, "nothing is missing"))
         return Filled()
 
     show = project.config.audits.show_samples
-    options = AuditContext(project.audits, layout.tables, layout.embedded, layout.now, show)
+    options = AuditContext(project.audits, layout.tables, layout.models_to_embed, layout.now, show)
 
     def audits(snapshot: Snapshot, interval: Interval) -> Iterator[AuditResult]:
         return run_audits(engine, snapshot, interval, options)
@@ -214,19 +227,19 @@ def _fill(
     connection = project.config.gateways[project.gateway].connection
     emit(StageStarted(Stage.BACKFILL, len(work), spark_ui(connection, engine)))
     failed = audit_external_tables(work, layout, context)
-    because = {each.model: _downstream(plan, {each.model}) for each in failed}
+    because = {failure.model: _downstream(plan, {failure.model}) for failure in failed}
     left = {name: model for model, names in because.items() for name in names & work.keys()}
     for name, model in sorted(left.items()):
         emit(ModelSkipped(name, model))
     with running(project.code, engine) as python:
         layout, holder = replace(layout, python=python), _holder(plan)
-        read = {name: read_by_audits(each.snapshot.model, project.audits) for name, each in work.items()}
+        read = {name: read_by_audits(task.snapshot.model, project.audits) for name, task in work.items()}
         filling = Filling(
             layout, engine, context.store, audits, project.root, holder, emit,
             workers=_workers(project), check=context.check, relies=plan.relies,
-            order=with_audited(layout.parents, read), untouched=untouched,
+            order=add_audit_parents(layout.parents, read), untouched=untouched,
         )  # fmt: skip
-        filled = backfill(filling, {name: each for name, each in work.items() if name not in left}, pool)
+        filled = backfill(filling, {name: task for name, task in work.items() if name not in left}, pool)
     return filled.plus(Filled(failures=failed, skipped=tuple(sorted(left))))
 
 
@@ -242,7 +255,7 @@ def _work(plan: Plan, now: datetime) -> dict[str, Work]:
             change.new,
             change.missing,
             change.copies,
-            _copied_from(change),
+            _copy_source(change),
             change.adopts is not None,
             change.new.model.cron.cut(now) if change.new.model.allow_partials else None,
             plan.late.get(change.name, ()),
@@ -256,7 +269,7 @@ def _work(plan: Plan, now: datetime) -> dict[str, Work]:
     return work
 
 
-def _copied_from(change: Change) -> str:
+def _copy_source(change: Change) -> str:
     """The table that holds the rows that need not be computed."""
     if change.adopts:
         return change.adopts.place
@@ -286,7 +299,7 @@ def _check_unmoved(plan: Plan, store: StateStore) -> None:
 
 def _check_loaded(plan: Plan, store: StateStore) -> None:
     needed = {change.new.table: change for change in plan.changes if change.new and change.needed}
-    for table, timeline in store.intervals.loaded(needed).items():
+    for table, timeline in store.intervals.load_timelines(needed).items():
         if missing := subtract(needed[table].needed, timeline):
             raise PlanMoved(f"{needed[table].name} lacks {missing[0]}.", hint="Plan again: it will be computed.")
 

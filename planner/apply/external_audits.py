@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import AuditRan, ModelFailed
-from mergeplan.planner.apply.layout import Layout, at_model
-from mergeplan.planner.apply.work import Failure, found_rows
+from mergeplan.planner.apply.layout import Layout, locate_query_errors
+from mergeplan.planner.apply.work import Failure, audit_failure
 from mergeplan.planner.checks.audits import AuditContext, run_audits
 from mergeplan.planner.model.graph import graph_of
 
@@ -20,17 +20,17 @@ def audit_external_tables(names: Collection[str], layout: Layout, context: Apply
     graph = graph_of({name: snapshot.model for name, snapshot in layout.snapshots.items()})
     project = context.project
     show = project.config.audits.show_samples
-    options = AuditContext(project.audits, layout.tables, layout.embedded, layout.now, show)
+    options = AuditContext(project.audits, layout.tables, layout.models_to_embed, layout.now, show)
     failures = []
     for name in sorted(graph.upstream(names)):
         snapshot = layout.snapshots[name]
         if not snapshot.kind.is_external:
             continue
-        with at_model(snapshot.model):
+        with locate_query_errors(snapshot.model):
             for result in run_audits(context.engine, snapshot, None, options):
                 context.emit(AuditRan(name, result))
                 if not result.ok and result.blocking:
-                    failures.append(found_rows(snapshot.model, result))
+                    failures.append(audit_failure(snapshot.model, result))
                     context.emit(ModelFailed(name, str(failures[-1].error)))
                     break
     return tuple(failures)

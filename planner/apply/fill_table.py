@@ -15,27 +15,27 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from mergeplan.planner.apply.conflicts import repeated
+from mergeplan.planner.apply.conflicts import retry_on_conflict
 from mergeplan.planner.apply.events import AuditRan, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
-from mergeplan.planner.apply.layout import Layout, at_model
+from mergeplan.planner.apply.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.physical_tables import physical_table, table_lease
 from mergeplan.planner.apply.running_writes import TableWrites, running
-from mergeplan.planner.apply.table_columns import shaped
+from mergeplan.planner.apply.table_columns import add_missing_columns
 from mergeplan.planner.apply.work import Filled, FoundRows, Work, batches_of, not_ready
 from mergeplan.planner.apply.write_batch import Batch, take_back, write_batch
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.engine.protocol import Engine, Written
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import Cancelled, LeaseHeld, PlanMoved, Refused
-from mergeplan.planner.intervals import Interval, Timeline, between, subtract
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.intervals import Interval, Timeline, build_timeline, subtract
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
 from mergeplan.planner.plan.costs import units
 from mergeplan.planner.plan.schedule import out_of_order
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
-from mergeplan.planner.tables.batch_ids import as_recorded, recorded_rows
+from mergeplan.planner.tables.batch_ids import as_recorded, batch_condition
 
 COPYING = 60.0  # seconds for whoever writes a table that is to be copied
 Audits = Callable[[Snapshot, Interval], Iterator[AuditResult]]
@@ -77,10 +77,10 @@ class Filling:
             known = self.store.tables.get(snapshot.table)
             if known is None or known.garbage:
                 raise PlanMoved(f"The table `{snapshot.table}` is gone.", hint="Plan again: it will be built again.")
-            loaded = self.store.intervals.loaded([snapshot.table])[snapshot.table]
+            loaded = self.store.intervals.load_timelines([snapshot.table])[snapshot.table]
             if out_of_order(snapshot.model, subtract(work.missing, loaded), loaded):
-                loaded = self._emptied(snapshot, loaded, lease)
-            todo, late = self.layout.awaited(snapshot.model, batches_of(work, loaded), work.copies)
+                loaded = self._reset_intervals(snapshot, loaded, lease)
+            todo, late = self.layout.check_signals(snapshot.model, batches_of(work, loaded), work.copies)
             late = subtract(late, work.late)
             if not todo and not late:
                 self.emit(ModelUpToDate(snapshot.name))
@@ -93,7 +93,7 @@ class Filling:
             if late:
                 raise not_ready(snapshot.model, late)
 
-    def _emptied(self, snapshot: Snapshot, loaded: Timeline, lease: Lease) -> Timeline:
+    def _reset_intervals(self, snapshot: Snapshot, loaded: Timeline, lease: Lease) -> Timeline:
         """A table that lacks days before those that it holds is filled anew, from its first day on."""
         if snapshot.kind.keeps_history:
             raise Refused(
@@ -107,7 +107,10 @@ class Filling:
 
     def _fill_batches(self, work: Work, table: Table, todo: tuple[Interval, ...], lease: Lease) -> None:
         """One batch after another, or as many at once as the model allows; the first failure stops those not begun."""
-        failed, writes = threading.Event(), TableWrites(self.store, self.engine.on(table.gateway), table.name, lease)
+        failed, writes = (
+            threading.Event(),
+            TableWrites(self.store, self.engine.engine_for(table.gateway), table.name, lease),
+        )
         if writes.engine.outlasts:
             writes.look(todo)
 
@@ -152,9 +155,9 @@ class Filling:
         snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
         held: Timeline = ()
         if snapshot.model.is_order_dependent:
-            held = self.store.intervals.loaded([table.name])[table.name]
+            held = self.store.intervals.load_timelines([table.name])[table.name]
             copied = copied and not held
-        with self._slots, at_model(snapshot.model):
+        with self._slots, locate_query_errors(snapshot.model):
             self._go_on()
             started = time.monotonic()
             self._check_sources(work, copied)
@@ -168,9 +171,9 @@ class Filling:
                 if copied
                 else partial(self._evaluate, snapshot, batch, writes)
             )
-            written = repeated(write, partial(self.store.leases.check, lease))
+            written = retry_on_conflict(write, partial(self.store.leases.check, lease))
             audited = self._audit(snapshot, interval, lease, partial(take_back, batch))
-            for over in between(interval.start, min(interval.end, work.until or interval.end)):
+            for over in build_timeline(interval.start, min(interval.end, work.until or interval.end)):
                 self.store.intervals.record(table.name, over, lease=lease)
             seconds = time.monotonic() - started
             covered = units(snapshot.model, (interval,))
@@ -190,29 +193,31 @@ class Filling:
         Whoever restates waits for the lease that we hold here, so that nothing goes after this either.
         """
         read = {work.copied_from} if copied else self.layout.sources(work.snapshot.name)
-        for table, held in self.store.intervals.loaded(read & self.relies.keys()).items():
+        for table, held in self.store.intervals.load_timelines(read & self.relies.keys()).items():
             if gone := subtract(self.relies[table], held):
                 raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")
 
     def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
         """The rows that the model's old table holds, which are those that its query would return."""
         known = self.store.tables.get(work.copied_from)
-        given = known.columns if known else table.columns  # without columns that a forward-only change adds
-        had = {column.name for column in given}
-        names = ", ".join(quoted_column(column.name) for column in table.columns if column.name in had)
+        source_columns = known.columns if known else table.columns  # without columns that a forward-only change adds
+        had = {column.name for column in source_columns}
+        names = ", ".join(quote_column(column.name) for column in table.columns if column.name in had)
         sql = f"SELECT {names} FROM {work.copied_from}"
         if work.snapshot.is_mixed:
-            sql = shaped(sql, tuple(column for column in table.columns if column.name in had), table.columns)
+            sql = add_missing_columns(
+                sql, tuple(column for column in table.columns if column.name in had), table.columns
+            )
         if work.adopts or not work.snapshot.model.is_order_dependent:
-            return self._copied(table, sql, interval)
+            return self._write_copy(table, sql, interval)
         model = work.snapshot.model
         with self.store.leases.hold(table_lease(work.copied_from), self.holder, wait=COPYING):
-            if self.store.intervals.loaded([work.copied_from])[work.copied_from] != work.copies:
+            if self.store.intervals.load_timelines([work.copied_from])[work.copied_from] != work.copies:
                 raise PlanMoved(f"The table `{work.copied_from}` was written meanwhile.", hint="Plan again.")
             as_recorded(self.engine, replace(table, name=work.copied_from), model, work.copies)
-            return self._copied(table, f"{sql} WHERE {recorded_rows(model, work.copies)}", interval)
+            return self._write_copy(table, f"{sql} WHERE {batch_condition(model, work.copies)}", interval)
 
-    def _copied(self, table: Table, sql: str, interval: Interval) -> Written:
+    def _write_copy(self, table: Table, sql: str, interval: Interval) -> Written:
         if table.listed and table.parts:
             return self.engine.tables.replace_partitions(table, sql, others=True)
         if table.partitioning is None:
@@ -222,10 +227,10 @@ class Filling:
     def _evaluate(self, snapshot: Snapshot, batch: Batch, writes: TableWrites) -> Written:
         """The batch, between the statements that run beside it."""
         interval, engine = batch.interval, writes.engine
-        with engine.beside(*self.layout.beside(snapshot, EVALUATING, interval)):
+        with engine.separate_session(*self.layout.statements_around(snapshot, EVALUATING, interval)):
             if snapshot.model.python is not None or not engine.outlasts:
                 return write_batch(batch)
-            operations = writes.of(snapshot.name, interval, self.layout.sources(snapshot.name), self.emit)
+            operations = writes.batch_writes(snapshot.name, interval, self.layout.sources(snapshot.name), self.emit)
             with running(operations), engine.reattaching(operations):
                 return write_batch(batch)
 

@@ -40,7 +40,7 @@ def sweep(
     dropped: list[str] = []
     for _ in range(ROUNDS):  # an environment that changes while we sweep means to look again
         seen = store.environments.generation()
-        doomed = unneeded(store, now, retention, orphans=orphans)
+        doomed = find_unused_tables(store, now, retention, orphans=orphans)
         if _drop_all(store, engine, doomed, seen, dropped, emit):
             break
     for schema in sorted({name.rpartition(".")[0] for name in dropped}):
@@ -48,13 +48,13 @@ def sweep(
     return tuple(dropped)
 
 
-def expired(store: StateStore, now: datetime, pinned: Collection[str] = ()) -> tuple[str, ...]:
+def find_expired_environments(store: StateStore, now: datetime, pinned: Collection[str] = ()) -> tuple[str, ...]:
     """The environments whose time is over; never prod, nor one that is pinned."""
     kept = {PROD, *pinned}
     return tuple(
-        each.name
-        for each in store.environments.all()
-        if each.expires_at and each.expires_at <= now and each.name not in kept
+        environment.name
+        for environment in store.environments.all()
+        if environment.expires_at and environment.expires_at <= now and environment.name not in kept
     )
 
 
@@ -66,10 +66,10 @@ def drop_expired(
     Their tables are kept as long as those of any other past, so that what was built in one can still be promoted.
     """
     dropped = []
-    for name in expired(store, now, pinned):
+    for name in find_expired_environments(store, now, pinned):
         try:
             with store.leases.hold(name, "the janitor") as lease:
-                if name in expired(store, now, pinned):  # a plan may have renewed it in the meantime
+                if name in find_expired_environments(store, now, pinned):  # a plan may have renewed it in the meantime
                     drop_environment(store, engine, lease, emit=emit, who="the janitor")
                     dropped.append(name)
         except LeaseHeld:
@@ -77,15 +77,17 @@ def drop_expired(
     return tuple(dropped)
 
 
-def unneeded(store: StateStore, now: datetime, retention: timedelta = RETENTION, *, orphans: bool = False) -> list[str]:
+def find_unused_tables(
+    store: StateStore, now: datetime, retention: timedelta = RETENTION, *, orphans: bool = False
+) -> list[str]:
     """The tables that a sweep would drop now, and those of a sweep that did not come to its end."""
     known = store.tables.all()
-    past = _Past.of(store)
-    needed = set().union(*(past.tables(row) for row in past.needed(now, retention, orphans)))
+    past = _Past.load(store)
+    needed = set().union(*(past.tables(row) for row in past.live_revisions(now, retention, orphans)))
     for plan in store.plans.since(now - OPEN):
         if not (orphans and plan.created_at <= past.dropped_at.get(plan.environment, plan.created_at - OPEN)):
             needed |= set(plan.tables)
-    left_behind = past.left_behind() if orphans else {}
+    left_behind = past.orphan_drop_times() if orphans else {}
     for name, table in known.items():
         if table.touched_at > now - OPEN and table.touched_at > left_behind.get(name, table.touched_at - OPEN):
             needed.add(name)
@@ -124,7 +126,7 @@ class _Past:
     of_snapshot: Mapping[str, str]  # id -> table
 
     @classmethod
-    def of(cls, store: StateStore) -> _Past:
+    def load(cls, store: StateStore) -> _Past:
         histories = {
             name: tuple(rows) for name, rows in groupby(store.environments.history(), lambda row: row.environment)
         }
@@ -135,12 +137,14 @@ class _Past:
             and in_force[0].action is HistoryAction.DROPPED
         }
         ids = {id for rows in histories.values() for row in rows for id in row.snapshots.values()}
-        return cls(store, histories, gone, {id: each.table for id, each in store.snapshots.by_id(ids).items()})
+        return cls(
+            store, histories, gone, {id: snapshot.table for id, snapshot in store.snapshots.get_by_id(ids).items()}
+        )
 
     def tables(self, row: Revision) -> set[str]:
         return {self.of_snapshot[id] for id in row.snapshots.values()}
 
-    def needed(self, now: datetime, retention: timedelta, orphans: bool) -> list[Revision]:
+    def live_revisions(self, now: datetime, retention: timedelta, orphans: bool) -> list[Revision]:
         """The revisions in force, and those one may still go back to: the time runs from their replacement."""
         kept = [row for promotion in self.store.promotions.pending() for row in self._both(promotion)]
         for name, rows in self.histories.items():
@@ -155,15 +159,15 @@ class _Past:
                 replaced = row.at
         return kept
 
-    def left_behind(self) -> Mapping[str, datetime]:
+    def orphan_drop_times(self) -> Mapping[str, datetime]:
         """Table -> when an environment that showed it or planned it was dropped."""
-        found: dict[str, datetime] = {}
+        times: dict[str, datetime] = {}
         for name, at in self.dropped_at.items():
             planned = [plan.tables for plan in self.store.plans.since(at - OPEN) if plan.environment == name]
             shown = [self.tables(row) for row in self.histories[name]]
             for table in set().union(*shown, *planned):
-                found[table] = max(at, found.get(table, at))
-        return found
+                times[table] = max(at, times.get(table, at))
+        return times
 
     def _both(self, promotion: Promotion) -> list[Revision]:
         both = (promotion.old.revision, promotion.new.revision)

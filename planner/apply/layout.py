@@ -11,10 +11,10 @@ from typing import Protocol
 from uuid import uuid4
 
 from mergeplan.planner.errors import Place, QueryError
-from mergeplan.planner.intervals import Interval, Timeline, batches, between, merge, subtract
+from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge, subtract
 from mergeplan.planner.model.model import Model, SignalCall
 from mergeplan.planner.parsing.macros.expand import dates
-from mergeplan.planner.parsing.render import no_rows, render, stage_statements, written_at
+from mergeplan.planner.parsing.render import locate_error, no_rows, render, stage_statements
 from mergeplan.planner.python.given import NOTHING, Given
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -51,12 +51,12 @@ class Layout:
     @cached_property
     def tables(self) -> Mapping[str, str]:
         """Model -> the table or physical view that its readers read."""
-        return {name: each.table for name, each in self.snapshots.items() if not each.kind.is_embedded}
+        return {name: snapshot.table for name, snapshot in self.snapshots.items() if not snapshot.kind.is_embedded}
 
     @cached_property
-    def embedded(self) -> Mapping[str, Model]:
+    def models_to_embed(self) -> Mapping[str, Model]:
         """The models whose query stands inside their readers'."""
-        return {name: each.model for name, each in self.snapshots.items() if each.kind.is_embedded}
+        return {name: snapshot.model for name, snapshot in self.snapshots.items() if snapshot.kind.is_embedded}
 
     def query(self, model: Model, interval: Interval | None, own: str = "") -> str:
         """The model's query over physical tables, for an interval; of code only its columns, without rows. `own` is
@@ -64,20 +64,22 @@ class Layout:
         if model.python is not None:
             return no_rows(model.columns)
         tables = {**self.tables, model.name: own} if own else self.tables
-        return render(model, tables, self.embedded, interval, self.now)
+        return render(model, tables, self.models_to_embed, interval, self.now)
 
-    def written_at(self, model: Model, error: QueryError) -> Place | None:
+    def locate_error(self, model: Model, error: QueryError) -> Place | None:
         """Where in the model's file stands what Spark refuses in its query; None when that is not known."""
-        return written_at(model, self.tables, self.embedded, error.line, error.column)
+        return locate_error(model, self.tables, self.models_to_embed, error.line, error.column)
 
-    def beside(self, snapshot: Snapshot, stage: str, interval: Interval | None) -> tuple[Sequence[str], Sequence[str]]:
+    def statements_around(
+        self, snapshot: Snapshot, stage: str, interval: Interval | None
+    ) -> tuple[Sequence[str], Sequence[str]]:
         """The statements that run before and after a model's query, at a stage."""
         model = snapshot.model
         if not model.pre_statements and not model.post_statements:
             return (), ()  # to know all dates as SQL takes longer than any statement of the state
         values = dates(interval, self.now)
         before, after = (
-            stage_statements(listed, stage, snapshot.table, values, self.tables, self.embedded)
+            stage_statements(listed, stage, snapshot.table, values, self.tables, self.models_to_embed)
             for listed in (model.pre_statements, model.post_statements)
         )
         return before, after
@@ -99,13 +101,13 @@ class Layout:
         with self.python.rows(model, interval, tables, self.now, Given({view: f"SELECT * FROM {own}"})) as sql:
             yield sql
 
-    def awaited(
+    def check_signals(
         self, model: Model, cut: tuple[Interval, ...], copies: Timeline
     ) -> tuple[tuple[Interval, ...], Timeline]:
         """Of a model's batches those that its signals say are ready, and the time that is not; what is copied from
         another table of the model waits for nothing."""
-        copied = tuple(each for each in cut if not subtract((each,), copies))
-        asked = merge(each for each in cut if each not in copied)
+        copied = tuple(batch for batch in cut if not subtract((batch,), copies))
+        asked = merge(batch for batch in cut if batch not in copied)
         if not model.signals or not asked:
             return cut, ()
         assert self.python is not None
@@ -115,34 +117,34 @@ class Layout:
         if not model.kind.is_incremental:
             return copied, asked
         if model.is_order_dependent:  # what comes later builds on what is late
-            late = subtract(asked, between(asked[0].start, late[0].start))
+            late = subtract(asked, build_timeline(asked[0].start, late[0].start))
         return (*copied, *batches(model.cron, subtract(asked, late), model.batch_size)), late
 
     def reads(self, name: str) -> frozenset[str]:
         """The models whose tables a model's query reads, through embedded ones."""
-        found: set[str] = set()
+        names: set[str] = set()
         for parent in self.parents.get(name, ()):
-            found |= self.reads(parent) if parent in self.embedded else {parent}
-        return frozenset(found)
+            names |= self.reads(parent) if parent in self.models_to_embed else {parent}
+        return frozenset(names)
 
     def sources(self, name: str) -> frozenset[str]:
         """The tables that hold the rows that a model's query reads, through views too."""
-        found: set[str] = set()
+        tables: set[str] = set()
         for parent in self.reads(name):
             if parent in self.snapshots and self.snapshots[parent].kind.is_view:
-                found |= self.sources(parent)
+                tables |= self.sources(parent)
             elif parent in self.tables:
-                found.add(self.tables[parent])
-        return frozenset(found)
+                tables.add(self.tables[parent])
+        return frozenset(tables)
 
 
 @contextmanager
-def at_model(model: Model, layout: Layout | None = None) -> Iterator[None]:
+def locate_query_errors(model: Model, layout: Layout | None = None) -> Iterator[None]:
     """A QueryError from within is one at the model's file; with the layout, which knows the text that ran, at the line
     and the column of its query."""
     try:
         yield
     except QueryError as error:
         if error.place is None:
-            error.place = (layout.written_at(model, error) if layout else None) or model.place
+            error.place = (layout.locate_error(model, error) if layout else None) or model.place
         raise

@@ -36,10 +36,10 @@ class OldVersions:
     kept: tuple[Kept, ...] = ()
 
 
-def to_remove(store: StateStore) -> OldVersions:
+def find_old_versions(store: StateStore) -> OldVersions:
     """What `remove_old_versions` would ask of Spark now: it alone knows what a table's last merge needs."""
-    shown = [each for environment in store.environments.all() for each in environment.snapshots.values()]
-    return judged(shown, store.tables.all(), physical_views(store.snapshots.all()))
+    shown = [snapshot for environment in store.environments.all() for snapshot in environment.snapshots.values()]
+    return select_old_versions(shown, store.tables.all(), physical_views(store.snapshots.all()))
 
 
 def remove_old_versions(store: StateStore, engine: Engine, keep: timedelta, now: datetime) -> OldVersions:
@@ -47,7 +47,7 @@ def remove_old_versions(store: StateStore, engine: Engine, keep: timedelta, now:
 
     A table that Spark refuses to clean keeps what it has. Killed at any moment, it is done again the next time.
     """
-    views, planned = physical_views(store.snapshots.all()), to_remove(store)
+    views, planned = physical_views(store.snapshots.all()), find_old_versions(store)
     removed, kept = list[str](), list(planned.kept)
     for name in planned.removed:
         try:
@@ -56,28 +56,30 @@ def remove_old_versions(store: StateStore, engine: Engine, keep: timedelta, now:
                 if reason := reason_to_keep(name, store.tables.all(), views):
                     kept.append(Kept(name, reason))
                     continue
-                found = engine.tables.expire(name, keep, now)
+                result = engine.tables.expire(name, keep, now)
         except LeaseHeld:
             kept.append(Kept(name, "it is being written"))
             continue
         except QueryError as error:
             kept.append(Kept(name, error.message.partition("\n")[0]))
             continue
-        if found.removed:
+        if result.removed:
             removed.append(name)
-        elif found.kept:
-            kept.append(Kept(name, found.kept))
+        elif result.kept:
+            kept.append(Kept(name, result.kept))
     return OldVersions(tuple(removed), tuple(sorted(kept, key=lambda each: each.table)))
 
 
-def judged(shown: Iterable[Snapshot], known: Mapping[str, PhysicalTable], views: Collection[str]) -> OldVersions:
+def select_old_versions(
+    shown: Iterable[Snapshot], known: Mapping[str, PhysicalTable], views: Collection[str]
+) -> OldVersions:
     """Of the tables that environments show, which are the ones that are written again and again, those whose old
     versions may go; `views` are tables that are physical views: what they read they read as it is now."""
     formats: dict[str, set[str]] = {}
-    for each in shown:
-        if each.kind.is_stored:
-            formats.setdefault(each.table, set()).add(each.model.table_format)
-    with_log = sorted(name for name, found in formats.items() if found <= set(TABLE_FORMATS))
+    for snapshot in shown:
+        if snapshot.kind.is_stored:
+            formats.setdefault(snapshot.table, set()).add(snapshot.model.table_format)
+    with_log = sorted(name for name, table_formats in formats.items() if table_formats <= set(TABLE_FORMATS))
     reasons = {name: reason_to_keep(name, known, views) for name in with_log}
     kept = tuple(Kept(name, reason) for name, reason in reasons.items() if reason)
     return OldVersions(tuple(name for name, reason in reasons.items() if not reason), kept)
@@ -89,12 +91,12 @@ def reason_to_keep(name: str, known: Mapping[str, PhysicalTable], views: Collect
     table = known.get(name)
     if table is None or table.garbage or not table.columns:
         return "it is not in the state, or about to be dropped"
-    clones = sorted(each.name for each in known.values() if name in each.reads and each.name not in views)
+    clones = sorted(reader.name for reader in known.values() if name in reader.reads and reader.name not in views)
     return f"`{clones[0]}` was made from it, and may read its files" if clones else ""
 
 
 def physical_views(snapshots: Iterable[Snapshot]) -> frozenset[str]:
     """The tables of these snapshots that are physical views, and nothing else."""
     snapshots = tuple(snapshots)
-    views = {each.table for each in snapshots if each.kind.is_view}
-    return frozenset(views - {each.table for each in snapshots if not each.kind.is_view})
+    views = {snapshot.table for snapshot in snapshots if snapshot.kind.is_view}
+    return frozenset(views - {snapshot.table for snapshot in snapshots if not snapshot.kind.is_view})

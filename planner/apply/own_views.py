@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mergeplan.planner.apply.view_switch import quoted
+from mergeplan.planner.apply.view_switch import quote_name
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.naming import PROD
@@ -16,7 +16,7 @@ from mergeplan.planner.snapshot.environment import View
 
 def versions_of(view: View) -> str:
     """How the name of every version of the view's table begins in a query; a version has no underscore."""
-    return f"{quoted(view.table.rpartition('__')[0])[:-1]}__"
+    return f"{quote_name(view.table.rpartition('__')[0])[:-1]}__"
 
 
 def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *, replaces: bool) -> None:
@@ -35,12 +35,12 @@ def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *,
 
 
 def _check_one(view: View, environment: str, engine: Engine, *, replaces: bool) -> None:
-    found = engine.catalog.standing(view.name)
-    if found is None or (found.is_view and (replaces or versions_of(view) in found.sql)):
+    standing = engine.catalog.standing(view.name)
+    if standing is None or (standing.is_view and (replaces or versions_of(view) in standing.sql)):
         return
-    what = "a view that mergeplan did not make" if found.is_view else "a table"
+    what = "a view that mergeplan did not make" if standing.is_view else "a table"
     hint = "Rename or drop it."
-    if environment == PROD and found.is_view:
+    if environment == PROD and standing.is_view:
         hint = "Rename or drop it; or set `promotion: {replaces_views: true}` in config.yaml, and it is replaced."
     elif environment == PROD:
         hint = "Take it over with `mergeplan adopt`, or rename it."

@@ -61,13 +61,13 @@ def missing_tables(
     known = {name: table for name, table in store.tables.all().items() if not table.garbage and table.columns}
     there = {f"{schema}.{name}" for schema in _schemas(wanted) for name in engine.catalog.objects(schema)}
     lost = [s.table for s in wanted if s.table in known and s.table.lower() not in there]
-    if any(store.intervals.loaded(lost).values()):
+    if any(store.intervals.load_timelines(lost).values()):
         store.tables.forget(lost)
         raise PlanMoved(
             f"The table `{lost[0]}` is no longer in the catalog.", hint="Plan again: it will be built again."
         )
     # a plan counts the rows that such a table is to take over as if they lay in it
-    hollow = {table for table, held in store.intervals.loaded(taking_over).items() if not held}
+    hollow = {table for table, held in store.intervals.load_timelines(taking_over).items() if not held}
     return tuple(s for s in wanted if s.table not in known or s.table in lost or s.table in hollow)
 
 

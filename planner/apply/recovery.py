@@ -45,11 +45,11 @@ def recover(
 
 def check_not_stuck(recovered: Iterable[PromotionRecovered], names: Collection[str]) -> None:
     """Refused when the promotion of one of these environments could be neither finished nor undone."""
-    for each in recovered:
-        if each.ended is Recovery.STUCK and each.environment in names:
+    for promotion in recovered:
+        if promotion.ended is Recovery.STUCK and promotion.environment in names:
             raise Refused(
-                f"The promotion of `{each.environment}` to revision {each.revision} was interrupted, and can be "
-                f"neither finished nor undone now: {each.message}",
+                f"The promotion of `{promotion.environment}` to revision {promotion.revision} was interrupted, and "
+                f"can be neither finished nor undone now: {promotion.message}",
                 hint="Mend that and run this again: until then its views may be of two revisions.",
             )
 
@@ -79,12 +79,12 @@ def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) ->
         try:
             carry_out(store, engine, lease, promotion, emit, begun=True)
         except QueryError as error:
-            left = {each.id for each in store.promotions.pending()}
+            left = {pending_promotion.id for pending_promotion in store.promotions.pending()}
             ended, message = Recovery.STUCK if promotion.id in left else Recovery.UNDONE, error.message
         new, views = promotion.new, promotion.changes.names
-        found = PromotionRecovered(
+        recovery = PromotionRecovered(
             new.name, new.revision, new.plan_id, str(promotion.action), views, ended, message
         )  # fmt: skip
-        emit(found)
-        done.append(found)
+        emit(recovery)
+        done.append(recovery)
     return done

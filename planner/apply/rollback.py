@@ -100,18 +100,18 @@ class AskedBy:
     swap: SwapOptions = BY_ONE
 
 
-def planned_rollback(store: StateStore, name: str, to_revision: int | None, now: datetime) -> RollbackPlan:
+def build_rollback(store: StateStore, name: str, to_revision: int | None, now: datetime) -> RollbackPlan:
     """What going back would do, by the state as it is; nothing is changed, and no Spark is asked.
 
     RequestError when there is no such revision, Refused for the one that is in force.
     """
     old, history = store.environments.get(name), store.environments.history(name)
     target = earlier_revision(history, old, to_revision)
-    earlier = store.environments.at_revision(name, target.revision)
+    earlier = store.environments.get_revision(name, target.revision)
     tables = frozenset(table.name for table in store.tables.all().values() if not table.garbage)
-    shown = {each.table for environment in (old, earlier) for each in environment.snapshots.values()}
-    timelines, prod = store.intervals.loaded(shown), store.environments.get(PROD)
-    return decided(RollbackFacts(now, old, earlier, target, history, tables, timelines, prod))
+    shown = {snapshot.table for environment in (old, earlier) for snapshot in environment.snapshots.values()}
+    timelines, prod = store.intervals.load_timelines(shown), store.environments.get(PROD)
+    return decide_rollback(RollbackFacts(now, old, earlier, target, history, tables, timelines, prod))
 
 
 def rollback(
@@ -129,20 +129,20 @@ def rollback(
     return promote(store, engine, lease, wanted, emit=emit)
 
 
-def decided(facts: RollbackFacts) -> RollbackPlan:
+def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
     """What going back does, by these facts alone."""
     old, target = facts.old, facts.target
     # Its views are called as they are now, and it expires as it would have.
     new = replace(facts.earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
     since = [row for row in facts.history if row.revision > target.revision and row.action is not HistoryAction.UNDONE]
-    needed = {each.table for each in new.snapshots.values() if each.kind.has_view}
+    needed = {snapshot.table for snapshot in new.snapshots.values() if snapshot.kind.has_view}
     return RollbackPlan(
         old=old,
         new=new,
         target=target,
         until=since[-1].at,
         since=tuple(since),
-        views=tuple(_moved(old, new)),
+        views=tuple(_view_moves(old, new)),
         behind=tuple(_behind(facts, new)),
         gone=tuple(sorted(needed - facts.tables)),
     )
@@ -169,13 +169,13 @@ def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revisio
     return in_force[to_revision]
 
 
-def _moved(old: Environment, new: Environment) -> Iterator[MovedView]:
+def _view_moves(old: Environment, new: Environment) -> Iterator[MovedView]:
     """Each view that comes, moves or goes, by name."""
     changes, before = view_changes(old, new), {view.model: view.table for view in views_of(old).values()}
-    found = [MovedView(view.model, view.name, None, view.table) for view in changes.added]
-    found += [MovedView(view.model, view.name, before.get(view.model), view.table) for view in changes.swapped]
-    found += [MovedView(view.model, view.name, view.table, None) for view in changes.dropped]
-    yield from sorted(found, key=lambda each: each.name)
+    moves = [MovedView(view.model, view.name, None, view.table) for view in changes.added]
+    moves += [MovedView(view.model, view.name, before.get(view.model), view.table) for view in changes.swapped]
+    moves += [MovedView(view.model, view.name, view.table, None) for view in changes.dropped]
+    yield from sorted(moves, key=lambda each: each.name)
 
 
 def _behind(facts: RollbackFacts, new: Environment) -> Iterator[Behind]:
@@ -187,7 +187,7 @@ def _behind(facts: RollbackFacts, new: Environment) -> Iterator[Behind]:
         today = facts.old.snapshots.get(name)
         if not snapshot.kind.is_stored or (today and today.table == snapshot.table):
             continue
-        held = loaded.of(snapshot)
-        lacks = subtract(loaded.of(today), held) if today else ()
+        held = loaded.timeline_of(snapshot)
+        lacks = subtract(loaded.timeline_of(today), held) if today else ()
         if lacks or (due.get(name) and not today):  # what today's table lacks too is not behind it
             yield Behind(snapshot, held, lacks, due.get(name, ()))

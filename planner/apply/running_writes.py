@@ -34,7 +34,7 @@ class TableWrites:
     def look(self, todo: Collection[Interval]) -> None:
         """Find what the run before left; what begins where no batch of this run does, or others wrote after, ends."""
         starts = {interval.start for interval in todo}
-        for write in self.store.running_writes.of(self.table):
+        for write in self.store.running_writes.list_unfinished(self.table):
             if write.token == self.lease.token - 1 and write.start in starts:
                 self.left[write.request] = write
             else:
@@ -45,7 +45,7 @@ class TableWrites:
         self.engine.end_operation(write.operation)
         self.store.running_writes.end(write.operation)
 
-    def of(self, model: str, interval: Interval, sources: Collection[str], emit: Emit) -> BatchWrites:
+    def batch_writes(self, model: str, interval: Interval, sources: Collection[str], emit: Emit) -> BatchWrites:
         """Those of one batch of a model, which reads these tables; `emit` says what becomes of one that was left."""
         return BatchWrites(self, model, interval, self._read(interval, sources), emit)
 
@@ -66,7 +66,7 @@ class BatchWrites:
     emit: Emit
     begun: list[Operation] = field(default_factory=list)
 
-    def left(self, asked: str) -> Operation | None:
+    def take_leftover(self, asked: str) -> Operation | None:
         """The one that the run before began for just this, None without; others of the same place are ended."""
         write = self.writes.left.pop(digest(self.read, asked), None)
         for key, other in list(self.writes.left.items()):
@@ -84,11 +84,11 @@ class BatchWrites:
         self.writes.store.running_writes.begin(self.writes.table, write, lease=lease)
         self.begun.append(operation)
 
-    def taken_up(self) -> None:
+    def report_resumed(self) -> None:
         """Say that the one that was left is waited for."""
         self.emit(BatchAwaited(self.model, self.interval))
 
-    def lost(self) -> None:
+    def report_repeated(self) -> None:
         """Say that the one that was left is begun again."""
         self.emit(BatchRepeated(self.model, self.interval))
 

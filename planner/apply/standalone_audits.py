@@ -33,13 +33,15 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
     project, store, failures = context.project, context.store, list[Failure]()
     ours = project.models.keys() | project.refused.names
     show = project.config.audits.show_samples
-    options = AuditContext(project.audits, layout.tables, layout.embedded, layout.now, show)
+    options = AuditContext(project.audits, layout.tables, layout.models_to_embed, layout.now, show)
     for audit in project.standalone:
         tables = _tables(audit, plan)
-        written = _written(audit, first)
+        written = _backfill_time(audit, first)
         if audit.skip or not _is_called_for(audit, plan, written, store, ours):
             continue
-        time = written or merge(each for held in store.intervals.loaded(tables).values() for each in held)
+        time = written or merge(
+            interval for held in store.intervals.load_timelines(tables).values() for interval in held
+        )
         try:
             result = run_standalone(context.engine, audit, dates_interval(audit, time), layout.now, options)
         except (QueryError, ProjectError) as error:
@@ -47,7 +49,7 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
             continue
         context.emit(AuditRan("", result))
         if not result.ok and result.blocking:
-            failures.append(_found_rows(audit, result))
+            failures.append(_standalone_failure(audit, result))
         elif tables:
             store.passed_audits.record(tables[0], _question(audit, tables))
     return tuple(failures)
@@ -57,7 +59,7 @@ def forget_standalone(plan: Plan, store: StateStore, project: Project) -> None:
     """What is about to be written may fail an audit that passed: forget that it did, before the first write."""
     for audit in project.standalone:
         tables = _tables(audit, plan)
-        if tables and _written(audit, plan):
+        if tables and _backfill_time(audit, plan):
             store.passed_audits.forget(tables[0], _question(audit, tables))
 
 
@@ -72,18 +74,20 @@ def _tables(audit: Audit, plan: Plan) -> list[str]:
     return tables_behind(audit, plan.new.snapshots, plan.parents)
 
 
-def _written(audit: Audit, plan: Plan) -> Timeline:
+def _backfill_time(audit: Audit, plan: Plan) -> Timeline:
     """The time that the plan writes in what the audit reads; of all that it writes when it reads none of our tables."""
     tables = _tables(audit, plan)
-    found = [
-        each
+    intervals = [
+        interval
         for change in plan.backfills
         if change.new and not change.kind.is_seed and (not tables or change.new.table in tables)
-        for each in change.missing
+        for interval in change.missing
     ]
     seeds = any(change.new and change.new.table in tables for change in plan.backfills if change.kind.is_seed)
-    whole = (each for change in plan.changes if change.new and change.new.table in tables for each in change.needed)
-    return merge(found or (whole if seeds else ()))
+    whole = (
+        interval for change in plan.changes if change.new and change.new.table in tables for interval in change.needed
+    )
+    return merge(intervals or (whole if seeds else ()))
 
 
 def _is_called_for(audit: Audit, plan: Plan, written: Timeline, store: StateStore, ours: Collection[str]) -> bool:
@@ -92,14 +96,14 @@ def _is_called_for(audit: Audit, plan: Plan, written: Timeline, store: StateStor
     tables = _tables(audit, plan)
     if any(change.change is ChangeKind.DUE for change in plan.changes):
         return due(audit, written)
-    return bool(written) or not tables or _question(audit, tables) not in store.passed_audits.of(tables[0])
+    return bool(written) or not tables or _question(audit, tables) not in store.passed_audits.names_for(tables[0])
 
 
 def _question(audit: Audit, tables: list[str]) -> str:
     return digest("standalone", audit.sql + audit.misread, repr(audit.defaults), str(audit.blocking), *tables)
 
 
-def _found_rows(audit: Audit, result: AuditResult) -> Failure:
+def _standalone_failure(audit: Audit, result: AuditResult) -> Failure:
     rows = "1 row" if result.count == 1 else f"{result.count} rows"
     message = f"The standalone audit `{audit.name}` found {rows}."
     return Failure(f"the audit {audit.name}", AuditFailed(message, place=audit.place, audit=audit.name), result)

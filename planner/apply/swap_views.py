@@ -25,11 +25,18 @@ from mergeplan.planner.apply.events import (
     ViewSwapped,
 )
 from mergeplan.planner.apply.own_views import versions_of
-from mergeplan.planner.apply.view_switch import COLUMNS, is_promoted, moved_views, position, switch_of, through_switch
+from mergeplan.planner.apply.view_switch import (
+    COLUMNS,
+    find_moved_views,
+    is_promoted,
+    position,
+    switch_of,
+    through_switch,
+)
 from mergeplan.planner.engine.protocol import Engine, Stands, ViewText
 from mergeplan.planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
 from mergeplan.planner.model.model import Column
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import stage_statements
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
@@ -100,14 +107,14 @@ class _Swapping:
         self._had = views_of(promotion.old).keys()  # what stands there is ours
         self.before: Mapping[str, View] | None = None  # what all views show until they are swapped, if that is known
         self._comments: dict[str, tuple[str, ...]] = {}  # of each view, by the old and the new map
-        for view in (view for each in (promotion.old, promotion.new) for view in views_of(each).values()):
+        for view in (view for environment in (promotion.old, promotion.new) for view in views_of(environment).values()):
             self._comments[view.name] = (*self._comments.get(view.name, ()), view.comment)
         self._refused: set[str] = set()  # views that Spark would not swap, or whose statements it would not run
         self._pause = threading.Event()
         self._columns: Mapping[str, tuple[Column, ...]] = {
             name: table.columns for name, table in store.tables.all().items()
         }
-        self._moved, self._switch = moved_views(promotion), switch_of(promotion)
+        self._moved, self._switch = find_moved_views(promotion), switch_of(promotion)
         self._promoted = False  # whether the switch may say so
         self._through = dict(self._queries_through()) if self._switch else {}
         self._switch = self._switch if self._through else ""
@@ -193,7 +200,7 @@ class _Swapping:
                 steps += (pool.submit(step, view) for view in group)
                 wait(steps, return_when=FIRST_EXCEPTION)
             finally:
-                begun = [each for each in steps if not each.cancel()]
+                begun = [future for future in steps if not future.cancel()]
                 wait(begun)
             for done in begun:
                 done.result()
@@ -205,8 +212,8 @@ class _Swapping:
             gone = QueryError(f"The table `{view.table}`, which `{view.name}` is to show, is gone.")
             self._give_up(view, gone, self._has_no_table)
             return
-        columns = ", ".join(quoted_column(column.name) for column in self._columns[view.table])
-        table = ".".join(map(quoted_column, view.table.split(".")))
+        columns = ", ".join(quote_column(column.name) for column in self._columns[view.table])
+        table = ".".join(map(quote_column, view.table.split(".")))
         self.store.leases.check(self.lease)
         self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"), self._has_no_table)
         self._run_statements(view)
@@ -289,5 +296,5 @@ def _never(_view: View) -> bool:
 
 
 def _run(engine: Engine, statements: tuple[str, ...]) -> None:
-    with engine.beside(statements, ()):
+    with engine.separate_session(statements, ()):
         pass

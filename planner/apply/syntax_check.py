@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from mergeplan.planner.apply.layout import Layout, at_model
+from mergeplan.planner.apply.layout import Layout, locate_query_errors
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import ProjectError, ProjectErrors, QueryError
 from mergeplan.planner.model.model import Model
@@ -19,16 +19,19 @@ def check_syntax(plan: Plan, layout: Layout, engine: Engine) -> None:
     edited = (ChangeKind.ADDED, ChangeKind.DIRECT)
     models = [change.new.model for change in plan.changes if change.new and change.change in edited]
     with ThreadPoolExecutor(THREADS, thread_name_prefix="syntax") as pool:
-        found = pool.map(lambda model: _refused(model, layout, engine), [each for each in models if each.sql])
-        errors = tuple(error for error in found if error is not None)
+        results = pool.map(
+            lambda model: _find_syntax_error(model, layout, engine),
+            [sql_model for sql_model in models if sql_model.sql],
+        )
+        errors = tuple(error for error in results if error is not None)
     if errors:
         raise errors[0] if len(errors) == 1 else ProjectErrors(errors)
 
 
-def _refused(model: Model, layout: Layout, engine: Engine) -> ProjectError | None:
+def _find_syntax_error(model: Model, layout: Layout, engine: Engine) -> ProjectError | None:
     try:
-        with at_model(model, layout):
-            engine.on(model.gateway).reads(layout.query(model, None))
+        with locate_query_errors(model, layout):
+            engine.engine_for(model.gateway).reads(layout.query(model, None))
     except QueryError as error:
         return ProjectError(f"{model.name}: {error.message}", place=error.place, hint=error.hint)
     return None

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from mergeplan.planner.apply.layout import Layout, at_model
+from mergeplan.planner.apply.layout import Layout, locate_query_errors
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import Column, Model
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.sql.macro_scope import CREATING
 from mergeplan.planner.plan.change import Change
-from mergeplan.planner.plan.forward_only import blocker_of, is_wider, schema_findings, settled
+from mergeplan.planner.plan.forward_only import blocker_of, is_wider, merge_columns, schema_findings
 from mergeplan.planner.plan.schedule import ONCE
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
@@ -27,28 +27,28 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
     model = snapshot.model
     if model.kind.is_seed:
         assert model.seed is not None
-        found = model.columns or tuple(Column(name, "string") for name in model.seed.header)
+        columns = model.columns or tuple(Column(name, "string") for name in model.seed.header)
     else:
-        before, _ = layout.beside(snapshot, CREATING, ONCE[0])
-        own = engine.on(model.gateway)
-        with at_model(model, layout), own.beside(before, ()):
+        before, _ = layout.statements_around(snapshot, CREATING, ONCE[0])
+        own = engine.engine_for(model.gateway)
+        with locate_query_errors(model, layout), own.separate_session(before, ()):
             itself = nothing(_own_columns(layout, own, model)) if model.reads_itself else ""
             sql = layout.query(model, ONCE[0], itself)
-            found = _declared(model, own.schema(sql))
+            columns = _apply_declared_columns(model, own.schema(sql))
             if model.sql:
-                checked_reads(model, own, sql)
-    if model.kind.is_by_time and model.time_column not in (column.name for column in found):
+                check_table_reads(model, own, sql)
+    if model.kind.is_by_time and model.time_column not in (column.name for column in columns):
         raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
-    check_columns(model, found)
+    check_columns(model, columns)
     comments = dict(model.column_descriptions)
-    return tuple(Column(c.name, c.type, comments.get(c.name, "")) for c in (*found, *model.kept_columns))
+    return tuple(Column(c.name, c.type, comments.get(c.name, "")) for c in (*columns, *model.history_columns))
 
 
 def _own_columns(layout: Layout, engine: Engine, model: Model) -> tuple[Column, ...]:
     return own_columns(model, lambda own: engine.schema(layout.query(model, ONCE[0], own)))
 
 
-def _declared(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:
+def _apply_declared_columns(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:
     if not model.columns or model.kind.is_view:
         return found
     names, declared = [column.name for column in found], [column.name for column in model.columns]
@@ -62,7 +62,7 @@ def _declared(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:
     return model.columns
 
 
-def checked_reads(model: Model, engine: Engine, sql: str) -> None:
+def check_table_reads(model: Model, engine: Engine, sql: str) -> None:
     """ProjectError where Spark would read a table that the parser did not see: nobody would know that it is read."""
     read = engine.reads(sql)
     seen = {".".join(part.name for part in table.parts).lower() for table in spark_tree(sql).find_all(exp.Table)}
@@ -72,13 +72,13 @@ def checked_reads(model: Model, engine: Engine, sql: str) -> None:
         raise ProjectError(message, place=model.place, hint="Write the query in another way, with each table in FROM.")
 
 
-def shaped(query: str, given: tuple[Column, ...], columns: tuple[Column, ...]) -> str:
+def add_missing_columns(query: str, given: tuple[Column, ...], columns: tuple[Column, ...]) -> str:
     """The query with the columns of a table that goes on with those that were there: NULL in what it does not give."""
     if {c.name for c in given} == {c.name for c in columns}:
         return query
     names = {column.name for column in given}
     values = ("" if c.name in names else f"CAST(NULL AS {c.type}) AS " for c in columns)
-    wanted = (value + quoted_column(c.name) for value, c in zip(values, columns, strict=True))
+    wanted = (value + quote_column(c.name) for value, c in zip(values, columns, strict=True))
     return f"SELECT {', '.join(wanted)} FROM (\n{query.rstrip().rstrip(';')}\n)"
 
 
@@ -92,7 +92,7 @@ def columns_that_go_on(
         return found
     old = store.tables.get(change.old.table)
     before, model = old.columns if old else (), snapshot.model
-    columns = settled(before, found, forward.destructive, forward.additive)
+    columns = merge_columns(before, found, forward.destructive, forward.additive)
     for finding in schema_findings(_names(before), _names(columns), forward.destructive, forward.additive):
         if finding.policy == "error":
             blocker = blocker_of(model, finding)

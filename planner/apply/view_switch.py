@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
-from mergeplan.planner.naming import parts_of, quoted_column
+from mergeplan.planner.naming import parts_of, quote_column
 from mergeplan.planner.snapshot.environment import View, views_of
 from mergeplan.planner.state.promotions import Promotion
 
@@ -25,14 +25,14 @@ def switch_of(promotion: Promotion) -> str:
 
     It has none where its views move one by one, and where a single view moves.
     """
-    moved = moved_views(promotion)
+    moved = find_moved_views(promotion)
     if promotion.swap.wait_seconds is None or not moved or len(promotion.changes.names) == 1:
         return ""
     schema = moved[min(moved)].table.rpartition(".")[0]
     return f"{schema}.promotion_{promotion.id}"
 
 
-def moved_views(promotion: Promotion) -> Mapping[str, View]:
+def find_moved_views(promotion: Promotion) -> Mapping[str, View]:
     """The views of Spark's session catalog, as they will be, that show another table before the promotion.
 
     How another catalog finds a view, it decides.
@@ -50,7 +50,7 @@ def position(*, promoted: bool) -> str:
 def is_promoted(engine: Engine, switch: str) -> bool | None:
     """What the switch says; None when there is none."""
     try:
-        return bool(engine.fetch(f"SELECT promoted FROM {quoted(switch)}").rows[0][0])
+        return bool(engine.fetch(f"SELECT promoted FROM {quote_name(switch)}").rows[0][0])
     except QueryError as error:
         if (error.condition or "").split(".")[0] != NOT_THERE:
             raise
@@ -65,17 +65,17 @@ def through_switch(switch: str, old: tuple[str, Sequence[Column]], new: tuple[st
     """
     had = [(column.name, column.type) for column in old[1]]
     has = [(column.name, column.type) for column in new[1]]
-    if [each for each in has if each in had] != had:
+    if [field for field in has if field in had] != had:
         return None
-    listed = [quoted_column(name) for name, _ in has]
-    before = [name if each in had else f"NULL AS {name}" for name, each in zip(listed, has, strict=True)]
-    promoted = f"(SELECT promoted FROM {quoted(switch)})"
+    listed = [quote_column(name) for name, _ in has]
+    before = [name if field in had else f"NULL AS {name}" for name, field in zip(listed, has, strict=True)]
+    promoted = f"(SELECT promoted FROM {quote_name(switch)})"
     return (
-        f"SELECT {', '.join(listed)} FROM {quoted(new[0])} WHERE {promoted}\nUNION ALL\n"
-        f"SELECT {', '.join(before)} FROM {quoted(old[0])} WHERE NOT {promoted}"
+        f"SELECT {', '.join(listed)} FROM {quote_name(new[0])} WHERE {promoted}\nUNION ALL\n"
+        f"SELECT {', '.join(before)} FROM {quote_name(old[0])} WHERE NOT {promoted}"
     )
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name, each of its parts in backquotes."""
-    return ".".join(map(quoted_column, name.split(".")))
+    return ".".join(map(quote_column, name.split(".")))

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.errors import AuditFailed, MergeplanError, Refused
-from mergeplan.planner.intervals import Interval, Timeline, batches, intersection, subtract, with_lookback
+from mergeplan.planner.intervals import Interval, Timeline, add_lookback, batches, intersection, subtract
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -71,7 +71,7 @@ def batches_of(work: Work, loaded: Timeline) -> tuple[Interval, ...]:
         return ()
     if not model.kind.is_incremental:
         return (Interval(work.missing[0].start, work.missing[-1].end),)
-    reached = with_lookback(model.cron, subtract(left, work.copies), model.lookback, work.missing[0].start)
+    reached = add_lookback(model.cron, subtract(left, work.copies), model.lookback, work.missing[0].start)
     copied = subtract(intersection(left, work.copies), reached)
     return (*copied, *batches(model.cron, reached, model.batch_size))
 
@@ -83,7 +83,7 @@ def not_ready(model: Model, late: Timeline) -> Refused:
     return Refused(message, place=line_of(model, model.signals[0].name, header=True), hint="Run again later.")
 
 
-def found_rows(model: Model, audit: AuditResult) -> Failure:
+def audit_failure(model: Model, audit: AuditResult) -> Failure:
     """The failure of a model whose blocking audit found rows, at the line where the model asks for it."""
     rows = "1 row" if audit.count == 1 else f"{audit.count} rows"
     place = line_of(model, audit.name, header=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mergeplan.planner.apply.layout import Layout
-from mergeplan.planner.apply.table_columns import shaped
+from mergeplan.planner.apply.table_columns import add_missing_columns
 from mergeplan.planner.engine.protocol import Engine, Written
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import Place, QueryError
@@ -16,9 +16,9 @@ from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.project.seeds import read_seed
 from mergeplan.planner.tables.batch_ids import batch_id
-from mergeplan.planner.tables.merge.merge import merged, merged_into
+from mergeplan.planner.tables.merge.merge import merge_query, merge_statement
 from mergeplan.planner.tables.partitioning import BATCH
-from mergeplan.planner.tables.self_reference import before
+from mergeplan.planner.tables.self_reference import previous_rows_query
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Batch:
 
     def own_rows(self, base: str = "") -> str:
         """What its query reads under its model's own name; `base` holds the rows of before where the table does not."""
-        return before(self.model, self.table, self.interval, self.held, base=base)
+        return previous_rows_query(self.model, self.table, self.interval, self.held, base=base)
 
     def query(self, given: str, own: str = "") -> str:
         """Its query, which `given` is unless the model reads `own` rows; with the table's columns where these may
@@ -53,8 +53,8 @@ class Batch:
         sql = self.layout.query(self.model, self.interval, own) if own and self.model.python is None else given
         if "ignore" not in (self.model.on_destructive_change, self.model.on_additive_change):
             return sql
-        columns = tuple(each for each in self.table.columns if each not in self.model.kept_columns)
-        return shaped(sql, self.engine.on(self.table.gateway).schema(sql), columns)
+        columns = tuple(column for column in self.table.columns if column not in self.model.history_columns)
+        return add_missing_columns(sql, self.engine.engine_for(self.table.gateway).schema(sql), columns)
 
 
 def write_batch(batch: Batch) -> Written:
@@ -104,7 +104,7 @@ def _partitions(batch: Batch, query: str) -> Written:
     return batch.engine.tables.replace_partitions(batch.table, batch.query(query), others=not batch.held)
 
 
-def _appended(batch: Batch, query: str) -> Written:
+def _append_rows(batch: Batch, query: str) -> Written:
     """Rows are added as a partition of the batch's own, whose place the same batch takes when it is repeated."""
     if not batch.model.appends:
         return _partitions(batch, query)
@@ -114,15 +114,15 @@ def _appended(batch: Batch, query: str) -> Written:
     return batch.engine.tables.replace_partitions(table, rows, first=batch.id, others=not batch.held)
 
 
-def _merged(batch: Batch, query: str) -> Written:
+def _merge_rows(batch: Batch, query: str) -> Written:
     def rows(base: str) -> str:
         source = batch.query(query, batch.own_rows(base))
-        return merged(batch.model, source, base, batch.table.columns, batch.interval, batch.layout.now)
+        return merge_query(batch.model, source, base, batch.table.columns, batch.interval, batch.layout.now)
 
     if not batch.held:
         return batch.engine.tables.replace(batch.table, rows(""))
     table, now = batch.table, batch.layout.now
-    into = merged_into(batch.model, batch.query(query), table.name, table.columns, batch.interval, now)
+    into = merge_statement(batch.model, batch.query(query), table.name, table.columns, batch.interval, now)
     return batch.engine.tables.merge(batch.table, rows, batch.id, into)
 
 
@@ -130,7 +130,7 @@ WRITERS: Mapping[Fill, Callable[[Batch, str], Written]] = {
     Fill.WHOLE: _whole,
     Fill.TIME: _interval,
     Fill.PARTITION: _partitions,
-    Fill.KEY: _merged,
-    Fill.APPEND: _appended,
-    Fill.HISTORY: _merged,
+    Fill.KEY: _merge_rows,
+    Fill.APPEND: _append_rows,
+    Fill.HISTORY: _merge_rows,
 }

@@ -29,7 +29,7 @@ class FileHashes:
         self._before: dict[str, list[int | str]] = json.loads(text)
         self._now: dict[str, list[int | str]] = {}
 
-    def of(self, name: str) -> str:
+    def hash_file(self, name: str) -> str:
         """The SHA-256 of the file of that path from the root; OSError when it cannot be read."""
         path = self._root / name
         looks = _looks(path.stat())

@@ -39,14 +39,14 @@ class Cache:
 
     def get(self, keys: Collection[str]) -> dict[str, str]:
         """Key -> text, for the keys that are known."""
-        return self._with(lambda connection: _read(connection, keys)) or {} if keys else {}
+        return self._use_file(lambda connection: _read(connection, keys)) or {} if keys else {}
 
     def put(self, entries: Mapping[str, str]) -> None:
         """Keep these texts, in one transaction; those that were not read for longest go when there is no room."""
         if entries:
-            self._with(lambda connection: _write(connection, entries, self._largest))
+            self._use_file(lambda connection: _write(connection, entries, self._largest))
 
-    def _with(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+    def _use_file(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """What is done with the file; None when there is none or it cannot be used. What is damaged is removed."""
         if self._file is None:
             return None
@@ -68,7 +68,7 @@ class Cache:
 
 
 def _read(connection: sqlite3.Connection, keys: Collection[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     stale: list[str] = []
     today = date.today().toordinal()
     for some in _batches(keys):
@@ -76,13 +76,13 @@ def _read(connection: sqlite3.Connection, keys: Collection[str]) -> dict[str, st
         rows = connection.execute(f"SELECT key, text, checksum, used FROM entries WHERE key IN ({marks})", some)
         for key, text, checksum, used in rows:
             if type(text) is bytes and checksum == _checksum(key, text):
-                found[key] = text.decode()
+                texts[key] = text.decode()
                 if used != today:
                     stale.append(key)
     with suppress(sqlite3.OperationalError):  # somebody else writes: what was read is read
         connection.executemany("UPDATE entries SET used = ? WHERE key = ?", [(today, key) for key in stale])
         connection.commit()
-    return found
+    return texts
 
 
 def _write(connection: sqlite3.Connection, entries: Mapping[str, str], largest: int) -> None:
@@ -90,7 +90,7 @@ def _write(connection: sqlite3.Connection, entries: Mapping[str, str], largest: 
     rows = ((key, data := text.encode(), _checksum(key, data), today) for key, text in entries.items())
     connection.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", rows)
     connection.commit()
-    pages, size = (connection.execute(f"PRAGMA {each}").fetchone()[0] for each in ("page_count", "page_size"))
+    pages, size = (connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in ("page_count", "page_size"))
     if pages * size > largest:
         _make_room(connection, int(largest * KEPT))
 

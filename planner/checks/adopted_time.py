@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from mergeplan.planner.engine.table import time_partitioning
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import UNITS, Cron, Interval, Timeline, between, merge, subtract
+from mergeplan.planner.intervals import UNITS, Cron, Interval, Timeline, build_timeline, merge, subtract
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Column, Model
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.plan.schedule import EPOCH
 
 HELD_BY_DECLARATION = (
@@ -28,7 +28,7 @@ class Found:
     timeless: int = 0
 
     @classmethod
-    def of(cls, rows: Iterable[Sequence[object]], cron: Cron) -> Found:
+    def parse(cls, rows: Iterable[Sequence[object]], cron: Cron) -> Found:
         """From the answer to `time_question`."""
         units: dict[datetime, int] = {}
         timeless = 0
@@ -55,7 +55,7 @@ def key_question(model: Model, table: str) -> str:
     keys = ", ".join(model.unique_key)
     null = " OR ".join(f"({key}) IS NULL" for key in model.unique_key)
     now = (
-        f" WHERE {quoted_column(model.history.valid_to)} IS NULL"
+        f" WHERE {quote_column(model.history.valid_to)} IS NULL"
         if model.kind.fill is Fill.HISTORY and model.history
         else ""
     )
@@ -63,7 +63,7 @@ def key_question(model: Model, table: str) -> str:
     return f"SELECT count(*) FROM ({grouped}) WHERE n > 1 OR empty"
 
 
-def held_time(
+def resolve_loaded_time(
     model: Model, found: Found, start: datetime, end: datetime, *, declared: bool
 ) -> tuple[Timeline, tuple[str, ...]]:
     """The time that a table holds between two moments, and what somebody should know of the rest; RequestError when
@@ -72,8 +72,8 @@ def held_time(
     Without a declaration a unit counts when it has rows: one without may never have been computed.
     """
     if not model.kind.is_incremental:
-        return between(EPOCH, model.cron.cut(end)), ()
-    whole = between(model.cron.cut(start), model.cron.cut(end))
+        return build_timeline(EPOCH, model.cron.cut(end)), ()
+    whole = build_timeline(model.cron.cut(start), model.cron.cut(end))
     if not model.kind.is_by_time:
         return whole, ()
     if found.timeless:

@@ -9,19 +9,19 @@ from functools import partial
 
 from sqlglot import exp
 
-from mergeplan.planner.checks.masking import shown
+from mergeplan.planner.checks.masking import mask_rows
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.spark.quoting import literal
 from mergeplan.planner.errors import MergeplanError, Place
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Audit, AuditCall, Model
-from mergeplan.planner.naming import quoted_column
-from mergeplan.planner.parsing.definitions.audit_calls import NON_BLOCKING, built_in, built_in_query, check_call
+from mergeplan.planner.naming import quote_column
+from mergeplan.planner.parsing.definitions.audit_calls import NON_BLOCKING, builtin_query, check_call, find_builtin
 from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.files.schema import Samples
 from mergeplan.planner.parsing.macros.expand import dates, spark_tree
-from mergeplan.planner.parsing.macros.splicing import named
-from mergeplan.planner.parsing.render import fill, rendered, text_over
+from mergeplan.planner.parsing.macros.splicing import splice_names
+from mergeplan.planner.parsing.render import fill, render_tree, text_over
 from mergeplan.planner.parsing.sql.names import table_key
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -78,19 +78,19 @@ def audit_query(
     for a wrong call."""
     check_call(call, options.audits, partial(line_of, model, call.name, header=True))
     own = options.audits.get(call.name)
-    sql = own.sql if own else built_in_query(call)
+    sql = own.sql if own else builtin_query(call)
     text = own.text if own else ""
     arguments = _arguments(call, own)
     values = dates(interval, options.execution or (interval.end if interval else _EPOCH))
-    given = {name: spark_tree(each) for name, each in arguments.items()}
+    bindings = {name: spark_tree(argument) for name, argument in arguments.items()}
     if own:
-        sql, text = named(sql, given), named(text, given) if text else ""
-    values |= {name: fill(tree.copy(), values) for name, tree in given.items()}
+        sql, text = splice_names(sql, bindings), splice_names(text, bindings) if text else ""
+    values |= {name: fill(tree.copy(), values) for name, tree in bindings.items()}
     known = {name: physical for name, physical in options.tables.items() if name != model.name}
     known[model.name] = table
     if text:
         return text_over(text, known, options.embedded, values, f"({_rows(model, table, interval)})")
-    tree = rendered(sql, known, options.embedded, values)
+    tree = render_tree(sql, known, options.embedded, values)
     for column in tree.find_all(exp.Column):
         if column.table == "@this_model":
             column.set("table", exp.to_identifier("this_model"))
@@ -103,24 +103,24 @@ def audit_query(
 
 def _arguments(call: AuditCall, own: Audit | None) -> dict[str, str]:
     """The values of an audit's parameters."""
-    if own is None and not built_in(call.name):
+    if own is None and not find_builtin(call.name):
         return {}
     return {**dict(own.defaults if own else ()), **dict(call.arguments)}
 
 
 def read_by_audits(model: Model, audits: Mapping[str, Audit]) -> frozenset[str]:
     """The tables besides its own that the project's audits of a model read; a wrong call fails when it runs."""
-    found: set[str] = set()
+    tables: set[str] = set()
     for call in model.audits:
         own = audits.get(call.name)
         if own is None or own.skip:
             continue
         try:
-            sql = named(own.sql, {name: spark_tree(text) for name, text in _arguments(call, own).items()})
+            sql = splice_names(own.sql, {name: spark_tree(text) for name, text in _arguments(call, own).items()})
         except ValueError:
             continue
-        found |= {table_key(table).lower() for table in spark_tree(sql).find_all(exp.Table)}
-    return frozenset(found - {"", model.name})
+        tables |= {table_key(table).lower() for table in spark_tree(sql).find_all(exp.Table)}
+    return frozenset(tables - {"", model.name})
 
 
 def run_audit(
@@ -134,9 +134,11 @@ def run_audit(
     """Run one audit; QueryError at the model's file if Spark rejects the query."""
     sql = audit_query(model, call, table, interval, options)
     own = options.audits.get(call.name)
-    known = None if own else built_in(call.name)
+    known = None if own else find_builtin(call.name)
     try:
-        count, sample = found_by(engine.on(model.gateway), sql, options.samples, known.figures if known else ())
+        count, sample = fetch_failing_rows(
+            engine.engine_for(model.gateway), sql, options.samples, known.figures if known else ()
+        )
     except MergeplanError as error:
         if error.place is None:
             error.place = line_of(model, call.name, header=True)
@@ -146,12 +148,12 @@ def run_audit(
     return AuditResult(call.name, model.name, is_blocking(call, options.audits), count, sample, sql, place)
 
 
-def found_by(engine: Engine, sql: str, samples: Samples, figures: tuple[str, ...] = ()) -> tuple[int, Rows]:
+def fetch_failing_rows(engine: Engine, sql: str, samples: Samples, figures: tuple[str, ...] = ()) -> tuple[int, Rows]:
     """The number of failing rows of a query, and a sample of them, masked if need be; in one pass."""
-    found = engine.fetch(_counted(sql))
-    count = int(str(found.rows[0][0])) if found.rows else 0
-    rows = Rows(found.columns[1:], tuple(row[1:] for row in found.rows) if count else ())
-    return count, shown(rows, samples, figures)
+    result = engine.fetch(_count_query(sql))
+    count = int(str(result.rows[0][0])) if result.rows else 0
+    rows = Rows(result.columns[1:], tuple(row[1:] for row in result.rows) if count else ())
+    return count, mask_rows(rows, samples, figures)
 
 
 def is_enabled(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
@@ -176,7 +178,7 @@ def _rows(model: Model, table: str, interval: Interval | None) -> str:
     """The rows that an audit checks."""
     if not model.kind.is_by_time or interval is None:
         return f"SELECT * FROM {table}"
-    column = quoted_column(model.time_column)
+    column = quote_column(model.time_column)
     time = f"to_timestamp({column}, {literal(model.time_format)})" if model.time_format else column
     start, end = (
         f"CAST('{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}' AS TIMESTAMP)" for at in (interval.start, interval.end)
@@ -184,7 +186,7 @@ def _rows(model: Model, table: str, interval: Interval | None) -> str:
     return f"SELECT * FROM {table} WHERE {time} >= {start} AND {time} < {end}"
 
 
-def _counted(sql: str) -> str:
+def _count_query(sql: str) -> str:
     """One pass over the failing rows: their number, and the first few of each task.
 
     A row's `monotonically_increasing_id` counts from 0 within its task in the lower 33 bits, so that no task returns

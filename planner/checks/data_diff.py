@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from mergeplan.planner.checks.diff_query import DiffOptions, quoted
+from mergeplan.planner.checks.diff_query import DiffOptions, quote_identifier
 from mergeplan.planner.checks.masking import mask
 from mergeplan.planner.checks.row_condition import row_condition
 from mergeplan.planner.checks.same_files import are_same_files
@@ -66,7 +66,7 @@ class Side:
     @property
     def sql(self) -> str:
         """Its rows as the FROM of a query: the model's own columns, of these days."""
-        columns = ", ".join(quoted(column.name) for column in self.table.columns)
+        columns = ", ".join(quote_identifier(column.name) for column in self.table.columns)
         return f"(SELECT {columns} FROM {self.table.name}{self.where and f' WHERE {self.where}'})"
 
     @property
@@ -75,10 +75,10 @@ class Side:
         by = self.table.partitioning
         if self.days is None or by is None:
             return ""
-        name = quoted(by.column)
+        name = quote_identifier(by.column)
         spans = (by.bounds(interval) for interval in self.days)
         within = (f"{name} >= CAST('{low}' AS {by.type}) AND {name} < CAST('{end}' AS {by.type})" for low, end in spans)
-        return " OR ".join(f"({each})" for each in within)
+        return " OR ".join(f"({condition})" for condition in within)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Budget:
         return time.monotonic() >= self._until
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def enforce(self) -> Iterator[None]:
         """Around what Spark does; Cancelled when somebody ends the run, TimeoutError when the time is up."""
         ended = threading.Event()
         watch = threading.Thread(target=self._end_in_time, args=(ended,), daemon=True)
@@ -145,39 +145,39 @@ def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
     """How the rows of one model differ, as far as the budget reaches; RequestError for a wrong condition."""
     first, second = question.sides
     schema = schema_diff(first.table.columns, second.table.columns)
-    found = ModelDiff(question.model.name, schema, days=question.days, left_out=question.left_out, note=question.note)
+    diff = ModelDiff(question.model.name, schema, days=question.days, left_out=question.left_out, note=question.note)
     both = _common(first.table.columns, second.table.columns)
     if question.where:
         question = replace(question, where=row_condition(question.where, both))
     if question.is_equal:
         rows = RowDiff((question.equal_rows, question.equal_rows), common=question.equal_rows)
-        return replace(found, counts=rows.counts, rows=rows, note=with_note(question.note, "by hashes of their rows"))
+        return replace(diff, counts=rows.counts, rows=rows, note=join_notes(question.note, "by hashes of their rows"))
     if all(side.days == () for side in question.sides):
-        return replace(found, note="not compared: the tables hold no day in common")
+        return replace(diff, note="not compared: the tables hold no day in common")
     if budget.is_spent:
-        return replace(found, note=budget.sentence)
+        return replace(diff, note=budget.sentence)
     began = time.monotonic()
     try:
-        with budget.held():
-            counts = _counted(engine, question)
+        with budget.enforce():
+            counts = _count_rows(engine, question)
             is_same = counts[0] == counts[1] and _are_same_files(engine, question, both)
         all_rows = (counts[0] + question.equal_rows, counts[1] + question.equal_rows)
-        found = replace(found, counts=all_rows)
+        diff = replace(diff, counts=all_rows)
         if is_same:
             rows = RowDiff(all_rows, common=all_rows[0])
-            found = replace(found, rows=rows, same_files=True)
+            diff = replace(diff, rows=rows, same_files=True)
         elif sum(counts) > budget.rows:
-            found = replace(found, note=f"not compared: more than {budget.rows:,} rows in both tables together")
+            diff = replace(diff, note=f"not compared: more than {budget.rows:,} rows in both tables together")
         elif not both:
-            found = replace(found, note="not compared: there is no column in common")
+            diff = replace(diff, note="not compared: there is no column in common")
         else:
-            with budget.held():
-                found = _compared(engine, question, both, found)
+            with budget.enforce():
+                diff = _compare_rows(engine, question, both, diff)
     except TimeoutError:
-        found = replace(found, note=budget.sentence)
+        diff = replace(diff, note=budget.sentence)
     except QueryError as error:
-        found = replace(found, note=f"not compared: {error.message}")
-    return replace(found, seconds=round(time.monotonic() - began, 3))
+        diff = replace(diff, note=f"not compared: {error.message}")
+    return replace(diff, seconds=round(time.monotonic() - began, 3))
 
 
 def _are_same_files(engine: Engine, question: Question, both: Collection[str]) -> bool:
@@ -188,23 +188,23 @@ def _are_same_files(engine: Engine, question: Question, both: Collection[str]) -
     return are_same_files(engine, (first.table.name, second.table.name), both, first.where)
 
 
-def _compared(engine: Engine, question: Question, both: Collection[str], found: ModelDiff) -> ModelDiff:
+def _compare_rows(engine: Engine, question: Question, both: Collection[str], found: ModelDiff) -> ModelDiff:
     key, why = key_of(question.model, both)
     options = DiffOptions(on=key, where=question.where, samples=question.samples)
     tables = question.sides[0].sql, question.sides[1].sql
     diff = compare_tables(engine, question.names, tables, options, question.model.name)
     assert found.counts is not None
     rows = replace(diff.rows, counts=found.counts, common=diff.rows.common + question.equal_rows)
-    samples = shown_samples(diff.samples, diff.key, question.shown)
-    return replace(found, rows=rows, key=diff.key, samples=samples, note=with_note(question.note, why))
+    samples = mask_samples(diff.samples, diff.key, question.shown)
+    return replace(found, rows=rows, key=diff.key, samples=samples, note=join_notes(question.note, why))
 
 
-def with_note(*notes: str) -> str:
+def join_notes(*notes: str) -> str:
     """Several remarks as one."""
     return "; ".join(note for note in notes if note)
 
 
-def _counted(engine: Engine, question: Question) -> tuple[int, int]:
+def _count_rows(engine: Engine, question: Question) -> tuple[int, int]:
     """How many rows either side has: of whole files the number stands in their footers."""
     for side in question.sides:
         engine.tables.refresh(side.table.name)  # another process may have pointed it at other files since
@@ -223,7 +223,7 @@ def _common(first: Collection[Column], second: Collection[Column]) -> dict[str, 
 def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str]:
     """The columns that tell a model's rows apart, and what is to be said where there are none: its grain, else its
     unique key, where both tables have all of it."""
-    unique = tuple(each.strip("` ").lower() for each in model.unique_key)
+    unique = tuple(column.strip("` ").lower() for column in model.unique_key)
     declared = [key for key in (model.grain, unique) if key]
     fits = next((key for key in declared if set(key) <= set(columns)), ())
     if fits:
@@ -231,20 +231,20 @@ def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str
     return (), "whole rows: a key's column differs" if declared else "whole rows: the model declares no `grain`"
 
 
-def shown_samples(samples: Samples, key: Collection[str], shown: Collection[str]) -> Samples:
+def mask_samples(samples: Samples, key: Collection[str], shown: Collection[str]) -> Samples:
     """The samples with every value masked that is not in a column which may be shown.
 
     Of changed rows the key comes first, then each column of both tables, as `s__name` and `t__name`.
     """
 
-    def masked(rows: Rows, names: Sequence[str]) -> Rows:
+    def mask_cells(rows: Rows, names: Sequence[str]) -> Rows:
         plain = [name.lower() in shown for name in names]
         cells = (tuple(c if ok else mask(c) for c, ok in zip(row, plain, strict=True)) for row in rows.rows)
         return Rows(rows.columns, tuple(cells))
 
     of_changed = [name if at < len(key) else name[len("s__") :] for at, name in enumerate(samples.changed.columns)]
-    only = (masked(rows, rows.columns) for rows in (samples.only_first, samples.only_second))
-    return Samples(masked(samples.changed, of_changed), *only)
+    only = (mask_cells(rows, rows.columns) for rows in (samples.only_first, samples.only_second))
+    return Samples(mask_cells(samples.changed, of_changed), *only)
 
 
 def nullability(old: Model, new: Model) -> tuple[Nullability, ...]:

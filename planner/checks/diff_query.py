@@ -68,19 +68,21 @@ class DiffQuery:
     @property
     def names(self) -> tuple[str, ...]:
         """The compared columns."""
-        return tuple(each.name for each in (*self.key, *self.values))
+        return tuple(column.name for column in (*self.key, *self.values))
 
     @property
     def is_plain(self) -> bool:
         """True if all rows are compared, and each column with the one of its own name."""
-        return not self.options.where and all(each.first == each.second for each in (*self.key, *self.values))
+        return not self.options.where and all(column.first == column.second for column in (*self.key, *self.values))
 
     def rows(self, side: int, shown: Iterable[str]) -> str:
         """One table's rows: `shown` is SQL over `k0...`, `v0...` (canonical), `b` (bucket), `kh` and `h` (hashes)."""
-        named = [(f"k{n}", each) for n, each in enumerate(self.key)] + [(f"v{n}", v) for n, v in enumerate(self.values)]
-        cells = ", ".join(f"{self._canonical(each, side)} AS {name}" for name, each in named)
-        keys = [part for name, each in named if name[0] == "k" for part in _parts(name, _type(each.type))]
-        others = [part for name, each in named if name[0] == "v" for part in _parts(name, _type(each.type))]
+        named = [(f"k{n}", column) for n, column in enumerate(self.key)] + [
+            (f"v{n}", v) for n, v in enumerate(self.values)
+        ]
+        cells = ", ".join(f"{self._canonical(column, side)} AS {name}" for name, column in named)
+        keys = [part for name, column in named if name[0] == "k" for part in _parts(name, _type(column.type))]
+        others = [part for name, column in named if name[0] == "v" for part in _parts(name, _type(column.type))]
         inner = f"SELECT {cells} FROM {self.tables[side]} AS t{self._where(side)}"
         keyed = f"SELECT *, XXHASH64({', '.join(keys)}) AS kh FROM ({inner})"
         hashed = f"SELECT *, PMOD(kh, {BUCKETS}) AS b, XXHASH64({', '.join(['kh', *others])}) AS h FROM ({keyed})"
@@ -100,17 +102,18 @@ class DiffQuery:
         """True if equal keys have equal hashes for certain (no collation or nested value decides), and if that
         is the faster join: keys of numbers and times alone often lie in their order, and are sorted sooner.
         """
-        kinds = {_type(each.type).this.name for each in self.key}
+        kinds = {_type(column.type).this.name for column in self.key}
         return not any(map(_has_collation, self.key)) and kinds <= HASHED and not kinds <= EXACT
 
-    def joined(self, inside: str, numbered: bool, *, to_count: bool = False) -> str:
+    def join_clause(self, inside: str, numbered: bool, *, to_count: bool = False) -> str:
         """FROM and JOIN of both tables as `a` and `b`; `numbered` pairs the rows of a key that has several.
 
         `to_count` has texts among the values as their hashes (64 bits, as buckets are compared): less to sort.
         """
         keys = [f"k{n}" for n in range(len(self.key))]
         values = [
-            f"XXHASH64(v{n}) AS v{n}" if to_count and _is_text(each) else f"v{n}" for n, each in enumerate(self.values)
+            f"XXHASH64(v{n}) AS v{n}" if to_count and _is_text(column) else f"v{n}"
+            for n, column in enumerate(self.values)
         ]
         by = ", ".join(keys)
         number = f"ROW_NUMBER() OVER (PARTITION BY {by} ORDER BY h) AS rn" if numbered else "1 AS rn"
@@ -121,13 +124,13 @@ class DiffQuery:
             # the OR, which is never true, keeps Spark from joining by them too.
             matched = f"a.kh = b.kh AND (({matched}) OR a.kh > b.kh)"
         matched += " AND a.rn = b.rn"
-        return " FULL OUTER JOIN ".join(f"{each} AS {alias}" for each, alias in zip(sides, "ab", strict=True)) + (
+        return " FULL OUTER JOIN ".join(f"{query} AS {alias}" for query, alias in zip(sides, "ab", strict=True)) + (
             f" ON {matched}"
         )
 
     def _canonical(self, column: ComparedColumn, side: int) -> str:
         """The value that all values which count as equal share."""
-        name = f"t.{quoted(column.second if side else column.first)}"
+        name = f"t.{quote_identifier(column.second if side else column.first)}"
         kind = _type(column.type)
         if kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE):
             value, scale = f"CAST({name} AS DOUBLE)", f"1E{self.options.decimals}D"  # ROUND is ten times slower
@@ -150,7 +153,7 @@ class DiffQuery:
         return f" WHERE {tree.sql('spark')}"
 
 
-def quoted(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """A column's name in backquotes."""
     return "`" + name.replace("`", "``") + "`"
 
@@ -175,19 +178,19 @@ def _type(text: str) -> exp.DataType:
 
 def _parts(value: str, kind: exp.DataType, depth: int = 0) -> list[str]:
     """What is hashed of a canonical value: Spark's hash skips NULLs and runs the elements of arrays together."""
-    null, each = f"ISNULL({value})", f"x{depth}"
+    null, element = f"ISNULL({value})", f"x{depth}"
     inner = [part for part in kind.expressions if isinstance(part, exp.DataType)]
     match kind.this:
         case exp.DType.ARRAY if inner:
-            parts = ", ".join(_parts(each, inner[0], depth + 1))
-            return [null, f"SIZE({value})", f"TRANSFORM({value}, {each} -> STRUCT({parts}))"]
+            parts = ", ".join(_parts(element, inner[0], depth + 1))
+            return [null, f"SIZE({value})", f"TRANSFORM({value}, {element} -> STRUCT({parts}))"]
         case exp.DType.MAP if len(inner) == 2:
-            pair = _parts(f"{each}.key", inner[0], depth + 1) + _parts(f"{each}.value", inner[1], depth + 1)
+            pair = _parts(f"{element}.key", inner[0], depth + 1) + _parts(f"{element}.value", inner[1], depth + 1)
             entries = value if depth == 0 else f"ARRAY_SORT(MAP_ENTRIES({value}))"
-            return [null, f"SIZE({value})", f"TRANSFORM({entries}, {each} -> STRUCT({', '.join(pair)}))"]
+            return [null, f"SIZE({value})", f"TRANSFORM({entries}, {element} -> STRUCT({', '.join(pair)}))"]
         case exp.DType.STRUCT:
             fields = (
-                _parts(f"{value}.{quoted(field.name)}", field.args["kind"], depth)
+                _parts(f"{value}.{quote_identifier(field.name)}", field.args["kind"], depth)
                 for field in kind.expressions
                 if isinstance(field, exp.ColumnDef)
             )

@@ -41,17 +41,17 @@ class Operator:
     @property
     def details(self) -> Mapping[str, str]:
         """Its details by name, as `Arguments`; NotUnderstood where one name stands twice."""
-        found = _titled(_DETAIL, self.text)
-        values = {name: detail.strip() for name, detail in found}
-        if len(values) < len(found):
+        titles = _split_titles(_DETAIL, self.text)
+        values = {name: detail.strip() for name, detail in titles}
+        if len(values) < len(titles):
             raise NotUnderstood(f"two details of one name in `{self.name.split()[0]}`")
         return values
 
     def steps(self) -> Iterator[Operator]:
         """Itself and all below it."""
         yield self
-        for each in self.inputs:
-            yield from each.steps()
+        for operator in self.inputs:
+            yield from operator.steps()
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Explained:
             yield from tree.steps()
 
 
-def explained(text: str) -> Explained:
+def parse_explain(text: str) -> Explained:
     """The plan that Spark explains; NotUnderstood for any other text, such as that of a query which it refuses."""
     if not text.startswith(HEAD):
         raise NotUnderstood("no physical plan")
@@ -85,7 +85,7 @@ def explained(text: str) -> Explained:
             named = _SUBQUERY.search(hosting)
             drawn.setdefault(named[0] if named else hosting, _first(tree))
     blocks = _blocks(text)
-    trees = [_tree(each, blocks) for each in drawn.values()]
+    trees = [_tree(drawing, blocks) for drawing in drawn.values()]
     return Explained(tuple(tree for tree in trees if not _is_runtime_filter(tree)), frozenset(pruned))
 
 
@@ -95,18 +95,18 @@ def _first(text: str) -> str:
 
 def _blocks(text: str) -> Mapping[int, str]:
     """The details of each operator, by its number."""
-    found = _titled(_BLOCK, text)
-    blocks = {int(number): _first(block) for number, block in found}
-    if len(blocks) < len(found):
+    titles = _split_titles(_BLOCK, text)
+    blocks = {int(number): _first(block) for number, block in titles}
+    if len(blocks) < len(titles):
         raise NotUnderstood("two operators of one number")
     return blocks
 
 
-def _titled(title: re.Pattern[str], text: str) -> list[tuple[str, str]]:
+def _split_titles(title: re.Pattern[str], text: str) -> list[tuple[str, str]]:
     """Each title in a text with what stands between it and the next one."""
-    found = list(title.finditer(text))
-    ends = [*(each.start() for each in found[1:]), len(text)]
-    return [(each[1], text[each.end() : end]) for each, end in zip(found, ends, strict=False)]
+    matches = list(title.finditer(text))
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    return [(match[1], text[match.end() : end]) for match, end in zip(matches, ends, strict=False)]
 
 
 @dataclass
@@ -124,22 +124,22 @@ def _tree(drawn: str, blocks: Mapping[int, str]) -> Operator:
         match = _LINE.fullmatch(line)
         if match is None:
             raise NotUnderstood("a line of its tree")
-        depth, found = len(match["drawn"]) // 3, _Open(int(match["id"]), match["name"])
+        depth, operator = len(match["drawn"]) // 3, _Open(int(match["id"]), match["name"])
         if depth > min(len(path), DEEPEST) or (depth == 0) != (not path):
             raise NotUnderstood("a line of its tree")
         del path[depth:]
         if path:
-            path[-1].inputs.append(found)
-        path.append(found)
-    return _closed(path[0], blocks)
+            path[-1].inputs.append(operator)
+        path.append(operator)
+    return _build_operator(path[0], blocks)
 
 
-def _closed(found: _Open, blocks: Mapping[int, str]) -> Operator:
+def _build_operator(found: _Open, blocks: Mapping[int, str]) -> Operator:
     head, _, text = blocks.get(found.id, "").partition("\n")
     if not head.startswith(found.name.split(" ", 1)[0]):
         raise NotUnderstood("an operator without details")
     reused = _REUSES.search(head)
-    inputs = tuple(_closed(each, blocks) for each in found.inputs)
+    inputs = tuple(_build_operator(child, blocks) for child in found.inputs)
     return Operator(found.id, found.name, text, inputs, int(reused[1]) if reused else None)
 
 

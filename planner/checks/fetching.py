@@ -12,21 +12,21 @@ THREADS = 4
 TOGETHER = 12  # queries per Spark query
 
 
-def fetched(engine: Engine, queries: Sequence[str]) -> Mapping[str, Rows | MergeplanError]:
+def fetch_all(engine: Engine, queries: Sequence[str]) -> Mapping[str, Rows | MergeplanError]:
     """Query -> its rows (in no order, columns without names), or why Spark rejected it.
 
     Queries that fail together are run one by one.
     """
     distinct = list(dict.fromkeys(queries))
     parts = [distinct[start : start + TOGETHER] for start in range(0, len(distinct), TOGETHER)]
-    found: dict[str, Rows | MergeplanError] = {}
+    answers: dict[str, Rows | MergeplanError] = {}
     with ThreadPoolExecutor(THREADS, thread_name_prefix="query") as pool:
         for part in parts:
             try:
-                found |= _together(engine, part)
+                answers |= _together(engine, part)
             except QueryError:
-                found |= zip(part, pool.map(lambda sql: _alone(engine, sql), part), strict=True)
-    return found
+                answers |= zip(part, pool.map(lambda sql: _alone(engine, sql), part), strict=True)
+    return answers
 
 
 def _together(engine: Engine, queries: Sequence[str]) -> dict[str, Rows | MergeplanError]:

@@ -31,21 +31,24 @@ def frozen_text(text: str) -> str:
     """The text with `@execution_date` and `@execution_dt` for each function of the clock; '' if the tokens
     alone do not identify these."""
     tokens = tokenize(SourceText("", text, "spark"))
-    out, last, found, now = "", 0, 0, 0
+    out, last, count, now = "", 0, 0, 0
     for index, token in enumerate(tokens):
         word = token.text.upper()
         quoted = token.token_type in (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)
         if quoted or word not in (*_DATES, *_TIMES):
             continue
-        called = [each.token_type for each in tokens[index + 1 : index + 3]] == [TokenType.L_PAREN, TokenType.R_PAREN]
+        called = [next_token.token_type for next_token in tokens[index + 1 : index + 3]] == [
+            TokenType.L_PAREN,
+            TokenType.R_PAREN,
+        ]
         if not called and word not in _BARE:
             continue
         end = tokens[index + 2].end if called else token.end
         now += word == "NOW"  # a plain call to the parser
         out += text[last : token.start] + ("@execution_date" if word in _DATES else "@execution_dt")
-        last, found = end + 1, found + 1
+        last, count = end + 1, count + 1
     known = len(clock_calls(spark_tree(text)))
-    return out + text[last:] if known in (found, found - now) else ""
+    return out + text[last:] if known in (count, count - now) else ""
 
 
 def ctes_of(sql: str) -> str:

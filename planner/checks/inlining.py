@@ -8,15 +8,15 @@ from datetime import date, datetime
 
 from sqlglot import exp
 
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.naming import quote_column
 
 
-def typed_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> str:
+def render_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> str:
     """Rows of YAML as a Spark query: each cell cast to its column's type, a missing one NULL, no rows as no rows."""
     cells = ", ".join("(" + ", ".join(_text_cell(row.get(name)) for name in types) + ")" for row in (rows or ({},)))
     texts = ", ".join(f"`#{index}`" for index in range(len(types)))
     casts = (_cast(f"`#{index}`", kind) for index, kind in enumerate(types.values()))
-    shown = ", ".join(f"{cast} AS {quoted_column(name)}" for cast, name in zip(casts, types, strict=True))
+    shown = ", ".join(f"{cast} AS {quote_column(name)}" for cast, name in zip(casts, types, strict=True))
     return f"SELECT {shown} FROM VALUES {cells} AS `#given`({texts})" + ("" if rows else " WHERE FALSE")
 
 

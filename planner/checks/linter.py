@@ -68,12 +68,12 @@ class LintedProject:
         return self.project.models
 
     @cached_property
-    def tested(self) -> frozenset[str]:
+    def models_with_tests(self) -> frozenset[str]:
         """The models that have a unit test."""
         return frozenset(test.model for test in self.project.tests)
 
     @cached_property
-    def followed(self) -> Mapping[str, Followed]:
+    def column_lineage(self) -> Mapping[str, Followed]:
         """What is known of each model's columns."""
         graph = graph_of(self.models)
         return follow(graph, graph.order)
@@ -88,19 +88,19 @@ def lint(project: Project, only: Collection[str] | None = None) -> tuple[Violati
     """The violations of the project's rules by its models, or only by those of these names, by file and
     line; ProjectError at the line of a rule of the project's own that fails."""
     linted = LintedProject(project)
-    found: list[Violation] = []
+    violations: list[Violation] = []
     for name, model in project.models.items():
         if only is not None and name not in only:
             continue
         rules = applicable(project.rules, model)
         wanted = rules.every | (ALWAYS.keys() - rules.ignored)
         for rule in sorted(wanted & CHECKS.keys() - {own.name for own in project.rules.own}):
-            found += (
+            violations += (
                 Violation(rule, name, message, place, rule in rules.errors)
                 for message, place in CHECKS[rule](linted, model)
             )
-    found += _own(linted, only)
-    return tuple(sorted(found, key=lambda each: (each.place.path, each.place.line, each.place.column, each.rule)))
+    violations += _own(linted, only)
+    return tuple(sorted(violations, key=lambda each: (each.place.path, each.place.line, each.place.column, each.rule)))
 
 
 def _own(linted: LintedProject, only: Collection[str] | None) -> Iterator[Violation]:
@@ -113,25 +113,29 @@ def _own(linted: LintedProject, only: Collection[str] | None) -> Iterator[Violat
         )
         for own in project.rules.own
     ]
-    if not any(each.models for each in requests):
+    if not any(request.models for request in requests):
         return
-    columns = {name: _typed(linted, name) for name in project.models}
-    found = run_rules(project.root, project.rule_files, requests, project.models, columns, project.code.isolation)
-    for each in found:
-        model = project.models[each.model]
-        place = Place(model.path, each.line, each.column) if each.line else _head(model)
-        yield Violation(each.rule, each.model, each.message, place, each.rule in project.rules.errors)
+    columns = {name: _column_types(linted, name) for name in project.models}
+    violations = run_rules(project.root, project.rule_files, requests, project.models, columns, project.code.isolation)
+    for violation in violations:
+        model = project.models[violation.model]
+        place = Place(model.path, violation.line, violation.column) if violation.line else _head(model)
+        yield Violation(
+            violation.rule, violation.model, violation.message, place, violation.rule in project.rules.errors
+        )
 
 
 def _holds(linted: LintedProject, rule: str, name: str) -> bool:
     return rule in applicable(linted.project.rules, linted.models[name]).every
 
 
-def _typed(linted: LintedProject, name: str) -> list[tuple[str, str]] | None:
+def _column_types(linted: LintedProject, name: str) -> list[tuple[str, str]] | None:
     """A model's columns with their types, '' where one is not known; None when the columns are not known."""
-    table = linted.followed[name].table
+    table = linted.column_lineage[name].table
     types = dict(table.types) | {column.name: column.type for column in linted.models[name].columns}
-    return None if table.columns is None else [(each, types.get(each, "")) for each in table.columns]
+    return (
+        None if table.columns is None else [(column_name, types.get(column_name, "")) for column_name in table.columns]
+    )
 
 
 def _no_select_star(linted: LintedProject, model: Model) -> Found:
@@ -141,7 +145,9 @@ def _no_select_star(linted: LintedProject, model: Model) -> Found:
 
 def _invalid_star(linted: LintedProject, model: Model) -> Found:
     stars = _stars(linted, model)
-    unknown = [f"`{name}`" for name in model.depends_on if linted.followed.get(name, Followed(UNKNOWN)).columns is None]
+    unknown = [
+        f"`{name}`" for name in model.depends_on if linted.column_lineage.get(name, Followed(UNKNOWN)).columns is None
+    ]
     if stars and unknown:
         message = f"`*` cannot be expanded: the columns of {', '.join(unknown)} are not known."
         yield message, _output_place(model, stars[0])
@@ -149,7 +155,7 @@ def _invalid_star(linted: LintedProject, model: Model) -> Found:
 
 def _column_names(linted: LintedProject, model: Model) -> Found:
     tree = linted.tree(model)
-    parents = {name: linted.followed[name].table for name in model.depends_on if name in linted.followed}
+    parents = {name: linted.column_lineage[name].table for name in model.depends_on if name in linted.column_lineage}
     known = {name: frozenset(parent.columns) for name, parent in parents.items() if parent.columns is not None}
     if tree is None:
         return
@@ -157,9 +163,9 @@ def _column_names(linted: LintedProject, model: Model) -> Found:
         columns = {column for table in known.values() for column in table}
         hint = did_you_mean(missing, columns, most=12)
         yield f"no table that `{model.name}` reads has a column `{missing}`. {hint}".rstrip(), line_of(model, missing)
-    elif found := ambiguous_column(tree, known):
-        column, sources = found
-        tables = " and ".join(f"`{each}`" for each in sources)
+    elif ambiguity := ambiguous_column(tree, known):
+        column, sources = ambiguity
+        tables = " and ".join(f"`{source}`" for source in sources)
         yield f"`{column}` is ambiguous: {tables} have it. Qualify it with the table.", line_of(model, column)
 
 
@@ -186,7 +192,7 @@ def _audits(_: LintedProject, model: Model) -> Found:
 
 
 def _unit_tests(linted: LintedProject, model: Model) -> Found:
-    if model.name not in linted.tested and model.kind.has_query:
+    if model.name not in linted.models_with_tests and model.kind.has_query:
         yield f"`{model.name}` has no unit test in tests/.", _head(model)
 
 
@@ -197,13 +203,13 @@ def _external_models(linted: LintedProject, model: Model) -> Found:
             yield f"`{name}` is neither a model nor declared in external_models.yaml.", line_of(model, name)
 
 
-def _misspelled(linted: LintedProject, model: Model) -> Found:
+def _table_misspelling(linted: LintedProject, model: Model) -> Found:
     """A table that no file defines, and a model whose name differs from it by a letter or two."""
     for name in model.depends_on:
         refused = linted.project.refused
         if name in linted.models or name in refused.names or not refused.clear:
             continue  # a file that cannot be opened may define it
-        near = next((each for each in linted.models if _is_near(name, each)), "")
+        near = next((candidate for candidate in linted.models if _is_near(name, candidate)), "")
         if near and near != model.name:
             message = f"`{name}` is neither a model nor declared in external_models.yaml. Did you mean `{near}`?"
             yield message, line_of(model, name)
@@ -217,7 +223,7 @@ def _is_near(name: str, other: str) -> bool:
         len(parts) != len(others)
         or len(pairs) != 1
         or min(map(len, pairs[0])) < 4
-        or len({DIGITS.sub("", each) for each in pairs[0]}) == 1
+        or len({DIGITS.sub("", part) for part in pairs[0]}) == 1
     ):
         return False  # `src_1` and `src_2` are two on purpose
     return bool(get_close_matches(pairs[0][0], [pairs[0][1]], n=1, cutoff=NEAR))
@@ -273,7 +279,7 @@ def _pause(cron: Cron) -> float:
     """The longest time between two ticks, in seconds."""
     ticks = [SOME_DAY]
     for _ in range(TICKS):
-        ticks.append(cron.after(ticks[-1]))
+        ticks.append(cron.next_tick(ticks[-1]))
     return max((after - before).total_seconds() for before, after in pairwise(ticks[1:]))
 
 
@@ -281,7 +287,7 @@ CHECKS: Mapping[str, Callable[[LintedProject, Model], Found]] = {
     "ambiguousorinvalidcolumn": _column_names,
     "cronintervalalignment": _crons,
     "invalidselectstarexpansion": _invalid_star,
-    "misspelledtable": _misspelled,
+    "misspelledtable": _table_misspelling,
     "noambiguousprojections": _projections,
     "nojoinwithoutcondition": _joins,
     "nomissingaudits": _audits,

@@ -14,12 +14,12 @@ from mergeplan.planner.parsing.files.schema import Samples
 SHORT = 4  # letters; of a shorter string not even the first letter is shown
 
 
-def checked_samples(word: str | None) -> Samples | None:
+def parse_samples(word: str | None) -> Samples | None:
     """The given setting of `show_samples`; None if it is not given."""
-    return next((each for each in get_args(Samples) if each == word), None)
+    return next((mode for mode in get_args(Samples) if mode == word), None)
 
 
-def shown(rows: Rows, samples: Samples, figures: Collection[str] = ()) -> Rows:
+def mask_rows(rows: Rows, samples: Samples, figures: Collection[str] = ()) -> Rows:
     """The rows, masked as `samples` requires; `figures` are aggregates such as counts, which reveal no single row."""
     if samples == "full":
         return rows

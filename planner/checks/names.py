@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from mergeplan.planner.naming import in_catalog
+from mergeplan.planner.naming import qualify_table
 
 # Where an output's name is looked up before the tables' columns, or a name may be a lambda's own.
 _ELSEWHERE = (exp.Order, exp.Sort, exp.Having, exp.Qualify, exp.Cluster, exp.Distribute, exp.Lambda, exp.Join)
@@ -17,7 +17,7 @@ _ELSEWHERE = (exp.Order, exp.Sort, exp.Having, exp.Qualify, exp.Cluster, exp.Dis
 def ambiguous_column(tree: exp.Expr, schemas: Mapping[str, frozenset[str]]) -> tuple[str, tuple[str, ...]] | None:
     """An unqualified column that certainly is in several sources, with these sources; None if there is none."""
     try:
-        return next((found for scope in traverse_scope(tree) if (found := _ambiguous(scope, schemas))), None)
+        return next((ambiguity for scope in traverse_scope(tree) if (ambiguity := _ambiguous(scope, schemas))), None)
     except SqlglotError:
         return None
 
@@ -30,14 +30,14 @@ def _ambiguous(scope: Scope, schemas: Mapping[str, frozenset[str]]) -> tuple[str
     if any(join.method == "NATURAL" for join in joins):
         return None
     hidden = {join.alias_or_name for join in joins if {join.kind, join.side} & {"SEMI", "ANTI"}}
-    shared = {each.name.lower() for join in joins for each in join.args.get("using") or ()}
+    shared = {identifier.name.lower() for join in joins for identifier in join.args.get("using") or ()}
     read = {name: source for name, (_, source) in scope.selected_sources.items() if name not in hidden}
     sources = {name: _columns(source, schemas) for name, source in read.items()}
     for column in scope.columns:
         name = column.name.lower()
         if column.table or name in shared or column.find_ancestor(*_ELSEWHERE, exp.Select) is not select:
             continue
-        having = tuple(sorted(each for each, columns in sources.items() if name in columns))
+        having = tuple(sorted(source_name for source_name, columns in sources.items() if name in columns))
         if len(having) > 1:
             return name, having
     return None
@@ -46,7 +46,7 @@ def _ambiguous(scope: Scope, schemas: Mapping[str, frozenset[str]]) -> tuple[str
 def _columns(source: object, schemas: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """The columns that a source certainly has."""
     if isinstance(source, exp.Table):
-        return schemas.get(in_catalog(source.catalog, source.db, source.name).lower(), frozenset())
+        return schemas.get(qualify_table(source.catalog, source.db, source.name).lower(), frozenset())
     if isinstance(source, Scope) and isinstance(source.expression, exp.Query):
         return frozenset(name.lower() for name in source.expression.named_selects)
     return frozenset()

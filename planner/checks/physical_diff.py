@@ -56,19 +56,21 @@ def compare(old: PhysicalPlan, new: PhysicalPlan) -> tuple[PhysicalChange, ...]:
     worse = tuple(_grown(old, new))
     if worse:
         return worse
-    return tuple(_turned(each) for each in _grown(new, old))
+    return tuple(_reverse(change) for change in _grown(new, old))
 
 
-def _turned(change: PhysicalChange) -> PhysicalChange:
+def _reverse(change: PhysicalChange) -> PhysicalChange:
     return PhysicalChange(change.cost, change.after, change.before, change.tables, change.columns)
 
 
 def _grown(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:
     """What `new` has more of."""
-    unpruned = {each.tables: each for each in _read_whole(Cost.PRUNING, attrgetter("is_pruned"), old.scans, new.scans)}
+    unpruned = {
+        change.tables: change for change in _read_whole(Cost.PRUNING, attrgetter("is_pruned"), old.scans, new.scans)
+    }
     yield from unpruned.values()
     unfiltered = _read_whole(Cost.FILTER, attrgetter("is_filtered"), old.scans, new.scans)
-    yield from (each for each in unfiltered if each.tables not in unpruned)
+    yield from (change for change in unfiltered if change.tables not in unpruned)
     yield from _more(Cost.CARTESIAN_PRODUCT, old.cartesian, new.cartesian)
     yield from _more(Cost.NESTED_LOOP_JOIN, old.nested_loops, new.nested_loops)
     lost = tuple(_no_longer_broadcast(old, new))
@@ -83,8 +85,8 @@ def _read_whole(
     cost: Cost, chooses: Callable[[Scan], bool | None], old: Sequence[Scan], new: Sequence[Scan]
 ) -> Iterator[PhysicalChange]:
     """Tables that are read whole where a filter chose before; the columns are those of the partitions that it chose."""
-    for table in _in_both(old, new):
-        before, after = _of(old, table), _of(new, table)
+    for table in _common_tables(old, new):
+        before, after = _table_scans(old, table), _table_scans(new, table)
         if any(chooses(scan) is None for scan in (*before, *after)):
             continue
         whole = [sum(not chooses(scan) for scan in scans) for scans in (before, after)]
@@ -93,11 +95,11 @@ def _read_whole(
             yield PhysicalChange(cost, whole[0], whole[1], (table,), tuple(sorted(columns)))
 
 
-def _in_both(old: Iterable[Scan], new: Iterable[Scan]) -> list[str]:
+def _common_tables(old: Iterable[Scan], new: Iterable[Scan]) -> list[str]:
     return sorted({scan.table for scan in old} & {scan.table for scan in new})
 
 
-def _of(scans: Iterable[Scan], table: str) -> list[Scan]:
+def _table_scans(scans: Iterable[Scan], table: str) -> list[Scan]:
     return [scan for scan in scans if scan.table == table]
 
 
@@ -112,7 +114,7 @@ def _no_longer_broadcast(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[Physi
 
 def _more(cost: Cost, old: Sequence[Tables], new: Sequence[Tables]) -> Iterator[PhysicalChange]:
     if len(new) > len(old):
-        tables = {table for each in Counter(new) - Counter(old) for table in each}
+        tables = {table for group in Counter(new) - Counter(old) for table in group}
         yield PhysicalChange(cost, len(old), len(new), tuple(sorted(tables)))
 
 
@@ -121,5 +123,5 @@ def _more_shuffles(old: Sequence[tuple[str, ...]], new: Sequence[tuple[str, ...]
     if len(new) <= len(old):
         return
     more = Counter(new) - Counter(old)
-    columns = {name for each in more for name in each} if more.total() == len(new) - len(old) else set()
+    columns = {name for shuffle in more for name in shuffle} if more.total() == len(new) - len(old) else set()
     yield PhysicalChange(Cost.SHUFFLE, len(old), len(new), columns=tuple(sorted(columns)))

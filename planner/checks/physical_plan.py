@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
-from mergeplan.planner.checks.explained import Explained, NotUnderstood, Operator, explained
+from mergeplan.planner.checks.explained import Explained, NotUnderstood, Operator, parse_explain
 
 Tables = tuple[str, ...]  # names of models, or of tables that no model has, sorted
 T = TypeVar("T")
@@ -85,7 +85,7 @@ _ICEBERG = re.compile(r"^IcebergScan\(.*?, filters=(.*), runtimeFilters=", re.M)
 
 def read_plan(text: str, known: KnownTables) -> PhysicalPlan:
     """What is expensive in an explained plan; NotUnderstood for one with an operator that is not known here."""
-    return _Reading(explained(text), known).plan()
+    return _Reading(parse_explain(text), known).plan()
 
 
 class _Reading:
@@ -105,12 +105,12 @@ class _Reading:
             if not (step.name in _KNOWN or step.id in self._scans or _JOIN.fullmatch(step.name)):
                 raise NotUnderstood(f"the operator `{step.name.split()[0]}`")
         loops = [(step, _condition(step)) for step in self._steps if self._is_loop(step)]
-        single = {alone.id: alone for step in self._steps if (alone := _into_one_task(step))}
+        single = {alone.id: alone for step in self._steps if (alone := _single_task_exchange(step))}
         return PhysicalPlan(
-            scans=_sorted(scan for scan in self._scans.values() if scan.table),
-            shuffles=_sorted(found for step in self._steps if (found := _shuffle(step)) is not None),
+            scans=_sort(scan for scan in self._scans.values() if scan.table),
+            shuffles=_sort(keys for step in self._steps if (keys := _shuffle(step)) is not None),
             broadcast=self._over(side for step in self._steps for side in _broadcast(step)),
-            shuffled=self._over(side for step in self._steps for side in _shuffled(step)),
+            shuffled=self._over(side for step in self._steps for side in _shuffle_sides(step)),
             cartesian=self._over(step for step, condition in loops if condition == "None"),
             nested_loops=self._over(step for step, condition in loops if condition != "None"),
             one_task=self._over(single.values()),
@@ -119,7 +119,7 @@ class _Reading:
 
     def _check_order(self) -> None:
         """No operator takes rows from itself, and each has a number of its own."""
-        sources = {s.id: [each.id for each in s.inputs] + ([s.reuses] if s.reuses else []) for s in self._steps}
+        sources = {s.id: [source.id for source in s.inputs] + ([s.reuses] if s.reuses else []) for s in self._steps}
         try:
             TopologicalSorter(sources).prepare()
         except CycleError:
@@ -128,7 +128,7 @@ class _Reading:
             raise NotUnderstood("two operators of one number")
 
     def _over(self, steps: Iterable[Operator]) -> tuple[Tables, ...]:
-        return _sorted(tuple(sorted(self._below(step))) for step in steps)
+        return _sort(tuple(sorted(self._below(step))) for step in steps)
 
     def _below(self, step: Operator) -> frozenset[str]:
         """The tables that its rows come from."""
@@ -164,11 +164,11 @@ class _Reading:
         return step.name in _FEW_ROWS or (step.name in _LIMITS and step.details.get("Arguments") in ("1", "1, 0"))
 
     def _scan(self, step: Operator) -> Scan:
-        if found := _FILES.fullmatch(step.name):
-            known = self._table(found[1] or "")
+        if match := _FILES.fullmatch(step.name):
+            known = self._table(match[1] or "")
             return _file_scan(step, known)
-        if found := _BATCH.fullmatch(step.name):
-            return _batch_scan(step, self._table(found[1]), is_chosen=step.id in self._plan.runtime_pruned)
+        if match := _BATCH.fullmatch(step.name):
+            return _batch_scan(step, self._table(match[1]), is_chosen=step.id in self._plan.runtime_pruned)
         return Scan("")
 
     def _table(self, name: str) -> Known:
@@ -184,7 +184,7 @@ def _file_scan(step: Operator, table: Known) -> Scan:
     if "Location" not in details:
         raise NotUnderstood("a scan without a location")
     chosen = _TRIVIAL.sub("", details.get("PartitionFilters", ""))
-    named = {each.partition("#")[0].lower() for each in _ATTRIBUTE.findall(chosen)}
+    named = {attribute.partition("#")[0].lower() for attribute in _ATTRIBUTE.findall(chosen)}
     pushed = _TRIVIAL.sub("", details.get("PushedFilters", ""))
     is_pruned = bool(named)
     columns = tuple(sorted(named & table.columns))
@@ -193,13 +193,13 @@ def _file_scan(step: Operator, table: Known) -> Scan:
 
 def _batch_scan(step: Operator, table: Known, *, is_chosen: bool) -> Scan:
     """An Iceberg table's filters are those of its partitions and of its files alike; of others nothing is known."""
-    found = _ICEBERG.search(step.text)
-    if found is None:
+    match = _ICEBERG.search(step.text)
+    if match is None:
         return Scan(table.model)
-    conjuncts = [each for each in found[1].split(", ") if each and not each.endswith(" IS NOT NULL")]
+    conjuncts = [conjunct for conjunct in match[1].split(", ") if conjunct and not conjunct.endswith(" IS NOT NULL")]
     if not table.columns:
         return Scan(table.model, None, bool(conjuncts) or is_chosen)
-    named = {name for name in table.columns for each in conjuncts if _chooses(each, name)}
+    named = {name for name in table.columns for conjunct in conjuncts if _chooses(conjunct, name)}
     return Scan(table.model, bool(named) or is_chosen, bool(conjuncts) or is_chosen, tuple(sorted(named)))
 
 
@@ -208,10 +208,10 @@ def _chooses(conjunct: str, column: str) -> bool:
 
 
 def _condition(step: Operator) -> str:
-    found = step.details.get("Join condition")
-    if found is None:
+    condition = step.details.get("Join condition")
+    if condition is None:
         raise NotUnderstood("a join without a stated condition")
-    return found
+    return condition
 
 
 def _broadcast(step: Operator) -> tuple[Operator, ...]:
@@ -224,7 +224,7 @@ def _broadcast(step: Operator) -> tuple[Operator, ...]:
     return (step.inputs[join[3] == "BuildRight"],)
 
 
-def _shuffled(step: Operator) -> tuple[Operator, ...]:
+def _shuffle_sides(step: Operator) -> tuple[Operator, ...]:
     join = _JOIN.fullmatch(step.name)
     return step.inputs if join and join[1] in ("SortMergeJoin", "ShuffledHashJoin") else ()
 
@@ -233,16 +233,16 @@ def _shuffle(step: Operator) -> tuple[str, ...] | None:
     """The columns by which rows are shuffled; None for any other operator, and where one task gets all rows."""
     if step.name != "Exchange":
         return None
-    arguments, given = step.details.get("Arguments", ""), step.details.get("Input", "")
+    arguments, input_text = step.details.get("Arguments", ""), step.details.get("Input", "")
     if arguments.startswith(_ONE_PARTITION):
         return None
     if not arguments.startswith(_SHUFFLES):
         raise NotUnderstood("an exchange of another kind")
-    named = set(_ATTRIBUTE.findall(arguments)) & set(_ATTRIBUTE.findall(given))
-    return tuple(sorted({each.partition("#")[0] for each in named if not each.startswith("_")}))
+    named = set(_ATTRIBUTE.findall(arguments)) & set(_ATTRIBUTE.findall(input_text))
+    return tuple(sorted({attribute.partition("#")[0] for attribute in named if not attribute.startswith("_")}))
 
 
-def _into_one_task(step: Operator) -> Operator | None:
+def _single_task_exchange(step: Operator) -> Operator | None:
     """The exchange that brings all rows of a window into one task."""
     if step.name not in _WINDOWS:
         return None
@@ -252,5 +252,5 @@ def _into_one_task(step: Operator) -> Operator | None:
     return step if alone else None
 
 
-def _sorted(found: Iterable[T]) -> tuple[T, ...]:
+def _sort(found: Iterable[T]) -> tuple[T, ...]:
     return tuple(sorted(found, key=repr))

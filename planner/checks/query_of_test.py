@@ -6,14 +6,14 @@ from sqlglot import exp
 
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.sql.names import name_tables
-from mergeplan.planner.parsing.sql.tokens import SourceText, parsed, spark_query, tokenize
+from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, spark_query, tokenize
 
 
 def own_query(sql: str, dialect: str, test: UnitTest) -> str:
     """A query that the test itself brings, in the model's dialect, as Spark SQL."""
     source = SourceText(test.path, "\n" * (test.line - 1) + sql, dialect)
     tokens = tokenize(source)
-    tree = parsed(source, tokens, "The test's query")
+    tree = parse_tokens(source, tokens, "The test's query")
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], "The test's query is not a SELECT.")
     if tables := name_tables(tree, source, tokens):

@@ -22,7 +22,7 @@ def output_places(model: Model) -> tuple[Place, ...]:
     start = next((i for i, depth in _depths(tokens) if depth == 0 and tokens[i].text.upper() == "SELECT"), None)
     if start is None:
         return ()
-    found: list[Token] = []
+    outputs: list[Token] = []
     begins = True
     for index, depth in _depths(tokens[start + 1 :]):
         token = tokens[start + 1 + index]
@@ -31,17 +31,17 @@ def output_places(model: Model) -> tuple[Place, ...]:
         if depth == 0 and token.token_type is TokenType.COMMA:
             begins = True
         elif begins and token.text.upper() not in QUANTIFIERS and token.token_type is not TokenType.HINT:
-            found.append(token)
+            outputs.append(token)
             begins = False
-    return tuple(source.place(token) for token in found)
+    return tuple(source.place(token) for token in outputs)
 
 
 def _query(source: SourceText) -> Tokens:
     try:
-        found = statements(tokenize(source))
+        all_statements = statements(tokenize(source))
     except ProjectError:
         return ()
-    return next((each for each in found[1:] if each[0].text.upper() in BEGINS), ())
+    return next((statement for statement in all_statements[1:] if statement[0].text.upper() in BEGINS), ())
 
 
 def _depths(tokens: Tokens) -> Iterator[tuple[int, int]]:

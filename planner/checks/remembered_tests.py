@@ -22,7 +22,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from mergeplan.planner.parsing.macros.expand import spark_tree
-from mergeplan.planner.project.loader import Project, with_variables
+from mergeplan.planner.project.loader import Project, override_variables
 from mergeplan.planner.semantics.spark_functions import depends_on_session, is_random, is_volatile
 
 # What is said of a model, and not what its query returns. Whatever is not named here counts.
@@ -48,18 +48,18 @@ class TestDigests:
         self._spark = _spark_text(connection)
         self._models: dict[str, str] = {}
 
-    def of(self, test: UnitTest) -> str | None:
+    def compute(self, test: UnitTest) -> str | None:
         """What the outcome of the test rests on; None where that cannot be said."""
         if self._spark is None:
             return None
         try:
-            model = _tested(self._project, test)
+            model = _find_test_model(self._project, test)
         except MergeplanError:
             return None
         if model is None or model.misread:
             return None
         parts = [_definition(test), _content(model)]
-        for name in sorted(_needed(self._project, model)):
+        for name in sorted(_model_dependencies(self._project, model)):
             parts += [name, self._model(name)]
         return digest(self._spark, self._project.gateway, *parts)
 
@@ -67,13 +67,17 @@ class TestDigests:
         """True if the test has the same outcome whenever it runs: neither the clock nor chance nor a function that is
         not Spark's own has a part in it."""
         try:
-            model = _tested(self._project, test)
+            model = _find_test_model(self._project, test)
             if model is None:
                 return False
-            needed = (self._project.models.get(name) for name in _needed(self._project, model))
-            trees = [tree for each in (model, *needed) if each is not None for tree in _queries(each)]
-            given = (test.query, *test.ctes.values(), *test.inputs.values())
-            trees += [spark_tree(own_query(each.query, model.dialect, test)) for each in given if each and each.query]
+            needed = (self._project.models.get(name) for name in _model_dependencies(self._project, model))
+            trees = [
+                tree for source_model in (model, *needed) if source_model is not None for tree in _queries(source_model)
+            ]
+            test_rows = (test.query, *test.ctes.values(), *test.inputs.values())
+            trees += [
+                spark_tree(own_query(rows.query, model.dialect, test)) for rows in test_rows if rows and rows.query
+            ]
         except MergeplanError:
             return False
         frozen = test.execution_time is not None
@@ -104,19 +108,19 @@ def _spark_text(connection: Connection) -> str | None:
     return digest(platform.python_version(), *versions, repr(connection), defaults)
 
 
-def _tested(project: Project, test: UnitTest) -> Model | None:
+def _find_test_model(project: Project, test: UnitTest) -> Model | None:
     """The test's model with the test's variables; None where Python has a part in it: no digest stands for all that it
     may look at."""
     model = project.models[test.model]
     if model.python is not None or (test.variables and project.code.files):
         return None
-    return with_variables(project, model, dict(test.variables)) if test.variables else model
+    return override_variables(project, model, dict(test.variables)) if test.variables else model
 
 
 def _definition(test: UnitTest) -> str:
     """The test without its place."""
-    inputs = {name: _rows(given) for name, given in test.inputs.items()}
-    ctes = {name: _rows(given) for name, given in test.ctes.items()}
+    inputs = {name: _rows(rows) for name, rows in test.inputs.items()}
+    ctes = {name: _rows(rows) for name, rows in test.ctes.items()}
     query = _rows(test.query) if test.query else None
     return repr(replace(test, path="", line=0, description="", inputs=inputs, ctes=ctes, query=query))
 
@@ -126,26 +130,26 @@ def _rows(given: TestRows) -> TestRows:
 
 
 def _content(model: Model) -> str:
-    return repr([(each.name, getattr(model, each.name)) for each in fields(model) if each.name not in _BESIDE])
+    return repr([(field.name, getattr(model, field.name)) for field in fields(model) if field.name not in _BESIDE])
 
 
-def _needed(project: Project, model: Model) -> set[str]:
+def _model_dependencies(project: Project, model: Model) -> set[str]:
     """The models that a query is made of or whose columns it needs; beyond declared columns nothing counts."""
-    found: set[str] = set()
+    names: set[str] = set()
     left = list(model.depends_on)
     while left:
         name = left.pop()
-        each = project.models.get(name)
-        if name not in found:
-            found.add(name)
-            left += each.depends_on if each and (each.kind.is_embedded or not each.columns) else ()
-    return found
+        parent = project.models.get(name)
+        if name not in names:
+            names.add(name)
+            left += parent.depends_on if parent and (parent.kind.is_embedded or not parent.columns) else ()
+    return names
 
 
 def _queries(model: Model) -> Iterator[exp.Expr]:
     if model.sql:
         yield spark_tree(model.sql)
-    yield from (spark_tree(each.query) for each in model.pre_statements if each.query)
+    yield from (spark_tree(statement.query) for statement in model.pre_statements if statement.query)
 
 
 def _is_open(node: exp.Expr, *, frozen: bool) -> bool:

@@ -43,7 +43,7 @@ class RowDifference:
         return f"  {cells}{where}"
 
 
-def compared(expected: Rows, actual: Rows, types: Mapping[str, str], partial: bool) -> tuple[RowDifference, ...]:
+def compare_rows(expected: Rows, actual: Rows, types: Mapping[str, str], partial: bool) -> tuple[RowDifference, ...]:
     """How the rows differ, () if they do not; `partial` compares the expected columns only."""
     odd = [f"`{name}` is expected and does not exist" for name in expected.columns if name not in actual.columns]
     if not partial:
@@ -57,9 +57,9 @@ def compared(expected: Rows, actual: Rows, types: Mapping[str, str], partial: bo
     right = [(_key(row, kinds), row) for row in (tuple(row[index] for index in order) for row in actual.rows)]
     lonely = Counter(key for key, _ in left)
     lonely.subtract(key for key, _ in right)
-    missing = _taken(left, +lonely)
-    unexpected = _taken(right, -lonely)
-    return tuple(_paired(columns, missing, unexpected))
+    missing = _pick_rows(left, +lonely)
+    unexpected = _pick_rows(right, -lonely)
+    return tuple(_pair_rows(columns, missing, unexpected))
 
 
 Keyed = tuple[tuple[str, ...], tuple[Value, ...]]
@@ -132,28 +132,28 @@ def _plain(value: object) -> object:
     return value.isoformat(sep=" ") if isinstance(value, datetime) else value
 
 
-def _taken(rows: Sequence[Keyed], lonely: Counter[tuple[str, ...]]) -> list[Keyed]:
-    found = []
+def _pick_rows(rows: Sequence[Keyed], lonely: Counter[tuple[str, ...]]) -> list[Keyed]:
+    selection = []
     for key, row in rows:
         if lonely[key] > 0:
             lonely[key] -= 1
-            found.append((key, row))
-    return found
+            selection.append((key, row))
+    return selection
 
 
-def _paired(columns: tuple[str, ...], missing: list[Keyed], unexpected: list[Keyed]) -> list[RowDifference]:
+def _pair_rows(columns: tuple[str, ...], missing: list[Keyed], unexpected: list[Keyed]) -> list[RowDifference]:
     """Each missing row with the most similar unexpected one, if at least one cell is the same."""
-    found = []
+    differences = []
     for key, row in missing:
         likeness = [sum(a == b for a, b in zip(key, other, strict=True)) for other, _ in unexpected]
         best = max(range(len(unexpected)), key=lambda index: likeness[index], default=None)
         if best is None or not likeness[best]:
-            found.append(RowDifference(columns, row, None, columns))
+            differences.append(RowDifference(columns, row, None, columns))
             continue
         other, actual = unexpected.pop(best)
         differing = tuple(name for name, a, b in zip(columns, key, other, strict=True) if a != b)
-        found.append(RowDifference(columns, row, actual, differing))
-    return found + [RowDifference(columns, None, row, columns) for _, row in unexpected]
+        differences.append(RowDifference(columns, row, actual, differing))
+    return differences + [RowDifference(columns, None, row, columns) for _, row in unexpected]
 
 
 def _row_text(columns: Sequence[str], row: Sequence[Value]) -> str:

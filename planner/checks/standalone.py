@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from mergeplan.planner.checks.audits import AuditContext, AuditResult, found_by
+from mergeplan.planner.checks.audits import AuditContext, AuditResult, fetch_failing_rows
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.model import Audit, Model
 from mergeplan.planner.parsing.macros.expand import dates, spark_tree
-from mergeplan.planner.parsing.render import fill, rendered, text_over
+from mergeplan.planner.parsing.render import fill, render_tree, text_over
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 
 
@@ -27,7 +27,7 @@ def standalone_query(
     values |= {name: fill(spark_tree(text).copy(), values) for name, text in audit.defaults}
     if audit.text:
         return text_over(audit.text, tables, embedded, values)
-    return spark_text(rendered(audit.sql, tables, embedded, values))
+    return spark_text(render_tree(audit.sql, tables, embedded, values))
 
 
 def run_standalone(
@@ -36,7 +36,7 @@ def run_standalone(
     """Run one standalone audit; QueryError at its file if Spark rejects the query. The result's model is ''."""
     sql = standalone_query(audit, options.tables, options.embedded, interval, execution)
     try:
-        count, sample = found_by(engine, sql, options.samples)
+        count, sample = fetch_failing_rows(engine, sql, options.samples)
     except MergeplanError as error:
         error.place = error.place or audit.place
         error.message = f"The audit `{audit.name}` cannot run: {error.message}"
@@ -46,20 +46,21 @@ def run_standalone(
 
 def read_by(audit: Audit, parents: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """The tables that an audit reads, also those that it reads through embedded models."""
-    found: set[str] = set()
+    tables: set[str] = set()
     left = list(audit.depends_on)
     while left:
-        if (name := left.pop()) not in found:
-            found.add(name)
+        if (name := left.pop()) not in tables:
+            tables.add(name)
             left += parents.get(name, ())
-    return frozenset(found)
+    return frozenset(tables)
 
 
 def due(audit: Audit, written: Timeline) -> bool:
     """True when the written intervals contain a tick of the audit's cron after its start."""
     return any(
-        audit.cron.floor(each.end) > audit.cron.floor(each.start) and (audit.start is None or each.end > audit.start)
-        for each in written
+        audit.cron.floor(interval.end) > audit.cron.floor(interval.start)
+        and (audit.start is None or interval.end > audit.start)
+        for interval in written
     )
 
 

@@ -11,7 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mergeplan.planner.checks.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, quoted, within
+from mergeplan.planner.checks.diff_query import (
+    BUCKETS,
+    ComparedColumn,
+    DiffOptions,
+    DiffQuery,
+    quote_identifier,
+    within,
+)
 from mergeplan.planner.checks.same_files import are_same_files
 from mergeplan.planner.engine.protocol import Engine, Rows, Value
 from mergeplan.planner.engine.table import HIDDEN_COLUMN
@@ -107,26 +114,26 @@ def compare_tables(
     question = _question(tables, common, options)
     if not question.key:
         raise RequestError(f"{names[0]} and {names[1]} have no column in common.")
-    key = tuple(each.name for each in question.key) if options.on else ()
+    key = tuple(column.name for column in question.key) if options.on else ()
     if by_files and question.is_plain and are_same_files(engine, tables, question.names):
         return TableDiff(names, key, schema, RowDiff(), model=model, same_files=True)
     return TableDiff(names, key, schema, *_rows(engine, question), model)
 
 
 def _rows(engine: Engine, question: DiffQuery) -> tuple[RowDiff, Samples]:
-    found = UNCOUNTED if _differs_throughout(engine, question) else _buckets(engine, question)
-    rows, samples, numbered = found.rows, Samples(), found.crowded
+    buckets = UNCOUNTED if _differs_throughout(engine, question) else _buckets(engine, question)
+    rows, samples, numbered = buckets.rows, Samples(), buckets.crowded
     if rows.buckets:
         if not numbered:
-            rows, numbered = _joined(engine, question, found, numbered=False)
+            rows, numbered = _compare_by_key(engine, question, buckets, numbered=False)
         if numbered:
             rows = replace(
-                _joined(engine, question, found, numbered=True)[0],
-                duplicate_keys=_duplicates(engine, question, found.inside),
+                _compare_by_key(engine, question, buckets, numbered=True)[0],
+                duplicate_keys=_duplicates(engine, question, buckets.inside),
             )
         if question.options.samples:
-            samples = _samples(engine, question, found.inside, numbered)
-    return replace(rows, columns=rows.columns or tuple((each.name, 0) for each in question.values)), samples
+            samples = _samples(engine, question, buckets.inside, numbered)
+    return replace(rows, columns=rows.columns or tuple((column.name, 0) for column in question.values)), samples
 
 
 def schema_diff(first: Sequence[Column], second: Sequence[Column]) -> SchemaDiff:
@@ -140,7 +147,7 @@ def schema_diff(first: Sequence[Column], second: Sequence[Column]) -> SchemaDiff
 
 
 def _columns(engine: Engine, table: str) -> tuple[Column, ...]:
-    return tuple(each for each in engine.schema(f"SELECT * FROM {table}") if each.name != HIDDEN_COLUMN)
+    return tuple(column for column in engine.schema(f"SELECT * FROM {table}") if column.name != HIDDEN_COLUMN)
 
 
 def _common(
@@ -151,7 +158,10 @@ def _common(
     for old in after:
         if old not in known:
             raise RequestError(f"`--rename`: there is no column `{old}`.", hint=did_you_mean(old, known))
-    named = tuple((Column(after.get(each.name, each.name), each.type), each.name) for each in first)
+    named = tuple(
+        (Column(after.get(first_column.name, first_column.name), first_column.type), first_column.name)
+        for first_column in first
+    )
     new = {column.name: column for column in second}
     for name in sorted(options.skip - new.keys() - {column.name for column, _ in named}):
         raise RequestError(f"`--skip-columns`: there is no column `{name}`.", hint=did_you_mean(name, new))
@@ -164,17 +174,17 @@ def _common(
 
 
 def _question(tables: tuple[str, str], common: Sequence[ComparedColumn], options: DiffOptions) -> DiffQuery:
-    by_name = {each.name: each for each in common}
+    by_name = {column.name: column for column in common}
     for name in options.on:
         if name not in by_name:
             raise RequestError(
                 f"The key `{name}` is not a column that both tables have with the same type.",
                 hint=did_you_mean(name, by_name),
             )
-    kept = tuple(each for name, each in by_name.items() if name not in options.skip)
+    kept = tuple(column for name, column in by_name.items() if name not in options.skip)
     if not options.on:
         return DiffQuery(tables, kept, (), options)
-    values = tuple(each for each in kept if each.name not in options.on)
+    values = tuple(column for column in kept if column.name not in options.on)
     return DiffQuery(tables, tuple(by_name[name] for name in options.on), values, options)
 
 
@@ -217,7 +227,7 @@ def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
     compared = f"SELECT *, c0 <> c1 OR x <> 0 OR s <> 0 AS d FROM ({grouped})"
     sums = ["c0", "c1", "n0", "n - n0", "IF(d, c0, 0)", "IF(d, c1, 0)"]
     # A square as DOUBLE: of whole numbers it might be too large.
-    sums_of = [f"SUM({each})" for each in sums] + [f"SUM(DOUBLE(c{side}) * c{side})" for side in (0, 1)]
+    sums_of = [f"SUM({expression})" for expression in sums] + [f"SUM(DOUBLE(c{side}) * c{side})" for side in (0, 1)]
     (answer,) = engine.fetch(f"SELECT {', '.join(sums_of)}, COLLECT_LIST(IF(d, b, NULL)) FROM ({compared})").rows
     first, second, *nulls, held_first, held_second = (_whole(cell) for cell in answer[:6])
     squares, listed = (float(str(cell or 0)) for cell in answer[6:8]), answer[8]
@@ -227,7 +237,7 @@ def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
         RowDiff((first, second), common=first - held_first, null_keys=(nulls[0], nulls[1]), buckets=len(differing)),
         f" WHERE {within(differing)}" if few else "",
         (held_first, held_second) if few else (first, second),
-        any(_dispersion(*each) > CROWDED for each in zip((first, second), squares, strict=True)),
+        any(_dispersion(*pair) > CROWDED for pair in zip((first, second), squares, strict=True)),
     )
 
 
@@ -241,21 +251,21 @@ def _duplicates(engine: Engine, question: DiffQuery, inside: str) -> tuple[int, 
     """How many keys of each table have several rows."""
     counted = f"SELECT side, kh, COUNT(*) AS c FROM ({question.both(['b', 'kh'])}){inside} GROUP BY side, kh"
     several = f"SELECT side, COUNT(*) FROM ({counted}) WHERE c > 1 GROUP BY side"
-    found = {_whole(side): _whole(count) for side, count in engine.fetch(several).rows}
-    return found.get(0, 0), found.get(1, 0)
+    duplicates = {_whole(side): _whole(count) for side, count in engine.fetch(several).rows}
+    return duplicates.get(0, 0), duplicates.get(1, 0)
 
 
-def _joined(engine: Engine, question: DiffQuery, found: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:
+def _compare_by_key(engine: Engine, question: DiffQuery, found: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:
     """Everything counted, the rows of the differing buckets joined by key; and whether a key joined several rows."""
     both = "a.rn IS NOT NULL AND b.rn IS NOT NULL"
     differs = [f"NOT (a.v{n} <=> b.v{n})" for n in range(len(question.values))]
     counts = ["b.rn IS NULL", "a.rn IS NULL", both, f"{both} AND ({' OR '.join(differs) or 'FALSE'})"]
     counts += [f"{side}.rn IS NOT NULL AND ({question.null_key(side + '.')})" for side in "ab"]
-    counts += [f"{both} AND {each}" for each in differs]
-    asked = [f"COUNT_IF({each})" for each in counts]
+    counts += [f"{both} AND {condition}" for condition in differs]
+    asked = [f"COUNT_IF({condition})" for condition in counts]
     if found.held is None:  # files state the number of their rows, and are not read for it
         asked += [f"(SELECT COUNT(*) FROM {table})" for table in question.tables]
-    joined = question.joined(found.inside, numbered, to_count=True)
+    joined = question.join_clause(found.inside, numbered, to_count=True)
     (answer,) = engine.fetch(f"SELECT {', '.join(asked)} FROM {joined}").rows
     first, second, common, changed, *nulls = (_whole(cell) for cell in answer[:6])
     changes = (_whole(cell) for cell in answer[6 : len(counts)])
@@ -267,30 +277,32 @@ def _joined(engine: Engine, question: DiffQuery, found: _Buckets, *, numbered: b
         common=common + (found.rows.common if found.inside else 0),  # without a filter the equal buckets are joined too
         changed=changed,
         null_keys=found.rows.null_keys if found.held else (nulls[0], nulls[1]),
-        columns=tuple((each.name, count) for each, count in zip(question.values, changes, strict=True)),
+        columns=tuple((column.name, count) for column, count in zip(question.values, changes, strict=True)),
     )
     return rows, (first + common, second + common) != held
 
 
 def _samples(engine: Engine, question: DiffQuery, inside: str, numbered: bool) -> Samples:
     """Rows of each sort, in the order of their keys."""
-    joined, limit = question.joined(inside, numbered), question.options.samples
+    joined, limit = question.join_clause(inside, numbered), question.options.samples
     order = ", ".join(str(n + 1) for n in range(len(question.key)))
-    keys = [(f"k{n}", each.name) for n, each in enumerate(question.key)]
-    values = [(f"v{n}", each.name) for n, each in enumerate(question.values)]
+    keys = [(f"k{n}", column.name) for n, column in enumerate(question.key)]
+    values = [(f"v{n}", column.name) for n, column in enumerate(question.values)]
 
-    def fetched(shown: Sequence[tuple[str, str]], where: str) -> Rows:
-        cells = ", ".join(f"{sql} AS {quoted(name)}" for sql, name in shown)
+    def fetch_rows(shown: Sequence[tuple[str, str]], where: str) -> Rows:
+        cells = ", ".join(f"{sql} AS {quote_identifier(name)}" for sql, name in shown)
         return engine.fetch(f"SELECT {cells} FROM {joined} WHERE {where} ORDER BY {order} LIMIT {limit}")
 
     differs = " OR ".join(f"NOT (a.{sql} <=> b.{sql})" for sql, _ in values)
     sides = [(f"{a}.{sql}", f"{which}__{name}") for sql, name in values for a, which in (("a", "s"), ("b", "t"))]
     changed = (
-        fetched([*((f"a.{sql}", name) for sql, name in keys), *sides], f"a.rn = b.rn AND ({differs})")
+        fetch_rows([*((f"a.{sql}", name) for sql, name in keys), *sides], f"a.rn = b.rn AND ({differs})")
         if differs
         else None
     )
-    only = (fetched([(f"{a}.{sql}", name) for sql, name in keys + values], f"{b}.rn IS NULL") for a, b in ("ab", "ba"))
+    only = (
+        fetch_rows([(f"{a}.{sql}", name) for sql, name in keys + values], f"{b}.rn IS NULL") for a, b in ("ab", "ba")
+    )
     return Samples(changed or NO_ROWS, *only)
 
 
@@ -298,6 +310,6 @@ def _whole(cell: Value) -> int:
     return int(str(cell)) if cell is not None else 0
 
 
-def changed_models(first: Mapping[str, str], second: Mapping[str, str]) -> tuple[str, ...]:
+def find_changed_models(first: Mapping[str, str], second: Mapping[str, str]) -> tuple[str, ...]:
     """The models (name -> table) that both environments have, with another table each."""
     return tuple(sorted(name for name in first.keys() & second.keys() if first[name] != second[name]))

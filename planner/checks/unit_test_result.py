@@ -44,8 +44,12 @@ class TestResult:
         """What is wrong, in lines for a person; '' when nothing is."""
         if self.error is not None:
             return str(self.error)
-        return "\n".join(line for output in self.outputs for line in _told(output))
+        return "\n".join(line for output in self.outputs for line in _output_lines(output))
 
 
-def _told(output: OutputResult) -> list[str]:
-    return [] if output.ok else [f"Output `{output.output}` differs:", *(each.text for each in output.differences)]
+def _output_lines(output: OutputResult) -> list[str]:
+    return (
+        []
+        if output.ok
+        else [f"Output `{output.output}` differs:", *(difference.text for difference in output.differences)]
+    )

@@ -11,24 +11,24 @@ from threading import RLock
 
 from sqlglot import exp
 
-from mergeplan.planner.checks.diff_query import quoted
-from mergeplan.planner.checks.fetching import THREADS, fetched
+from mergeplan.planner.checks.diff_query import quote_identifier
+from mergeplan.planner.checks.fetching import THREADS, fetch_all
 from mergeplan.planner.checks.freezing import clock_calls, ctes_of, frozen_text
-from mergeplan.planner.checks.inlining import type_of, typed_rows
+from mergeplan.planner.checks.inlining import render_rows, type_of
 from mergeplan.planner.checks.query_of_test import own_query
-from mergeplan.planner.checks.rows import compared
+from mergeplan.planner.checks.rows import compare_rows
 from mergeplan.planner.checks.unit_test_result import OutputResult, TestResult
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import MergeplanError, ProjectError, QueryError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column, Model
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from mergeplan.planner.parsing.macros.expand import dates, spark_tree
-from mergeplan.planner.parsing.render import query_of, rendered, with_views_inlined
+from mergeplan.planner.parsing.render import inline_views, query_of, render_tree
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.project.loader import Project, with_variables
+from mergeplan.planner.project.loader import Project, override_variables
 from mergeplan.planner.python.given import Given
 from mergeplan.planner.python.running import Running, running
 from mergeplan.planner.tables.self_reference import own_columns
@@ -55,7 +55,7 @@ def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) 
     """
     schemas = _Schemas(engine, project)
 
-    def prepared(test: UnitTest) -> tuple[_OutputQuery, ...] | MergeplanError:
+    def prepare(test: UnitTest) -> tuple[_OutputQuery, ...] | MergeplanError:
         try:
             return _output_queries(engine, project, test, schemas, code)
         except (ProjectError, QueryError) as error:
@@ -64,15 +64,15 @@ def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) 
     with running(project.code, engine) as python, ExitStack() as held:
         code = _Code(python, held)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="test") as pool:
-            ready = list(pool.map(prepared, tests))
-        every = [each for queries in ready if not isinstance(queries, MergeplanError) for each in queries]
-        found = fetched(engine, [sql for each in every for sql in (each.sql, each.expected_sql) if sql])
-    return tuple(_result(test, queries, found) for test, queries in zip(tests, ready, strict=True))
+            ready = list(pool.map(prepare, tests))
+        every = [query for queries in ready if not isinstance(queries, MergeplanError) for query in queries]
+        answers = fetch_all(engine, [sql for query in every for sql in (query.sql, query.expected_sql) if sql])
+    return tuple(_result(test, queries, answers) for test, queries in zip(tests, ready, strict=True))
 
 
-def known_columns(engine: Engine, project: Project, name: str) -> bool:
+def has_known_columns(engine: Engine, project: Project, name: str) -> bool:
     """True if a table's columns and types are known without its rows."""
-    return _Schemas(engine, project).of(name) is not None
+    return _Schemas(engine, project).get_columns(name) is not None
 
 
 def cte_names(model: Model) -> tuple[str, ...]:
@@ -87,13 +87,13 @@ def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Ro
     every = replace(test, query=test.query or TestRows())
     with running(project.code, engine) as python, ExitStack() as held:
         queries = _output_queries(engine, project, every, _Schemas(engine, project), _Code(python, held))
-        found = fetched(engine, [each.sql for each in queries])
+        results = fetch_all(engine, [query.sql for query in queries])
     answers: dict[str, Rows] = {}
-    for each in queries:
-        answer = found[each.sql]
+    for query in queries:
+        answer = results[query.sql]
         if isinstance(answer, MergeplanError):
             raise answer
-        answers[each.output] = Rows(tuple(column.name for column in each.columns), answer.rows)
+        answers[query.output] = Rows(tuple(column.name for column in query.columns), answer.rows)
     return answers
 
 
@@ -102,23 +102,23 @@ def _result(
 ) -> TestResult:
     """The result of one test."""
     if isinstance(queries, MergeplanError):
-        return TestResult(test, error=_placed(queries, test))
+        return TestResult(test, error=_add_place(queries, test))
     outputs = []
-    for each in queries:
-        actual, wanted = found[each.sql], found[each.expected_sql] if each.expected_sql else None
+    for query in queries:
+        actual, wanted = found[query.sql], found[query.expected_sql] if query.expected_sql else None
         for answer in (actual, wanted):
             if isinstance(answer, MergeplanError):
-                return TestResult(test, error=_placed(answer, test))
+                return TestResult(test, error=_add_place(answer, test))
         assert isinstance(actual, Rows)
-        actual = Rows(tuple(column.name for column in each.columns), actual.rows)
-        expected = wanted if isinstance(wanted, Rows) else _as_rows(each.expected, each.columns)
-        types = {column.name: column.type for column in each.columns}
-        differences = compared(expected, actual, types, each.expected.partial)
-        outputs.append(OutputResult(each.output, expected, actual, differences))
+        actual = Rows(tuple(column.name for column in query.columns), actual.rows)
+        expected = wanted if isinstance(wanted, Rows) else _as_rows(query.expected, query.columns)
+        types = {column.name: column.type for column in query.columns}
+        differences = compare_rows(expected, actual, types, query.expected.partial)
+        outputs.append(OutputResult(query.output, expected, actual, differences))
     return TestResult(test, tuple(outputs))
 
 
-def _placed(error: MergeplanError, test: UnitTest) -> MergeplanError:
+def _add_place(error: MergeplanError, test: UnitTest) -> MergeplanError:
     error.place = error.place or test.place
     return error
 
@@ -140,7 +140,7 @@ class _Code:
             raise ProjectError(f"{model.name} is Python code: it has no CTEs to test.", place=test.place)
         views = {name: f"given_{index}" for index, name in enumerate(reads)}
         inputs = {
-            view: _inlined(name, test.inputs.get(name), schemas.of(name), test, model.dialect)
+            view: _input_query(name, test.inputs.get(name), schemas.get_columns(name), test, model.dialect)
             for name, view in views.items()
         }
         interval, execution = _moments(test)
@@ -163,7 +163,7 @@ def _output_queries(
         sql = code.rows(model, test, schemas)
         return (_one(engine, "query", sql, test.query, test, model.dialect),) if test.query is not None else ()
     if test.variables:
-        model = with_variables(project, model, dict(test.variables))
+        model = override_variables(project, model, dict(test.variables))
     if not model.sql:
         raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
     tree, sql = _query(project, model, test, schemas)
@@ -182,9 +182,9 @@ def _one(engine: Engine, name: str, sql: str, expected: TestRows, test: UnitTest
 
 def _times_as_texts(sql: str, columns: tuple[Column, ...]) -> str:
     shown = ", ".join(
-        f"CAST({quoted(column.name)} AS STRING) AS {quoted(column.name)}"
+        f"CAST({quote_identifier(column.name)} AS STRING) AS {quote_identifier(column.name)}"
         if column.type.startswith("timestamp")
-        else quoted(column.name)
+        else quote_identifier(column.name)
         for column in columns
     )
     return f"SELECT {shown} FROM ({sql})"
@@ -202,34 +202,34 @@ def _query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) ->
             hint = did_you_mean(name, reads)
             raise ProjectError(f"{model.name} does not read `{name}`.", place=test.place, hint=hint)
     tables = {
-        name: f"({_inlined(name, test.inputs.get(name), schemas.of(name), test, model.dialect)})"
+        name: f"({_input_query(name, test.inputs.get(name), schemas.get_columns(name), test, model.dialect)})"
         for name in reads
-        if name in test.inputs or name not in project.embedded
+        if name in test.inputs or name not in project.models_to_inline
     }
     interval, execution = _moments(test)
     values = dates(interval, execution)
-    tree = rendered(model.sql, tables, project.embedded, values)
-    tree = with_views_inlined(tree, model, tables, project.embedded, values)
+    tree = render_tree(model.sql, tables, project.models_to_inline, values)
+    tree = inline_views(tree, model, tables, project.models_to_inline, values)
     if test.execution_time:
         tree = _frozen(tree, test.execution_time)
     text = model.text
     if test.execution_time:
-        text = "" if project.embedded else frozen_text(text)
-    if not text or any(each.makes for each in model.pre_statements):
+        text = "" if project.models_to_inline else frozen_text(text)
+    if not text or any(statement.makes for statement in model.pre_statements):
         return tree, spark_text(tree)
-    return tree, query_of(replace(model, text=text), tables, project.embedded, values)
+    return tree, query_of(replace(model, text=text), tables, project.models_to_inline, values)
 
 
 def _reads(project: Project, model: Model) -> set[str]:
     """The tables that a query reads, those inside embedded models too."""
-    found: set[str] = {model.name} if model.reads_itself else set()
+    tables: set[str] = {model.name} if model.reads_itself else set()
     left = [model]
     while left:
         for name in left.pop().depends_on:
-            if name not in found:
-                found.add(name)
-                left += [project.embedded[name]] if name in project.embedded else []
-    return found
+            if name not in tables:
+                tables.add(name)
+                left += [project.models_to_inline[name]] if name in project.models_to_inline else []
+    return tables
 
 
 def _frozen(tree: exp.Expr, at: datetime) -> exp.Expr:
@@ -246,7 +246,7 @@ def _cte(tree: exp.Expr, sql: str, name: str, test: UnitTest) -> str:
     """The query that shows one CTE of the model, which runs as `sql`."""
     with_ = tree.args.get("with_")
     known = [cte.alias for cte in with_.expressions] if isinstance(with_, exp.With) else []
-    if name not in [each.lower() for each in known] or not isinstance(with_, exp.With):
+    if name not in [alias.lower() for alias in known] or not isinstance(with_, exp.With):
         raise ProjectError(f"{test.model} has no CTE `{name}`.", place=test.place, hint=did_you_mean(name, known))
     if ctes := ctes_of(sql):
         return f"{ctes} SELECT * FROM {exp.to_identifier(name).sql('spark')}"
@@ -263,7 +263,9 @@ def _as_rows(expected: TestRows, columns: tuple[Column, ...]) -> Rows:
     return Rows(tuple(order), tuple(tuple(row.get(name) for name in order) for row in expected.rows))
 
 
-def _inlined(name: str, given: TestRows | None, known: tuple[Column, ...] | None, test: UnitTest, dialect: str) -> str:
+def _input_query(
+    name: str, given: TestRows | None, known: tuple[Column, ...] | None, test: UnitTest, dialect: str
+) -> str:
     """An input as a query: each cell cast to its column's type; a table without given rows is empty."""
     if given is not None and given.query:
         return own_query(given.query, dialect, test)
@@ -278,7 +280,7 @@ def _inlined(name: str, given: TestRows | None, known: tuple[Column, ...] | None
         raise ProjectError(
             f"The columns of `{name}` are not known.", place=test.place, hint="Give it rows as an input."
         )
-    return typed_rows(types, rows)
+    return render_rows(types, rows)
 
 
 @dataclass(frozen=True)
@@ -294,7 +296,7 @@ class _Schemas:
         self._known: dict[str, _Known] = {}
         self._lock = RLock()
 
-    def of(self, name: str) -> tuple[Column, ...] | None:
+    def get_columns(self, name: str) -> tuple[Column, ...] | None:
         """A table's columns, or None if they are not known."""
         with self._lock:
             if name not in self._known:
@@ -305,23 +307,25 @@ class _Schemas:
     def _find(self, name: str) -> tuple[Column, ...] | None:
         model = self._project.models.get(name)
         if model is None or model.columns or not model.kind.has_query:
-            return ((*model.columns, *model.kept_columns) or None) if model else None
-        parents = [each for each in _reads(self._project, model) - {name} if each not in self._project.embedded]
+            return ((*model.columns, *model.history_columns) or None) if model else None
+        parents = [
+            table for table in _reads(self._project, model) - {name} if table not in self._project.models_to_inline
+        ]
         tables = {}
         for parent in parents:
-            columns = self.of(parent)
+            columns = self.get_columns(parent)
             if columns is None:
                 return None
-            nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted_column(column.name)}" for column in columns)
+            nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quote_column(column.name)}" for column in columns)
             tables[parent] = f"(SELECT {nulls})"
 
-        def returned(own: Mapping[str, str]) -> tuple[Column, ...]:
-            given = {**tables, **own}
-            return self._engine.schema(query_of(model, given, self._project.embedded, dates(None, _EPOCH)))
+        def query_schema(own: Mapping[str, str]) -> tuple[Column, ...]:
+            all_tables = {**tables, **own}
+            return self._engine.schema(query_of(model, all_tables, self._project.models_to_inline, dates(None, _EPOCH)))
 
         try:
             if model.reads_itself:
-                return own_columns(model, lambda own: returned({name: own}))
-            return (*returned({}), *model.kept_columns)
+                return own_columns(model, lambda own: query_schema({name: own}))
+            return (*query_schema({}), *model.history_columns)
         except (QueryError, ProjectError):
             return None

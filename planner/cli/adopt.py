@@ -10,15 +10,15 @@ import click
 
 from mergeplan.planner.cli.adopt_text import adoption_text, survey_text
 from mergeplan.planner.cli.json_lines import JsonLines
-from mergeplan.planner.cli.outcome import ended
+from mergeplan.planner.cli.outcome import report_outcome
 from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
 from mergeplan.planner.cli.terminal import Terminal
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.session.adopting import Adopting, adopted, prepared_adoption, surveyed
+from mergeplan.planner.session.adopting import Adopting, adopt_tables, prepare_adoption, survey_project
 from mergeplan.planner.session.adoption_checks import Declared
-from mergeplan.planner.session.adoption_file import declared_as, declared_in, file_of
+from mergeplan.planner.session.adoption_file import file_of, parse_declaration, read_declarations
 from mergeplan.planner.session.adoption_view import adoption_view, survey_view
 from mergeplan.planner.session.applying import Record
 from mergeplan.planner.session.workspace import Workspace
@@ -52,39 +52,39 @@ def adopt(root: Path, gateway: str | None, output: str, **given: Any) -> int:
     mergeplan adopt --table shop.orders=legacy.orders --end 2026-01-31
     """
     out = output_of(output)
-    declared = _declared(given)
+    declared = _collect_declarations(given)
     looks = declared is None or given["dry_run"]
     at = given["execution_time"]
-    with opened(root, gateway, "backfill", at, on_event=showing(out), only_looks=looks) as work:
+    with open_workspace(root, gateway, "backfill", at, on_event=showing(out), only_looks=looks) as work:
         if declared is None:
-            return _looked_over(work, out, given["look_in"], given["target"])
-        prepared = prepared_adoption(work, declared)
+            return _print_survey(work, out, given["look_in"], given["target"])
+        prepared = prepare_adoption(work, declared)
         result = ResultLine(ok=True, adoption=adoption_view(prepared))
-        if (code := _shown(out, prepared)) is not None:
+        if (code := _print_adoption(out, prepared)) is not None:
             return code
-        if given["dry_run"] or not (given["auto_apply"] or _agreed(out)):
+        if given["dry_run"] or not (given["auto_apply"] or _confirm_adoption(out)):
             if isinstance(out, JsonLines):
                 out.result(result)
             return 0
-        return ended(out, adopted(work, prepared, Record(given["who"], given["note"])), result)
+        return report_outcome(out, adopt_tables(work, prepared, Record(given["who"], given["note"])), result)
 
 
-def _declared(given: Mapping[str, Any]) -> tuple[Declared, ...] | None:
+def _collect_declarations(given: Mapping[str, Any]) -> tuple[Declared, ...] | None:
     """The tables that options and a file name; None when neither was given."""
     start, end = given["start"], given["end"]
-    named = tuple(declared_as(each, start, end, copy=given["copy"]) for each in given["tables"])
+    named = tuple(parse_declaration(text, start, end, copy=given["copy"]) for text in given["tables"])
     if given["file"] is not None:
-        return named + declared_in(given["file"])
+        return named + read_declarations(given["file"])
     return named or None
 
 
-def _looked_over(work: Workspace, out: Output, schema: str, target: Path | None) -> int:
-    survey = surveyed(work, schema.lower())
+def _print_survey(work: Workspace, out: Output, schema: str, target: Path | None) -> int:
+    survey = survey_project(work, schema.lower())
     view = survey_view(survey)
     if target is not None:
         if target.exists():
             raise RequestError(f"`{target}` is there already.", hint="Name another file, or remove it.")
-        fitting = tuple(Declared(each.model, each.table) for each in view.tables if each.fits)
+        fitting = tuple(Declared(table.model, table.table) for table in view.tables if table.fits)
         target.write_text(file_of(fitting), encoding="utf-8")
     if isinstance(out, JsonLines):
         out.result(ResultLine(ok=True, adoption=view, file=str(target) if target else None))
@@ -96,7 +96,7 @@ def _looked_over(work: Workspace, out: Output, schema: str, target: Path | None)
     return 0
 
 
-def _shown(out: Output, prepared: Adopting) -> int | None:
+def _print_adoption(out: Output, prepared: Adopting) -> int | None:
     """Show what was checked; the exit code when a table does not fit, None when all do."""
     view = adoption_view(prepared)
     if isinstance(out, Terminal):
@@ -111,7 +111,7 @@ def _shown(out: Output, prepared: Adopting) -> int | None:
     return RequestError.exit_code
 
 
-def _agreed(out: Output) -> bool:
+def _confirm_adoption(out: Output) -> bool:
     """Ask the person; a program that did not say so at once has not agreed."""
     if isinstance(out, JsonLines):
         return False

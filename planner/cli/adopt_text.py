@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mergeplan.planner.cli.counting import counted
+from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.contract.adoption import AdoptedTable, AdoptionView
 from mergeplan.planner.contract.base import Spans
 
 
 def survey_text(view: AdoptionView) -> Iterator[str]:
     """A project looked over: what opens, what is refused, and which tables could be taken over."""
-    yield f"{counted(view.opened or 0, 'model')} can be opened."
+    yield f"{count_text(view.opened or 0, 'model')} can be opened."
     for file in view.refused or ():
         yield f"  {file.path}:{file.line}: {file.message}"
     if view.deployed:
-        yield f"{counted(len(view.deployed), 'model')} with rows: in prod already."
-    for each in view.tables:
-        if each.fits:
-            yield f"  --table {each.model}={each.table}"
-        yield from (f"    {note}" for note in each.notes)
-        yield from (f"  {each.model}: {problem}" for problem in each.problems)
+        yield f"{count_text(len(view.deployed), 'model')} with rows: in prod already."
+    for table in view.tables:
+        if table.fits:
+            yield f"  --table {table.model}={table.table}"
+        yield from (f"    {note}" for note in table.notes)
+        yield from (f"  {table.model}: {problem}" for problem in table.problems)
     if view.without:
         yield f"No table for: {', '.join(view.without)}. A plan computes them."
 
 
 def adoption_text(view: AdoptionView) -> Iterator[str]:
     """Declared tables as they were checked, and what adopting them does."""
-    for each in view.tables:
-        yield from _table(each)
+    for table in view.tables:
+        yield from _table(table)
     for name in view.replaced:
         yield f"The view {name} is replaced by the model's."
 
 
 def _table(each: AdoptedTable) -> Iterator[str]:
-    rows = "" if each.rows is None else f", {counted(each.rows, 'row')}"
+    rows = "" if each.rows is None else f", {count_text(each.rows, 'row')}"
     how = "its rows are copied" if each.copies else "its files stay where they are"
     yield f"{each.model} <- {each.table}{rows}" + (f"; {how}" if each.fits else "")
     yield from (f"  refused: {problem}" for problem in each.problems)

@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.counting import count_text
+from mergeplan.planner.cli.given import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_of, output_option, showing
-from mergeplan.planner.cli.terminal import counted
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import AuditCounts, ResultLine
 from mergeplan.planner.errors import AuditFailed
-from mergeplan.planner.session.audits import audited
+from mergeplan.planner.session.audits import stream_audits
 from mergeplan.planner.session.options import AuditOptions
-from mergeplan.planner.snapshot.environment import PROD, checked_name
+from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 
 
 @click.command()
@@ -35,16 +35,16 @@ def audit(environment: str, root: Path, gateway: str | None, output: str, **give
     mergeplan audit dev --model shop.orders --start 2026-01-01
     """
     out = output_of(output)
-    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
-        shown = work.environment(checked_name(environment))
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+        shown = work.environment(parse_environment_name(environment))
         if isinstance(out, JsonLines):
             out.knows(shown.snapshots)
-        results = list(audited(work, shown, given_to(AuditOptions, given)))
+        results = list(stream_audits(work, shown, options_from(AuditOptions, given)))
     failed = [result for result in results if not result.ok]
     blocked = any(result.blocking for result in failed)
     if isinstance(out, JsonLines):
         counts = AuditCounts(passed=len(results) - len(failed), failed=len(failed))
         out.result(ResultLine(ok=not blocked, audit_counts=counts))
     else:
-        out.say(f"{counted(len(results), 'audit')} ran, {len(failed)} failed.")
+        out.say(f"{count_text(len(results), 'audit')} ran, {len(failed)} failed.")
     return AuditFailed.exit_code if blocked else 0

@@ -19,6 +19,6 @@ def completion(shell: str) -> int:
     eval "$(mergeplan completion zsh)"     in ~/.zshrc
     mergeplan completion fish > ~/.config/fish/completions/mergeplan.fish
     """
-    found = SHELLS[shell](click.Group(), {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE")
-    click.echo(found.source_template % found.source_vars())
+    generator = SHELLS[shell](click.Group(), {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE")
+    click.echo(generator.source_template % generator.source_vars())
     return 0

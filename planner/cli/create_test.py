@@ -10,9 +10,9 @@ from typing import Any
 import click
 import yaml
 
-from mergeplan.planner.checks.unit_tests import cte_names, known_columns, model_rows
-from mergeplan.planner.cli.given import given_to
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.checks.unit_tests import cte_names, has_known_columns, model_rows
+from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.errors import Place, RequestError
 from mergeplan.planner.model.model import Model
@@ -57,19 +57,19 @@ def create_test(model: str, root: Path, gateway: str | None, **given: Any) -> in
     mergeplan create_test shop.daily --var start 2026-01-01 \\
         --query shop.items "select * from shop.items"
     """
-    asked = given_to(NewTest, given)
-    with opened(root, gateway, only_looks=True) as work:
+    asked = options_from(NewTest, given)
+    with open_workspace(root, gateway, only_looks=True) as work:
         name = without_default(model.lower(), work.project.catalogs.default)
-        found = work.project.models.get(name)
-        if found is None:
+        selected_model = work.project.models.get(name)
+        if selected_model is None:
             work.project.refused.check_model(name)
             raise RequestError(f"There is no model `{model}`.", hint=did_you_mean(model, work.project.models))
-        short = found.name.rpartition(".")[2]
+        short = selected_model.name.rpartition(".")[2]
         title = asked.name or f"test_{short}"
         file = _file(work, asked.path or f"test_{short}.yaml", asked.overwrite)
         _check_name(work, title, file)
         work.look()
-        body = _body(work, found, title, file, asked)
+        body = _body(work, selected_model, title, file, asked)
         shown = file.relative_to(work.settings.root)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(_text(title, body), "utf-8")
@@ -93,14 +93,14 @@ def _body(work: Workspace, model: Model, title: str, file: Path, asked: NewTest)
 def _outputs(work: Workspace, model: Model, test: UnitTest, *, ctes: bool) -> Written:
     """What the model makes of the test's inputs."""
     if ctes:
-        test = replace(test, ctes={each: TestRows() for each in cte_names(model)})
-    found = {output: _listed(rows) for output, rows in model_rows(work.engine, work.project, test).items()}
-    query, others = found.pop("query"), found
+        test = replace(test, ctes={cte: TestRows() for cte in cte_names(model)})
+    rows_by_output = {output: _row_dicts(rows) for output, rows in model_rows(work.engine, work.project, test).items()}
+    query, others = rows_by_output.pop("query"), rows_by_output
     return {**({"ctes": dict(others)} if others else {}), "query": query}
 
 
 def _read(work: Workspace, title: str, file: Path, body: Written) -> UnitTest:
-    dialects = {name: each.dialect for name, each in work.project.models.items()}
+    dialects = {name: model.dialect for name, model in work.project.models.items()}
     around = Surroundings(dialects, work.project.config.gateways, lambda path, _: path, work.now)
     (test,) = read_tests(read_document(file.relative_to(work.settings.root).as_posix(), _text(title, body)), around)
     return test
@@ -137,11 +137,11 @@ def _table(model: Model, table: str, catalog: str) -> str:
 def _input(work: Workspace, table: str, sql: str) -> Written | list[Written]:
     """The rows that a query finds; with their types where nothing else tells them."""
     columns = {column.name: column.type for column in work.engine.schema(sql)}
-    rows = _listed(work.engine.fetch(sql))
-    return rows if known_columns(work.engine, work.project, table) else {"columns": columns, "rows": rows}
+    rows = _row_dicts(work.engine.fetch(sql))
+    return rows if has_known_columns(work.engine, work.project, table) else {"columns": columns, "rows": rows}
 
 
-def _listed(rows: Rows) -> list[Written]:
+def _row_dicts(rows: Rows) -> list[Written]:
     names = [name.lower() for name in rows.columns]
     return [{name: _plain(cell) for name, cell in zip(names, row, strict=True)} for row in rows.rows]
 
@@ -156,11 +156,11 @@ def _plain(value: object) -> object:
         case date():
             return value
         case dict():
-            return {str(key): _plain(each) for key, each in value.items()}
+            return {str(key): _plain(entry) for key, entry in value.items()}
         case tuple() if names := getattr(value, "__fields__", None):
-            return {name: _plain(each) for name, each in zip(names, value, strict=True)}
+            return {name: _plain(field_value) for name, field_value in zip(names, value, strict=True)}
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [_plain(element) for element in value]
         case bytes() | bytearray():
             raise RequestError("A column of bytes cannot stand in a test.", hint="Leave it out of the query.")
         case _:

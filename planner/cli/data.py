@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import showing
-from mergeplan.planner.cli.unfinished_text import on_stderr
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.unfinished_text import print_to_stderr
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_events import sample
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.engine.protocol import Connection, Rows
@@ -36,13 +36,15 @@ def fetchdf(sql: str, limit: int | None, output: str, root: Path, gateway: str |
     """
     if not sql.strip():
         raise RequestError("The query is empty.")
-    found = JsonLines()
-    with opened(root, gateway, on_event=showing(found) if output == "json" else on_stderr, only_looks=True) as work:
+    printer = JsonLines()
+    with open_workspace(
+        root, gateway, on_event=showing(printer) if output == "json" else print_to_stderr, only_looks=True
+    ) as work:
         work.look()
         rows = work.engine.fetch(sql, limit)
     if output == "json":
         answer = sample(rows)
-        found.result(ResultLine(ok=True, columns=answer.columns, rows=answer.rows))
+        printer.result(ResultLine(ok=True, columns=answer.columns, rows=answer.rows))
     elif output == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(rows.columns)
@@ -62,7 +64,7 @@ def warm(root: Path, gateway: str | None) -> int:
     \b
     mergeplan warm &
     """
-    with opened(root, gateway) as work:
+    with open_workspace(root, gateway) as work:
         is_project = any((work.settings.root / name).is_file() for name in CONFIGS)
         serve_warm(work.settings.folder, work.connection if is_project else Connection(), say=click.echo)
     return 0

@@ -14,7 +14,7 @@ from mergeplan.planner.cli.data_diff_options import data_diff_options, options_o
 from mergeplan.planner.cli.output import Output, output_of, output_option, showing
 from mergeplan.planner.cli.table_diff_text import show_diff
 from mergeplan.planner.cli.terminal import Terminal
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_tables import data_difference
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.tables import DataDifference
@@ -43,38 +43,40 @@ def data_diff(environment: str, root: Path, gateway: str | None, output: str, **
     """
     asked = options_of(given)
     out = output_of(output)
-    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
         work.look()
         pairs = pairs_of_environment(work, environment)
         names = (PROD, environment)
-        found = []
+        differences = []
         for diff in data_diffs(work, pairs, names, asked):
-            found.append(diff)
+            differences.append(diff)
             show(out, diff, names)
     if isinstance(out, Terminal):
-        if not found:
+        if not differences:
             out.say(f"`{environment}` shows prod's tables.")
     else:
-        out.result(ResultLine(ok=True, data_diff=tuple(map(data_difference, found))))
+        out.result(ResultLine(ok=True, data_diff=tuple(map(data_difference, differences))))
     return 0
 
 
-def of_plan(work: Workspace, out: Output, plan: Plan, asked: DataDiffOptions | None) -> Sequence[DataDifference] | None:
+def diff_plan_data(
+    work: Workspace, out: Output, plan: Plan, asked: DataDiffOptions | None
+) -> Sequence[DataDifference] | None:
     """What an applied plan did to rows; None when that was not asked for, and when it could not be told, with a
     warning: the plan is carried out, and stays so."""
     if asked is None:
         return None
-    found, names = [], (plan.base, plan.environment)
+    differences, names = [], (plan.base, plan.environment)
     try:
         for diff in data_diffs(work, pairs_of_plan(plan), names, asked):
-            found.append(data_difference(diff))
+            differences.append(data_difference(diff))
             show(out, diff, names)
     except Cancelled:
         raise
     except MergeplanError as error:
         out.warn(f"The rows could not be compared: {error.message}")
         return None
-    return found
+    return differences
 
 
 def show(out: Output, diff: ModelDiff, names: tuple[str, str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.given import options_from
 from mergeplan.planner.session.options import DataDiffOptions, details
 
 C = TypeVar("C", bound=Callable[..., object])
@@ -58,4 +58,4 @@ def data_diff_options(prefix: str = "") -> Callable[[C], C]:
 
 def options_of(given: dict[str, Any]) -> DataDiffOptions:
     """What was asked, with the default for what was not."""
-    return given_to(DataDiffOptions, {name: value for name, value in given.items() if name != "detail" or value})
+    return options_from(DataDiffOptions, {name: value for name, value in given.items() if name != "detail" or value})

@@ -9,11 +9,11 @@ import click
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_of, output_option, showing
 from mergeplan.planner.cli.plan_text import difference_text
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_plan import diff_row, plan_view
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.session.diff import difference
-from mergeplan.planner.snapshot.environment import checked_name
+from mergeplan.planner.snapshot.environment import parse_environment_name
 
 
 @click.command()
@@ -29,12 +29,14 @@ def diff(environment: str, other: str | None, root: Path, gateway: str | None, o
     mergeplan diff prod dev
     """
     out = output_of(output)
-    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
         plan = difference(work, environment, other)
     if isinstance(out, JsonLines):
-        found = tuple(diff_row(each) for each in plan_view(plan, {}).models)
-        out.result(ResultLine(ok=True, environment=plan.environment, other=other, different=bool(found), changes=found))
+        changes = tuple(diff_row(model) for model in plan_view(plan, {}).models)
+        out.result(
+            ResultLine(ok=True, environment=plan.environment, other=other, different=bool(changes), changes=changes)
+        )
     else:
-        what = f"the `{checked_name(other)}` environment" if other else "the project"
+        what = f"the `{parse_environment_name(other)}` environment" if other else "the project"
         out.show(difference_text(plan, what))
     return 1 if plan.changes else 0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from mergeplan.planner.cli.workspace import opened, workspace
-from mergeplan.planner.session.doctor import Finding, examined
+from mergeplan.planner.cli.workspace import open_workspace, workspace
+from mergeplan.planner.session.doctor import Finding, run_checks
 from mergeplan.planner.session.events import silent
 
 MARKS = {True: "ok", False: "wrong", None: "-"}
@@ -30,11 +30,11 @@ def doctor_command(more: Callable[[], Iterable[Finding]] = tuple) -> click.Comma
         mergeplan doctor --skip-connection
         """
         wrong = False
-        with opened(root, gateway, on_event=silent, only_looks=True) as work:
-            for each in examined(work, connect=not skip_connection):
-                wrong |= _say(each)
-        for each in more():
-            wrong |= _say(each)
+        with open_workspace(root, gateway, on_event=silent, only_looks=True) as work:
+            for finding in run_checks(work, connect=not skip_connection):
+                wrong |= _say(finding)
+        for finding in more():
+            wrong |= _say(finding)
         return 1 if wrong else 0
 
     return doctor

@@ -10,13 +10,14 @@ import click
 
 from mergeplan.planner.apply.events import Promoted
 from mergeplan.planner.apply.rollback import RollbackPlan
+from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.failure import report
-from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.given import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import Output, output_of, output_option, showing
 from mergeplan.planner.cli.rollback_text import behind_text, rollback_text
-from mergeplan.planner.cli.terminal import Terminal, counted
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.base import Names
 from mergeplan.planner.contract.from_events import view_counts
 from mergeplan.planner.contract.from_history import revision_row, rollback_view
@@ -26,7 +27,7 @@ from mergeplan.planner.session.environments import RolledBack, Swept, check_drop
 from mergeplan.planner.session.environments import invalidate as drop
 from mergeplan.planner.session.environments import janitor as sweep
 from mergeplan.planner.session.environments import rollback as roll_back
-from mergeplan.planner.snapshot.environment import PROD, Environment, checked_name
+from mergeplan.planner.snapshot.environment import PROD, Environment, parse_environment_name
 
 
 @click.command()
@@ -60,18 +61,18 @@ def history(environment: str, root: Path, gateway: str | None, output: str) -> i
 
 def _list(environment: str | None, root: Path, gateway: str | None, out: Output) -> int:
     """The environments, or the revisions of one."""
-    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
         if environment is None:
-            shown = tuple(_environment(each) for each in work.store.environments.all())
-            listed, rows = ResultLine(ok=True, environments=shown), [each.model_dump() for each in shown]
+            shown = tuple(_environment(listed_environment) for listed_environment in work.store.environments.all())
+            listed, rows = ResultLine(ok=True, environments=shown), [row.model_dump() for row in shown]
         else:
-            name = work.environment(checked_name(environment)).name
-            past = tuple(revision_row(each) for each in work.store.environments.history(name))
-            listed, rows = ResultLine(ok=True, revisions=past), [each.model_dump() for each in past]
+            name = work.environment(parse_environment_name(environment)).name
+            past = tuple(revision_row(revision) for revision in work.store.environments.history(name))
+            listed, rows = ResultLine(ok=True, revisions=past), [row.model_dump() for row in past]
     if isinstance(out, JsonLines):
         out.result(listed)
     elif rows:
-        click.echo(_aligned(rows))
+        click.echo(_render_table(rows))
     else:
         click.echo("There is no environment yet. `mergeplan plan` makes prod.")
     return 0
@@ -93,12 +94,12 @@ def rollback(environment: str, root: Path, gateway: str | None, output: str, dry
     mergeplan rollback prod
     mergeplan rollback prod --to 3
     """
-    name, out, revision = checked_name(environment), output_of(output), given["revision"]
-    with opened(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
+    name, out, revision = parse_environment_name(environment), output_of(output), given["revision"]
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
         if dry_run:
-            return _shown(out, plan_rollback(work, name, revision))
-        done = roll_back(work, name, revision, given_to(Record, given))
-    _rolled_back(out, name, done)
+            return _print_rollback_plan(out, plan_rollback(work, name, revision))
+        done = roll_back(work, name, revision, options_from(Record, given))
+    _print_rollback(out, name, done)
     return 0
 
 
@@ -114,12 +115,12 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
     \b
     mergeplan invalidate dev
     """
-    name, out = checked_name(environment), output_of(output)
+    name, out = parse_environment_name(environment), output_of(output)
     check_droppable(name)
-    with opened(root, gateway, on_event=showing(out)) as work:
+    with open_workspace(root, gateway, on_event=showing(out)) as work:
         done = drop(work, name, who)
-    sentence = f"`{name}` is gone, and with it {counted(len(done.tables), 'table')}"
-    _ended(out, done.promoted, sentence, done.tables)
+    sentence = f"`{name}` is gone, and with it {count_text(len(done.tables), 'table')}"
+    _print_promotion(out, done.promoted, sentence, done.tables)
     return 0
 
 
@@ -150,20 +151,20 @@ def janitor(
     mergeplan janitor --days 3 --dry-run
     """
     out = output_of(output)
-    with opened(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
-        found = sweep(work, None if days is None else timedelta(days=days), keep)
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
+        sweep_result = sweep(work, None if days is None else timedelta(days=days), keep)
     if isinstance(out, JsonLines):
-        out.result(_swept(found))
+        out.result(_swept(sweep_result))
         return 0
-    out.finished()
-    for name in found.environments:
+    out.finish()
+    for name in sweep_result.environments:
         out.say(f"`{name}` has expired and {'would be dropped' if dry_run else 'is dropped'}.")
-    for table in found.tables if dry_run else ():
+    for table in sweep_result.tables if dry_run else ():
         out.say(table)
-    out.say(f"{counted(len(found.tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
-    _say_old_versions(out, found)
-    if gone := found.forgotten.total:
-        out.say(f"{counted(gone, 'old record')} removed from the state.")
+    out.say(f"{count_text(len(sweep_result.tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
+    _say_old_versions(out, sweep_result)
+    if gone := sweep_result.forgotten.total:
+        out.say(f"{count_text(gone, 'old record')} removed from the state.")
     return 0
 
 
@@ -177,7 +178,7 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     mergeplan migrate
     """
     out = output_of(output)
-    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
         work.store.environments.all()
     if isinstance(out, JsonLines):
         out.result(ResultLine(ok=True))
@@ -194,7 +195,7 @@ def _swept(found: Swept) -> ResultLine:
         tables=found.tables,
         dropped=found.dropped,
         cleaned=old.removed or None,
-        kept=tuple(KeptRow(table=each.table, reason=each.reason) for each in old.kept) or None,
+        kept=tuple(KeptRow(table=version.table, reason=version.reason) for version in old.kept) or None,
     )
 
 
@@ -202,8 +203,8 @@ def _say_old_versions(out: Terminal, found: Swept) -> None:
     removed = "removed" if found.dropped else "would be removed, unless its last merge needs them"
     for table in found.old_versions.removed:
         out.say(f"Old versions of {table} {removed}.")
-    for each in found.old_versions.kept:
-        out.say(f"Old versions of {each.table} kept: {each.reason}.")
+    for version in found.old_versions.kept:
+        out.say(f"Old versions of {version.table} kept: {version.reason}.")
 
 
 def _environment(shown: Environment) -> EnvironmentRow:
@@ -218,7 +219,7 @@ def _environment(shown: Environment) -> EnvironmentRow:
     )
 
 
-def _aligned(rows: list[dict[str, object]]) -> str:
+def _render_table(rows: list[dict[str, object]]) -> str:
     """Rows under their titles; a moment to the second."""
     cells = [[title.replace("_", " ") for title in rows[0]]]
     for row in rows:
@@ -233,7 +234,7 @@ def _cell(title: str, value: object) -> str:
     return str(value)[:19].replace("T", " ") if title.endswith("at") else str(value)
 
 
-def _shown(out: Output, plan: RollbackPlan) -> int:
+def _print_rollback_plan(out: Output, plan: RollbackPlan) -> int:
     """What a rollback would do; the exit code says whether it can be done."""
     refusal = plan.refusal
     if isinstance(out, JsonLines):
@@ -241,7 +242,7 @@ def _shown(out: Output, plan: RollbackPlan) -> int:
             out.error(refusal)
         out.result(ResultLine(ok=not refusal, rollback=rollback_view(plan)))
     else:
-        out.finished()
+        out.finish()
         out.say(rollback_text(plan))
         if refusal:
             report(refusal, as_json=False)
@@ -250,7 +251,7 @@ def _shown(out: Output, plan: RollbackPlan) -> int:
     return refusal.exit_code if refusal else 0
 
 
-def _rolled_back(out: Output, name: str, done: RolledBack) -> None:
+def _print_rollback(out: Output, name: str, done: RolledBack) -> None:
     """What a rollback did, and what its tables lack."""
     what = (
         f"The interrupted rollback of `{name}` is finished"
@@ -266,16 +267,16 @@ def _rolled_back(out: Output, name: str, done: RolledBack) -> None:
         view = rollback_view(done.plan) if done.plan else None
         out.result(ResultLine(ok=True, applied=True, promotion=moved, rollback=view))
         return
-    out.finished()
+    out.finish()
     out.say(f"\n{sentence}.")
-    for each in behind:
-        out.say(f"{each.shown.name} {behind_text(name, each)}")
+    for gap in behind:
+        out.say(f"{gap.shown.name} {behind_text(name, gap)}")
 
 
-def _ended(out: Output, done: Promoted, sentence: str, tables: Names) -> None:
+def _print_promotion(out: Output, done: Promoted, sentence: str, tables: Names) -> None:
     if isinstance(out, JsonLines):
         moved = PromotionRow(views=view_counts(done), revision=done.revision, spark_jobs=0)
         out.result(ResultLine(ok=True, applied=True, promotion=moved, tables=tables))
     else:
-        out.finished()
+        out.finish()
         out.say(f"\n{sentence}.")

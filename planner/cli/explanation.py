@@ -12,7 +12,7 @@ from mergeplan.planner.cli.plan_text import stands_already
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Category, Change, ChangeKind, Columns
 from mergeplan.planner.plan.early_cutoff import Comparison
-from mergeplan.planner.session.wording import TITLES, shown_name
+from mergeplan.planner.session.wording import TITLES, display_name
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
@@ -25,7 +25,7 @@ def _decisions(plan: Plan) -> Tree:
     root = Tree(Text("Decisions", style="bold"))
     for change in plan.changes:
         title = TITLES[change.category].partition(":")[0] if change.category else str(change.change).capitalize()
-        branch = root.add(Text(f"{shown_name(plan, change.name)}: {title}, by the rule `{change.rule}`"))
+        branch = root.add(Text(f"{display_name(plan, change.name)}: {title}, by the rule `{change.rule}`"))
         for line in _because(plan, change):
             branch.add(Text(line))
     return root
@@ -34,19 +34,19 @@ def _decisions(plan: Plan) -> Tree:
 def _because(plan: Plan, change: Change) -> Iterator[str]:
     """Why, which columns, whose table, and what is not decided yet."""
     yield change.reason
-    if columns := _touched(change.columns):
+    if columns := _column_changes_text(change.columns):
         yield f"Columns: {columns}"
     yield _table(change)
     if change.copies:
         held = ", ".join(str(interval) for interval in change.copies)
         why = "whose rows stay" if change.category is Category.FORWARD_ONLY else "which holds the same rows"
         yield f"Copied from its old table, {why}: {held}"
-    questions = [each for each in plan.comparisons if each.reader == change.name]
+    questions = [comparison for comparison in plan.comparisons if comparison.reader == change.name]
     if change.missing and questions:
         yield _waiting(questions)
 
 
-def _touched(columns: Columns) -> str:
+def _column_changes_text(columns: Columns) -> str:
     """`adds a, alters b`, or that every row counts as changed."""
     if columns.every:
         return "all, because rows change"
@@ -80,12 +80,12 @@ def _table(change: Change) -> str:
 
 def _waiting(questions: list[Comparison]) -> str:
     """What may still spare a model its computation."""
-    models = " and ".join(each.model for each in questions)
-    looked_at = [f"in {', '.join(each.columns)}" if each.columns else "in number" for each in questions]
+    models = " and ".join(question.model for question in questions)
+    looked_at = [f"in {', '.join(question.columns)}" if question.columns else "in number" for question in questions]
     if len(questions) == 1:
         same = f"it holds the same rows as before {looked_at[0]}"
     else:
-        each_in = "; ".join(f"{each.model} {where}" for each, where in zip(questions, looked_at, strict=True))
+        each_in = "; ".join(f"{question.model} {where}" for question, where in zip(questions, looked_at, strict=True))
         same = f"they hold the same rows as before ({each_in})"
     return f"Waits for {models} to be built: if {same}, this is not computed"
 
@@ -144,4 +144,4 @@ def _what(change: Change) -> str:
 
 def _target(plan: Plan, snapshot: Snapshot | None) -> str:
     assert snapshot is not None
-    return f"{shown_name(plan, snapshot.name)} -> {snapshot.table}"
+    return f"{display_name(plan, snapshot.name)} -> {snapshot.table}"

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 import yaml
 
+from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_option
-from mergeplan.planner.cli.terminal import counted
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine
-from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.files.dbt_manifest import DbtTable, dbt_tables
@@ -45,50 +45,52 @@ def create_external_models(
     mergeplan create-external-models --strict
     mergeplan create-external-models --dbt-manifest ../dbt/target/manifest.json
     """
-    built = _built(dbt_manifest) if dbt_manifest else {}
-    with opened(root, gateway) as work:
-        found, missing = _looked_up(work, built)
+    built = _load_dbt_tables(dbt_manifest) if dbt_manifest else {}
+    with open_workspace(root, gateway) as work:
+        columns_by_table, missing = _look_up_columns(work, built)
         if strict and missing:
             raise _unknown(work, missing[0])
         other = work.settings.root / "external_models.yml"
         file = other if other.is_file() else work.settings.root / FILE
-        if found:
-            _add(file, found, built, gateway)
+        if columns_by_table:
+            _add(file, columns_by_table, built, gateway)
     if output == "json":
-        added = ResultLine(ok=True, file=file.name, tables=tuple(sorted(found)), missing=tuple(missing))
+        added = ResultLine(ok=True, file=file.name, tables=tuple(sorted(columns_by_table)), missing=tuple(missing))
         JsonLines().result(added)
         return 0
     for name in missing:
         click.echo(f"{name} is not in the catalog: left out.")
-    click.echo(f"{counted(len(found), 'table')} added to {file.name}.")
+    click.echo(f"{count_text(len(columns_by_table), 'table')} added to {file.name}.")
     return 0
 
 
-def _built(manifest: Path) -> Mapping[str, DbtTable]:
+def _load_dbt_tables(manifest: Path) -> Mapping[str, DbtTable]:
     """The tables of a dbt project, with the types of a catalog.json beside its manifest."""
     catalog = manifest.with_name("catalog.json")
     text = catalog.read_text(encoding="utf-8") if catalog.is_file() else None
     return dbt_tables(manifest.name, manifest.read_text(encoding="utf-8"), text)
 
 
-def _looked_up(work: Workspace, built: Mapping[str, DbtTable]) -> tuple[Mapping[str, Sequence[Column]], list[str]]:
+def _look_up_columns(
+    work: Workspace, built: Mapping[str, DbtTable]
+) -> tuple[Mapping[str, Sequence[Column]], list[str]]:
     """The columns of each table that dbt or the catalog knows, and the tables that neither does."""
-    found: dict[str, Sequence[Column]] = {}
+    columns_by_table: dict[str, Sequence[Column]] = {}
     missing = []
-    for name in sorted(work.undefined):
+    for name in sorted(work.external_tables):
         if name in built and built[name].columns:
-            found[name] = built[name].columns
+            columns_by_table[name] = built[name].columns
             continue
-        if work.project.catalogs.of(name) is None:
+        if work.project.catalogs.catalog_of(name) is None:
             missing.append(name)
             continue
         try:
-            found[name] = work.engine.schema(f"SELECT * FROM {quoted(name)}")
+            columns_by_table[name] = work.engine.schema(f"SELECT * FROM {quote_name(name)}")
         except QueryError as error:
             if error.condition not in MISSING:
                 raise
             missing.append(name)
-    return found, missing
+    return columns_by_table, missing
 
 
 def _unknown(work: Workspace, name: str) -> ProjectError:
@@ -97,7 +99,7 @@ def _unknown(work: Workspace, name: str) -> ProjectError:
     return ProjectError(message, place=line_of(reader, name), hint="Nothing was written.")
 
 
-def _said(table: DbtTable) -> dict[str, object]:
+def _dbt_properties(table: DbtTable) -> dict[str, object]:
     """What dbt says of a table besides its columns."""
     said: dict[str, object] = {"description": table.description, "tags": list(table.tags), "dialect": table.dialect}
     if not table.columns:
@@ -111,7 +113,7 @@ def _add(file: Path, found: Mapping[str, Sequence[Column]], built: Mapping[str, 
     items = []
     for name, columns in sorted(found.items()):
         item: dict[str, object] = {"name": name, **({"gateway": gateway} if gateway else {})}
-        item |= _said(built[name]) if name in built else {}
+        item |= _dbt_properties(built[name]) if name in built else {}
         item["columns"] = {column.name: column.type for column in columns}
         if described := {column.name: column.comment for column in columns if column.comment}:
             item["column_descriptions"] = described

@@ -20,10 +20,10 @@ def report(error: MergeplanError, *, as_json: bool) -> None:
 
         report_errors(errors, error.exit_code)
         return
-    for each in errors:
-        where = f"{each.place}: " if each.place else ""
+    for failure in errors:
+        where = f"{failure.place}: " if failure.place else ""
         click.secho("Error: ", fg="red", bold=True, nl=False, err=True)
-        click.echo(f"{where}{each.message}" + (f" {each.hint}" if each.hint else ""), err=True)
+        click.echo(f"{where}{failure.message}" + (f" {failure.hint}" if failure.hint else ""), err=True)
 
 
 def report_defect(error: Exception, *, as_json: bool) -> None:

@@ -14,14 +14,15 @@ from typing import Any
 
 import click
 
+from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.json_lines import JsonLines
-from mergeplan.planner.cli.terminal import Terminal, counted
+from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import workspace
 from mergeplan.planner.contract.result import FormatResult, LeftFile, ResultLine
 from mergeplan.planner.errors import ProjectError, ProjectErrors, RequestError
 from mergeplan.planner.parsing.definitions.block_format import COMMENT
-from mergeplan.planner.parsing.definitions.formatting import Formatted, Style, formatted
-from mergeplan.planner.parsing.sql.tokens import checked_dialect, did_you_mean
+from mergeplan.planner.parsing.definitions.formatting import Formatted, Style, format_file
+from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.project.loader import SqlFile, sql_files
 
 _NAME = re.compile(r"\bMODEL\s*\(.*?\bname\s+['\"`]?([\w.]+)", re.IGNORECASE | re.DOTALL)
@@ -35,7 +36,7 @@ class Result:
     now: Formatted
 
     @property
-    def changed(self) -> bool:
+    def is_changed(self) -> bool:
         return self.now.text != self.file.text
 
 
@@ -67,12 +68,12 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
         raise RequestError(f"There is no folder `{root}`.")
     config, document, files = sql_files(root)
     wanted = _style(Style(**config.format.model_dump()), style)
-    dialect = checked_dialect(config.model_defaults.dialect, document.place(("model_defaults", "dialect")))
-    results = _formatted(_chosen(root.resolve(), files, names), dialect, wanted)
-    changed = [each for each in results if each.changed]
+    dialect = parse_dialect(config.model_defaults.dialect, document.place(("model_defaults", "dialect")))
+    results = _format_all(_select_files(root.resolve(), files, names), dialect, wanted)
+    changed = [result for result in results if result.is_changed]
     if not check and not diff:
-        for each in changed:
-            _write(root / each.file.name, each.now.text.replace("\n", each.file.newline))
+        for result in changed:
+            _write(root / result.file.name, result.now.text.replace("\n", result.file.newline))
     _report(results, check=check, diff=diff, as_json=output == "json")
     return 1 if check and changed else 0
 
@@ -85,34 +86,34 @@ def _style(config: Style, given: dict[str, Any]) -> Style:
     return replace(config, **{key: value for key, value in given.items() if value is not None})
 
 
-def _formatted(files: Iterable[SqlFile], dialect: str, style: Style) -> list[Result]:
+def _format_all(files: Iterable[SqlFile], dialect: str, style: Style) -> list[Result]:
     """Every file in its layout; ProjectErrors tell of all that cannot be read."""
-    found: list[Result] = []
+    results: list[Result] = []
     errors: list[ProjectError] = []
     for file in files:
         try:
-            found.append(Result(file, formatted(file.name, file.text, dialect, style)))
+            results.append(Result(file, format_file(file.name, file.text, dialect, style)))
         except ProjectError as error:
             errors.append(error)
     if errors:
         raise ProjectErrors(tuple(errors))
-    return found
+    return results
 
 
-def _chosen(root: Path, files: Sequence[SqlFile], names: Sequence[str]) -> list[SqlFile]:
+def _select_files(root: Path, files: Sequence[SqlFile], names: Sequence[str]) -> list[SqlFile]:
     """The files of these names: models, or paths from here or from the project's folder; all without names."""
     if not names:
         return list(files)
     models = {match[1].lower(): file for file in files if (match := _NAME.search(COMMENT.sub(_blank, file.text)))}
-    found: dict[str, SqlFile] = {}
+    chosen: dict[str, SqlFile] = {}
     for name in names:
         paths = {(base / name).resolve() for base in (Path(), root)}
         here = [file for file in files if any((root / file.name).is_relative_to(path) for path in paths)]
         here += [models[name.lower()]] if name.lower() in models else []
         if not here:
             raise RequestError(f"`{name}` is no model and no SQL file of the project.", hint=did_you_mean(name, models))
-        found |= {file.name: file for file in here}
-    return list(found.values())
+        chosen |= {file.name: file for file in here}
+    return list(chosen.values())
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -133,28 +134,28 @@ def _write(path: Path, text: str) -> None:
 
 
 def _report(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool) -> None:
-    changed = [each for each in results if each.changed]
-    left = [each for each in results if each.now.left]
+    changed = [result for result in results if result.is_changed]
+    left = [result for result in results if result.now.left]
     if as_json:
         counts = FormatResult(
-            changed=tuple(each.file.name for each in changed),
-            left=tuple(LeftFile(path=each.file.name, reason=each.now.left) for each in left),
+            changed=tuple(result.file.name for result in changed),
+            left=tuple(LeftFile(path=result.file.name, reason=result.now.left) for result in left),
             files=len(results),
         )
         JsonLines().result(ResultLine(ok=not (check and changed), format=counts))
         return
     out = Terminal()
     dry = check or diff
-    for each in changed:
+    for result in changed:
         if diff:
-            click.echo("".join(_diff(each)), nl=False)
+            click.echo("".join(_diff(result)), nl=False)
         else:
-            out.say(f"{'would be formatted' if dry else 'formatted'}: {each.file.name}")
-    for each in left:
-        out.say(f"left as it is: {each.file.name}: {each.now.left}")
+            out.say(f"{'would be formatted' if dry else 'formatted'}: {result.file.name}")
+    for result in left:
+        out.say(f"left as it is: {result.file.name}: {result.now.left}")
     verb = "would be formatted" if dry else "formatted"
     rest = len(results) - len(changed) - len(left)
-    out.say(f"{counted(len(changed), 'file')} {verb}, {rest} in order already, {len(left)} left as they are.")
+    out.say(f"{count_text(len(changed), 'file')} {verb}, {rest} in order already, {len(left)} left as they are.")
 
 
 def _diff(result: Result) -> Iterable[str]:

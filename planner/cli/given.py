@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def given_to(kind: type[T], given: Mapping[str, Any]) -> T:
+def options_from(kind: type[T], given: Mapping[str, Any]) -> T:
     """The options of this dataclass among those that were given; they bear its fields' names.
 
     >>> given_to(TestOptions, {"names": ("a",), "verbose": True})
     TestOptions(names=('a',), patterns=())
     """
-    names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+    names = {option.name for option in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: value for name, value in given.items() if name in names})

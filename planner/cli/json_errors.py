@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from mergeplan.planner.contract.from_errors import error_line
 from mergeplan.planner.contract.lines import ErrorLine
 from mergeplan.planner.contract.result import ResultLine
-from mergeplan.planner.contract.wire import Line, written
+from mergeplan.planner.contract.wire import Line, serialize_line
 from mergeplan.planner.errors import MergeplanError
 
 
 def report_errors(errors: Iterable[MergeplanError], exit_code: int) -> None:
     """The JSON lines of errors that end a verb together."""
-    _say(*(error_line(each, exit_code) for each in errors))
+    _say(*(error_line(error, exit_code) for error in errors))
 
 
 def error_lines(message: str, hint: str, exit_code: int, kind: str) -> None:
@@ -23,5 +23,5 @@ def error_lines(message: str, hint: str, exit_code: int, kind: str) -> None:
 
 def _say(*errors: ErrorLine) -> None:
     lines: tuple[Line, ...] = (*errors, ResultLine(ok=False))
-    for each in lines:
-        print(written(each), flush=True)  # noqa: T201
+    for error_row in lines:
+        print(serialize_line(error_row), flush=True)  # noqa: T201

@@ -20,11 +20,11 @@ from mergeplan.planner.contract.from_events import (
     promotion_of,
     test_line,
 )
-from mergeplan.planner.contract.from_plan import plan_view, revised_view, span
+from mergeplan.planner.contract.from_plan import final_plan_view, plan_view, span
 from mergeplan.planner.contract.lines import AuditLine, AuditRow, PlanLine, StageLine, WarningLine
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.contract.result import ResultLine, TestCounts
-from mergeplan.planner.contract.wire import Line, written
+from mergeplan.planner.contract.wire import Line, serialize_line
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.plan.build import Plan
@@ -48,8 +48,8 @@ class JsonLines:
 
     def lint(self, found: Sequence[Violation]) -> None:
         """One line a broken rule."""
-        for each in found:
-            line(lint_line(each))
+        for violation in found:
+            line(lint_line(violation))
 
     def tests(self, results: Sequence[TestResult], seconds: float) -> None:
         """One line a test."""
@@ -67,10 +67,10 @@ class JsonLines:
         self._plan = plan_view(plan, estimates)
         line(PlanLine(plan=self._plan))
 
-    def revised(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
+    def revise_plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """The plan as it was in the end; it keeps the id under which it was applied."""
         assert self._plan is not None
-        self._plan = revised_view(self._plan, plan, estimates, self._copied)
+        self._plan = final_plan_view(self._plan, plan, estimates, self._copied)
 
     def due(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """What a run would compute; after a plan (`--run`) the result is about that plan."""
@@ -118,19 +118,19 @@ class JsonLines:
         own = {name: getattr(result, name) for name in result.model_fields_set}
         line(result.model_copy(update=gathered | own))
 
-    def ended(self, *, ok: bool) -> None:
+    def report_end(self, *, ok: bool) -> None:
         """The last line of a verb that says no more of itself than how it ended."""
         self.result(ResultLine(ok=ok))
 
     def _audit(self, model: str, result: AuditResult) -> None:
         snapshot = self._snapshots.get(model)
         place = line_of(snapshot.model, result.name, header=True) if snapshot else result.place
-        found = audit_found(model, result, place)
-        self._audits.append(found)
-        line(AuditLine(**dict(found)))
+        row = audit_found(model, result, place)
+        self._audits.append(row)
+        line(AuditLine(**dict(row)))
 
 
 def line(each: Line) -> None:
     """One line on stdout, at once."""
-    sys.stdout.write(written(each) + "\n")
+    sys.stdout.write(serialize_line(each) + "\n")
     sys.stdout.flush()

@@ -12,16 +12,17 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from mergeplan.planner.cli.terminal import WIDE, counted
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.counting import count_text
+from mergeplan.planner.cli.terminal import WIDE
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_tables import lineage_result
 from mergeplan.planner.contract.result import GraphNode, ResultLine
-from mergeplan.planner.contract.wire import written
+from mergeplan.planner.contract.wire import serialize_line
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.model.selection import in_default, select
+from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.project.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
-from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.git_changes import git_change_finder
 from mergeplan.planner.session.notebook.lineage_page import lineage_html
 
 UP = {How.MADE_FROM: "made from ", How.DECIDES_ROWS: "decided by ", How.EVERY_COLUMN: "perhaps from "}
@@ -60,21 +61,21 @@ def lineage(asked: str, downstream: bool, output: str, to: Path | None, root: Pa
     mergeplan lineage shop.orders.amount -o mermaid
     mergeplan lineage shop.orders -o html --to lineage.html
     """
-    with opened(root, gateway) as work:
+    with open_workspace(root, gateway) as work:
         models, catalog = work.project.models, work.project.catalogs.default
-    found = lineage_of(models, in_default(asked, catalog), downstream=downstream)
+    column_lineage = lineage_of(models, strip_default_catalog(asked, catalog), downstream=downstream)
     if output == "text" and to is None:
         console = Console(highlight=False)
-        _print_tree(console if console.is_terminal else Console(highlight=False, width=WIDE), found, models)
+        _print_tree(console if console.is_terminal else Console(highlight=False, width=WIDE), column_lineage, models)
         return 0
     draw = {"json": lineage_json, "mermaid": lambda each, _: lineage_mermaid(each), "html": lineage_html}
     if to is None:
-        click.echo(draw[output](found, models))
+        click.echo(draw[output](column_lineage, models))
     elif output == "text":
         with to.open("w", encoding="utf-8") as file:
-            _print_tree(Console(file=file, highlight=False, width=WIDE), found, models)
+            _print_tree(Console(file=file, highlight=False, width=WIDE), column_lineage, models)
     else:
-        to.write_text(f"{draw[output](found, models)}\n", encoding="utf-8")
+        to.write_text(f"{draw[output](column_lineage, models)}\n", encoding="utf-8")
     return 0
 
 
@@ -101,10 +102,10 @@ def dag(
     mergeplan dag +shop.orders+ --output mermaid
     mergeplan dag --output html --to graph.html
     """
-    with opened(root, gateway) as work:
+    with open_workspace(root, gateway) as work:
         graph = graph_of(work.project.models)
-    wanted = [in_default(each, work.project.catalogs.default) for each in (*selection, *selectors)]
-    chosen = select(graph, wanted, changed_since(work.project)) if wanted else frozenset(graph.order)
+    wanted = [strip_default_catalog(selector, work.project.catalogs.default) for selector in (*selection, *selectors)]
+    chosen = select(graph, wanted, git_change_finder(work.project)) if wanted else frozenset(graph.order)
     order = [name for name in graph.order if name in chosen]
     parents = {name: [p for p in graph.parents[name] if p in chosen] for name in order}
     models = {name: graph.models[name] for name in order}
@@ -151,13 +152,13 @@ def lineage_tree(found: Lineage, models: Mapping[str, Model]) -> Tree:
         branch = above.add(label.append(" (as above)", "dim") if again else label)
         shown.add(node)
         if not again:
-            waiting += [(branch, more, each) for more, each in reversed(edges.get(node, []))]
+            waiting += [(branch, more, child) for more, child in reversed(edges.get(node, []))]
     return tree
 
 
 def lineage_json(found: Lineage, models: Mapping[str, Model]) -> str:
     """The lineage as one JSON object (docs/json.md)."""
-    return written(lineage_result(found, models))
+    return serialize_line(lineage_result(found, models))
 
 
 def lineage_mermaid(found: Lineage) -> str:
@@ -188,7 +189,7 @@ def dag_json(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) 
     """The graph as one JSON object (docs/json.md)."""
     nodes = tuple(GraphNode(name=name, parents=tuple(parents[name])) for name in models)
     kinds = {name: str(model.kind) for name, model in models.items()}
-    return written(ResultLine(ok=True, models=nodes, kinds=kinds))
+    return serialize_line(ResultLine(ok=True, models=nodes, kinds=kinds))
 
 
 def dag_mermaid(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
@@ -220,7 +221,7 @@ def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) 
         boxes.append(f'<g class="{model.kind}">{about}{box}{title}{kind}</g>')
     right = max((places[name][0] + width[name] for name in models), default=0) + 2
     low = max((y for _, y in places.values()), default=0) + BOX + 2
-    legend = f"{counted(len(models), 'model')}. A line leads from a model to one that reads it, on its right."
+    legend = f"{count_text(len(models), 'model')}. A line leads from a model to one that reads it, on its right."
     head = f'<meta charset="utf-8"><title>Models</title><style>{STYLE}</style>'
     drawn = "\n".join((f'<div><svg width="{right}" height="{low}">', *paths, *boxes, "</svg></div>"))
     body = f"<h1>Models</h1><p>{legend}</p>\n{drawn}"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
+from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_of, output_option
-from mergeplan.planner.cli.terminal import counted
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import LintCounts, ResultLine
 from mergeplan.planner.project.loader import Project
-from mergeplan.planner.session.lint import LintReport, linted
+from mergeplan.planner.session.lint import LintReport, lint_project
 from mergeplan.planner.session.unopened import lint_refusals
 
 
@@ -34,11 +34,11 @@ def lint_models(
     mergeplan lint --output json
     """
     out = output_of(output)
-    with opened(root, gateway) as work:
+    with open_workspace(root, gateway) as work:
         project = work.project
         if strict:
             project.refused.check()
-        report = linted(project, (*names, *models), lint_refusals(project))
+        report = lint_project(project, (*names, *models), lint_refusals(project))
     violations, failed = report.violations, [violation for violation in report.violations if violation.blocking]
     out.lint(violations)
     if isinstance(out, JsonLines):
@@ -52,10 +52,10 @@ def lint_models(
 def _summary(project: Project, report: LintReport) -> str:
     """How many models open, what was found in them, and what to do if no rule was checked."""
     failed = sum(violation.blocking for violation in report.violations)
-    found = f"{counted(failed, 'error')}, {counted(len(report.violations) - failed, 'warning')}."
-    sentences = [f"{counted(report.models, 'model')} opened.", found if report.violations else "Nothing found."]
+    totals = f"{count_text(failed, 'error')}, {count_text(len(report.violations) - failed, 'warning')}."
+    sentences = [f"{count_text(report.models, 'model')} opened.", totals if report.violations else "Nothing found."]
     if left_out := len(project.refused.left_out):
-        sentences.insert(1, f"{counted(left_out, 'model')} left out: each reads one that cannot be opened.")
+        sentences.insert(1, f"{count_text(left_out, 'model')} left out: each reads one that cannot be opened.")
     if not project.config.linter.enabled:
         sentences.append("No rules: set `linter: {enabled: true, rules: ...}` in config.yaml to check some.")
     elif not project.rules.every:

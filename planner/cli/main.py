@@ -145,22 +145,22 @@ def run(
 
     `open_engine` opens Spark in place of `mergeplan.planner.engine.spark.engine.open_engine`, for who has one open.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    command_line = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = Verbs(verbs).main(given, prog_name="mergeplan", standalone_mode=False, obj=open_engine)
+        code = Verbs(verbs).main(command_line, prog_name="mergeplan", standalone_mode=False, obj=open_engine)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as exited:
         return exited.exit_code
     except click.UsageError as error:
-        _say(given, error.format_message(), "", error.exit_code, "UsageError", usage=error)
+        _say(command_line, error.format_message(), "", error.exit_code, "UsageError", usage=error)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt, Cancelled):
-        _say(given, "Interrupted.", "", EXIT_INTERRUPTED, "Cancelled")
+        _say(command_line, "Interrupted.", "", EXIT_INTERRUPTED, "Cancelled")
         return EXIT_INTERRUPTED
     except MergeplanError as error:
         from mergeplan.planner.cli.failure import report
 
-        report(error, as_json=_wants_json(given))
+        report(error, as_json=_wants_json(command_line))
         return error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -168,12 +168,12 @@ def run(
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         if error.filename is None and not full:
-            return _defect(given, error)
+            return _defect(command_line, error)
         message = f"`{error.filename}` cannot be used: {error.strerror}." if error.filename else f"{error.strerror}."
-        _say(given, message, "Make room there and run this again." if full else "", 1, "RequestError")
+        _say(command_line, message, "Make room there and run this again." if full else "", 1, "RequestError")
         return 1
     except Exception as error:
-        return _defect(given, error)
+        return _defect(command_line, error)
 
 
 def _defect(arguments: Sequence[str], error: Exception) -> int:

@@ -17,7 +17,7 @@ DONE = ResultLine(ok=True)
 NOTHING: Mapping[str, object] = {}
 
 
-def unapplied(
+def report_unapplied(
     out: Output,
     planned: Plan,
     before: PromotionRow | None = None,
@@ -33,17 +33,17 @@ def unapplied(
     return Refused.exit_code if planned.blockers else 0
 
 
-def ended(out: Output, outcome: Outcome, result: ResultLine = DONE) -> int:
+def report_outcome(out: Output, outcome: Outcome, result: ResultLine = DONE) -> int:
     """Report how it ended; the exit code is that of the first failure."""
     if isinstance(out, Terminal):
-        out.finished()
+        out.finish()
         out.conclude(outcome)
     elif not outcome.failures:
         out.result(result, outcome)
-    return _failed(out, outcome) if outcome.failures else 0
+    return _report_failures(out, outcome) if outcome.failures else 0
 
 
-def _failed(out: Output, outcome: Outcome) -> int:
+def _report_failures(out: Output, outcome: Outcome) -> int:
     errors = [failure.error for failure in outcome.failures]
     if isinstance(out, JsonLines):
         for error in errors:

@@ -8,7 +8,7 @@ import click
 
 from mergeplan.planner.cli.progress_text import show_progress
 from mergeplan.planner.cli.terminal import Terminal
-from mergeplan.planner.cli.unfinished_text import on_stderr
+from mergeplan.planner.cli.unfinished_text import print_to_stderr
 from mergeplan.planner.parsing.files.lint_config import REFUSED
 from mergeplan.planner.session.events import (
     Due,
@@ -65,11 +65,11 @@ def showing(out: Output) -> Emit:
             case Due(plan, estimates):
                 out.due(plan, estimates)
             case Revised(plan, estimates):
-                out.revised(plan, estimates)
+                out.revise_plan(plan, estimates)
             case Warned(message):
                 out.warn(message)
             case StateUnknown():
-                on_stderr(event)
+                print_to_stderr(event)
             case SparkStarting() | SparkStarted() | TestsStarted():
                 if isinstance(out, Terminal):  # a program is told what happened, and waits for nothing
                     show_progress(event)

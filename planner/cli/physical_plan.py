@@ -25,15 +25,15 @@ def physical_of_plan(
     if not (wanted if wanted is not None else plan.environment != PROD and work.has_engine):
         return None
     try:
-        found = tuple(physical_plan_row(diff) for diff in physical_diffs_of_plan(work, plan))
+        rows = tuple(physical_plan_row(diff) for diff in physical_diffs_of_plan(work, plan))
     except Cancelled:
         raise
     except MergeplanError as error:
         out.warn(f"The physical plans could not be compared: {error.message}")
         return None
     if isinstance(out, Terminal):
-        _show(out, found)
-    return found
+        _show(out, rows)
+    return rows
 
 
 def _show(out: Terminal, found: tuple[PhysicalPlanRow, ...]) -> None:

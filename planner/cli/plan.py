@@ -9,20 +9,20 @@ from typing import Any
 import click
 
 from mergeplan.planner.cli.data_diff_options import data_diff_options, options_of
-from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.given import options_from
 from mergeplan.planner.cli.handling import Handling
 from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
 from mergeplan.planner.cli.terminal import Terminal
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import CostLimit
 from mergeplan.planner.session.estimates import estimates
 from mergeplan.planner.session.options import PlanOptions, categories
-from mergeplan.planner.session.plan import prepared, renew, requested
+from mergeplan.planner.session.plan import check_options, prepare_plan, renew
 from mergeplan.planner.session.planning import save
 from mergeplan.planner.session.workspace import Workspace
-from mergeplan.planner.snapshot.environment import checked_name
+from mergeplan.planner.snapshot.environment import parse_environment_name
 
 
 @click.command()
@@ -113,20 +113,22 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
     mergeplan plan --restate-model shop.orders --start 2026-01-01 --end 2026-01-07
     mergeplan plan dev --forward-only  keep the existing rows
     """
-    name = "" if environment is None else checked_name(environment)
-    asked = given_to(PlanOptions, {**given, "environment": name})
+    name = "" if environment is None else parse_environment_name(environment)
+    asked = options_from(PlanOptions, {**given, "environment": name})
     rows = options_of({key: given[key] for key in ("detail", "unmasked", "seconds", "rows")})
     limit = CostLimit(given["max_bytes"], given["max_seconds"])
-    handling = given_to(Handling, {**given, "limit": limit, "data_diff": rows if given["detail"] else None})
+    handling = options_from(Handling, {**given, "limit": limit, "data_diff": rows if given["detail"] else None})
     out, looks = output_of(output), handling.explain
-    with opened(root, gateway, "backfill", asked.execution_time, on_event=showing(out), only_looks=looks) as work:
-        asked = requested(work, asked)
+    with open_workspace(
+        root, gateway, "backfill", asked.execution_time, on_event=showing(out), only_looks=looks
+    ) as work:
+        asked = check_options(work, asked)
         if isinstance(out, Terminal):  # a program says itself what it wants
             handling = _as_configured(work, handling)
             out.diffs = not handling.no_diff
-        planned = _with_drift(work, prepared(work, asked), asked)
+        planned = _add_drift(work, prepare_plan(work, asked), asked)
         if handling.explain:
-            return _explained(work, out, planned)
+            return _explain_plan(work, out, planned)
         checked = not planned.blockers and (handling.auto_apply or work.has_engine)
         if checked:
             _check_queries(work, planned)
@@ -137,7 +139,7 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
         save(work, planned, asked)
         if not asked.skip_backfill:
             handling.limit.check(costs.values())
-        if not handling.auto_apply and not _agreed(out, planned, handling.no_prompts):
+        if not handling.auto_apply and not _confirm_apply(out, planned, handling.no_prompts):
             return 0
         from mergeplan.planner.cli.apply import carry_out
 
@@ -156,12 +158,12 @@ def _as_configured(work: Workspace, handling: Handling) -> Handling:
     )
 
 
-def _explained(work: Workspace, out: Output, planned: Plan) -> int:
+def _explain_plan(work: Workspace, out: Output, planned: Plan) -> int:
     out.plan(planned, estimates(work, planned))
     if isinstance(out, Terminal):
         out.explain(planned)
     else:
-        out.ended(ok=not planned.blockers)
+        out.report_end(ok=not planned.blockers)
     return Refused.exit_code if planned.blockers else 0
 
 
@@ -176,13 +178,13 @@ def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, handling: Han
     return carry_on(work, out, planned, handling)
 
 
-def _with_drift(work: Workspace, planned: Plan, asked: PlanOptions) -> Plan:
+def _add_drift(work: Workspace, planned: Plan, asked: PlanOptions) -> Plan:
     """The plan with what is not as the state says, where Spark is at hand or is to be asked."""
     if not (asked.refresh or work.has_engine or work.is_warm):
         return planned
-    from mergeplan.planner.session.drift import with_drift
+    from mergeplan.planner.session.drift import add_drift_warnings
 
-    return with_drift(work, planned, describe=asked.refresh)
+    return add_drift_warnings(work, planned, describe=asked.refresh)
 
 
 def _check_queries(work: Workspace, planned: Plan) -> None:
@@ -191,11 +193,11 @@ def _check_queries(work: Workspace, planned: Plan) -> None:
     check_queries(work, planned)
 
 
-def _agreed(out: Output, planned: Plan, silent: bool) -> bool:
+def _confirm_apply(out: Output, planned: Plan, silent: bool) -> bool:
     if isinstance(out, Terminal) and not silent:
-        return out.confirmed(planned)
+        return out.confirm(planned)
     if isinstance(out, Terminal):
         out.say(f"Apply it with: mergeplan apply {planned.id}")
     else:
-        out.ended(ok=True)
+        out.report_end(ok=True)
     return False

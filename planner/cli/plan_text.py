@@ -15,7 +15,7 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.override import end_of
-from mergeplan.planner.session.wording import TITLES, cost_text, days_text, differences_text, headline, shown_name
+from mergeplan.planner.session.wording import TITLES, cost_text, days_text, differences_text, display_name, headline
 from mergeplan.planner.snapshot.environment import PROD
 
 STYLES = {
@@ -44,23 +44,25 @@ def due_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
 def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = True) -> RenderableType:
     """The whole plan: what changed, why, what would be computed at what cost, what stands against it."""
     if plan.is_empty:
-        warnings = [_note(f"Warning: {each.place or ''} {each.message}".replace("  ", " ")) for each in plan.warnings]
-        return Group(Text(headline(plan), style="bold"), *_unopened(plan), *warnings)
+        warnings = [
+            _note(f"Warning: {warning.place or ''} {warning.message}".replace("  ", " ")) for warning in plan.warnings
+        ]
+        return Group(Text(headline(plan), style="bold"), *_render_unopened(plan), *warnings)
     parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
     if not plan.old.exists and plan.environment != PROD:
         parts += [Text(), Text(differences_text(plan), style="bold"), Text()]
     if plan.changes and plan.restatement is None:
         parts.append(_models(plan))
     parts += _decisions(plan, diffs=diffs)
-    parts += _computed_already(plan)
+    parts += _existing_tables_tree(plan)
     parts += _costs(plan, estimates)
     parts += restatement_lines(plan)
-    parts += _unopened(plan)
-    parts += [_note(f"Warning: {each.place or ''} {each.message}") for each in plan.warnings]
-    parts += [_note(f"Left empty, as asked: {shown_name(plan, c.name)}.") for c in plan.changes if c.recorded]
+    parts += _render_unopened(plan)
+    parts += [_note(f"Warning: {obstacle.place or ''} {obstacle.message}") for obstacle in plan.warnings]
+    parts += [_note(f"Left empty, as asked: {display_name(plan, c.name)}.") for c in plan.changes if c.recorded]
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.override}
-    for override in {each.model: each for each in plan.unused_overrides}.values():  # the latest of each model
+    for override in {unused.model: unused for unused in plan.unused_overrides}.values():  # the latest of each model
         if override.model in edited:
             parts.append(_note(f"The category of `{override.model}` no longer applies: {_end_words(plan, override)}."))
     return Group(*parts)
@@ -80,7 +82,7 @@ def difference_text(plan: Plan, what: str) -> RenderableType:
     return Group(head, _models(plan), *_decisions(plan, diffs=True))
 
 
-def _unopened(plan: Plan) -> Iterator[RenderableType]:
+def _render_unopened(plan: Plan) -> Iterator[RenderableType]:
     """What of the project is not planned, and why."""
     for file in plan.unopened.refused:
         names = f"{', '.join(file.models)}: " if file.models else ""
@@ -98,7 +100,7 @@ def _costs(plan: Plan, estimates: Mapping[str, Estimate]) -> Iterator[Renderable
         yield Text(f"Estimated: {cost}", style="dim")
 
 
-def compared_text(event: Compared) -> Text:
+def comparison_text(event: Compared) -> Text:
     """What a comparison of two tables came to for a reader; of several it must be right about each."""
     where = f" in {', '.join(event.columns)}" if event.columns else ""
     if event.spared:
@@ -108,11 +110,11 @@ def compared_text(event: Compared) -> Text:
     return Text(f"- {event.reader} is computed: not the same rows (looked at {event.model}{where})", style="dim")
 
 
-def spared_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
+def savings_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
     """What was not computed because tables were compared, and what that saved."""
     if not plan.spared:
         return None
-    names = ", ".join(shown_name(plan, name) for name in sorted(plan.spared))
+    names = ", ".join(display_name(plan, name) for name in sorted(plan.spared))
     saved = cost_text([estimates[name] for name in plan.spared if name in estimates])
     return Text(f"Not computed, for they read the same rows as before: {names}{f' (saved {saved})' if saved else ''}")
 
@@ -130,24 +132,24 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> 
     what = "insert seed file" if kind.is_seed else what
     what += f", audits ✔{event.audits}" if event.audits else ""
     number, seconds = f"{f'[{event.index}/{event.of}]':<{2 * len(str(most)) + 3}}", f"{event.seconds:6.2f}s"
-    names = [shown_name(plan, change.name) for change in plan.backfills] if plan else []
+    names = [display_name(plan, change.name) for change in plan.backfills] if plan else []
     room = max(columns - len(number) - len(what) - len(seconds) - 7, NARROW)  # brackets, and the spaces between
-    shown = shortened(shown_name(plan, event.model) if plan else event.model, room)
+    shown = shorten_name(display_name(plan, event.model) if plan else event.model, room)
     width = min(max([len(shown), *map(len, names)]), room)
     padded = f"{f'[{what}]':<{min(44, len(what) + 2 + room - width)}}"
     return Text(f"{number} {shown:<{width}}   {padded} {seconds}")
 
 
-def shortened(name: str, width: int) -> str:
+def shorten_name(name: str, width: int) -> str:
     """The end of a name that is longer than a column: what tells models apart."""
     return name if len(name) <= width else f"…{name[1 - width :]}"
 
 
-def left_text(event: BatchAwaited | BatchRepeated, plan: Plan | None) -> Text:
+def leftover_batch_text(event: BatchAwaited | BatchRepeated, plan: Plan | None) -> Text:
     """What becomes of a batch that an earlier run began on Spark."""
     snapshot = plan.new.snapshots.get(event.model) if plan else None
     which = f"the batch of {event.interval}" if snapshot and snapshot.kind.is_incremental else "the batch"
-    name = shown_name(plan, event.model) if plan else event.model
+    name = display_name(plan, event.model) if plan else event.model
     if isinstance(event, BatchRepeated):
         return Text(f"- {name}: {which} that an earlier run began on Spark is lost, it is computed again", style="dim")
     return Text(f"- {name}: waiting for {which} that an earlier run began on Spark", style="dim")
@@ -167,7 +169,7 @@ def _models(plan: Plan) -> Tree:
         if names:
             branch = root.add(Text(f"{title}:", style=f"bold {style}"))
             for name in names:
-                branch.add(Text(shown_name(plan, name), style=style))
+                branch.add(Text(display_name(plan, name), style=style))
     return root
 
 
@@ -184,7 +186,7 @@ def _decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
         title, style = TITLES[change.category], STYLES[change.category]
         modified = "Directly Modified" if change.change is ChangeKind.DIRECT else "Metadata Updated"
         title += PREVIEWED if change.preview else ""
-        head = Text.assemble(f"{modified}: {shown_name(plan, change.name)} ", (f"({title})", f"bold {style}"))
+        head = Text.assemble(f"{modified}: {display_name(plan, change.name)} ", (f"({title})", f"bold {style}"))
         tree = Tree(head)
         tree.add(Text(change.reason, style="dim"))
         children = [child for child in indirect if _descends(plan, child.name, change.name)]
@@ -198,7 +200,7 @@ def _children(plan: Plan, branch: Tree, children: Iterable[Change]) -> None:
         assert child.category is not None
         title, style = TITLES[child.category], STYLES[child.category]
         title += PREVIEWED if child.preview else ""
-        leaf = branch.add(Text.assemble(f"{shown_name(plan, child.name)} ", (f"({title})", style)))
+        leaf = branch.add(Text.assemble(f"{display_name(plan, child.name)} ", (f"({title})", style)))
         leaf.add(Text(child.reason, style="dim"))
 
 
@@ -221,14 +223,14 @@ def _diff(diff: str) -> Iterator[Text]:
         yield Text(line, style=style)
 
 
-def _computed_already(plan: Plan) -> Iterator[Tree]:
+def _existing_tables_tree(plan: Plan) -> Iterator[Tree]:
     """The changed models whose new tables somebody has computed already."""
     there = sorted((change for change in plan.changes if stands_already(change)), key=lambda change: change.name)
     if not there:
         return
     root = Tree(Text("Models computed already:", style="bold"))
     for change in there:
-        root.add(Text(f"{shown_name(plan, change.name)}: `{change.shares}` has it, nothing is computed"))
+        root.add(Text(f"{display_name(plan, change.name)}: `{change.shares}` has it, nothing is computed"))
     yield root
 
 
@@ -242,14 +244,14 @@ def _backfills(plan: Plan, estimates: Mapping[str, Estimate]) -> Tree:
     root = Tree(Text("Models to restate:" if plan.restatement else "Models needing backfill:", style="bold"))
     for change in sorted(plan.backfills, key=lambda change: change.name):
         cost = cost_text([estimates.get(change.name, Estimate())])
-        line = f"{shown_name(plan, change.name)}: {days_text(change)}{PREVIEWED if change.preview else ''}"
+        line = f"{display_name(plan, change.name)}: {days_text(change)}{PREVIEWED if change.preview else ''}"
         root.add(Text.assemble(line, (f"  {cost}" if cost else "", "dim"), (_unless(plan, change), "dim")))
     return root
 
 
 def _unless(plan: Plan, change: Change) -> str:
     """What would make the computation needless."""
-    models = [each.model for each in plan.comparisons if each.reader == change.name]
+    models = [comparison.model for comparison in plan.comparisons if comparison.reader == change.name]
     if not models:
         return ""
     return f", unless {' and '.join(models)} come{'s' if len(models) == 1 else ''} out the same"

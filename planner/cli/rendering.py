@@ -12,8 +12,8 @@ import click
 import sqlglot
 
 from mergeplan.planner.checks.audits import AuditContext, audit_query
-from mergeplan.planner.cli.given import given_to
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.errors import Place, ProjectError, RequestError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.graph import graph_of
@@ -24,9 +24,9 @@ from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.render import render as rendered
 from mergeplan.planner.parsing.sql.misreading import differ
 from mergeplan.planner.parsing.sql.names import without_default
-from mergeplan.planner.parsing.sql.tokens import SourceText, checked_dialect, did_you_mean, tokenize
+from mergeplan.planner.parsing.sql.tokens import SourceText, did_you_mean, parse_dialect, tokenize
 from mergeplan.planner.semantics.spark_sql import SPARK
-from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.git_changes import git_change_finder
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.workspace import Workspace
 
@@ -72,14 +72,14 @@ def render(model: str, audits: bool, root: Path, gateway: str | None, **given: A
     mergeplan render shop.orders --audits
     """
     into = _dialect(given["dialect"])
-    with opened(root, gateway, execution_time=given["execution_time"]) as work:
-        wanted = _rendering(work, model, given_to(RenderFilling, given))
+    with open_workspace(root, gateway, execution_time=given["execution_time"]) as work:
+        wanted = _rendering(work, model, options_from(RenderFilling, given))
         if wanted.model.python and not audits:
             click.echo(wanted.model.source, nl=False)  # it has no query: its code is what there is to show
             return 0
-        found = list(_audits(work, wanted) if audits else _query(work, wanted))
-    for sql in found:
-        text = _written(sql, into, in_one_line=given["no_format"])
+        queries = list(_audits(work, wanted) if audits else _query(work, wanted))
+    for sql in queries:
+        text = _write_sql(sql, into, in_one_line=given["no_format"])
         click.echo(f"{text};" if audits else text)
     return 0
 
@@ -94,9 +94,9 @@ def _rendering(work: Workspace, name: str, given: RenderFilling) -> Rendering:
     since, until = moment(given.start, work.now), moment(given.end, work.now, end=True) or work.now
     if since and since >= until:
         raise RequestError("The end does not come after the start.")
-    chosen = select(graph_of(models), given.expand, changed_since(work.project)) - {model.name}
-    expanded = {each: models[each] for each in chosen if models[each].sql}
-    return Rendering(model, Interval(since, until) if since else None, {**work.project.embedded, **expanded})
+    chosen = select(graph_of(models), given.expand, git_change_finder(work.project)) - {model.name}
+    expanded = {model_name: models[model_name] for model_name in chosen if models[model_name].sql}
+    return Rendering(model, Interval(since, until) if since else None, {**work.project.models_to_inline, **expanded})
 
 
 def _query(work: Workspace, asked: Rendering) -> Iterator[str]:
@@ -114,26 +114,26 @@ def _audits(work: Workspace, asked: Rendering) -> Iterator[str]:
         yield audit_query(model, call, model.name, asked.interval, options)
 
 
-def _written(sql: str, dialect: str, *, in_one_line: bool) -> str:
+def _write_sql(sql: str, dialect: str, *, in_one_line: bool) -> str:
     if dialect in SPARK:
-        return _in_one_line(sql) if in_one_line else _laid_out(sql, dialect)
+        return _join_lines(sql) if in_one_line else _format_query(sql, dialect)
     return sqlglot.parse_one(sql, dialect="spark").sql(dialect=dialect, pretty=not in_one_line)
 
 
-def _in_one_line(sql: str) -> str:
+def _join_lines(sql: str) -> str:
     """The text as it runs; a line's end inside a quoted text stays."""
     return _BLANKS.sub(lambda match: " " if match[0].isspace() else match[0], sql).strip()
 
 
-def _laid_out(sql: str, dialect: str) -> str:
+def _format_query(sql: str, dialect: str) -> str:
     """The query laid out, or as it stands where its words would be others."""
     text = pretty(spark_tree(sql), dialect)
-    before, after = (tokenize(SourceText("", each, dialect)) for each in (sql, text))
+    before, after = (tokenize(SourceText("", version, dialect)) for version in (sql, text))
     return sql.strip() if differ(before, after) else text
 
 
 def _dialect(name: str) -> str:
     try:
-        return checked_dialect(name, Place(""))
+        return parse_dialect(name, Place(""))
     except ProjectError as error:
         raise RequestError(error.message, hint=error.hint) from None

@@ -15,22 +15,22 @@ def restatement_lines(plan: Plan) -> Iterator[Text]:
     """Each model that is left out and why; each other environment that feels the restatement, and how."""
     if plan.restatement is None:
         return
-    for each in plan.restatement.left_out:
-        name = plan.new.naming.view(each.model, plan.environment)
-        yield Text(f"Not restated: {name}, because {each.reason}.", style="yellow")
+    for exclusion in plan.restatement.left_out:
+        name = plan.new.naming.view(exclusion.model, plan.environment)
+        yield Text(f"Not restated: {name}, because {exclusion.reason}.", style="yellow")
     for touched in plan.restatement.touched:
-        yield Text(touched_text(touched), style="yellow")
+        yield Text(restatement_effect_text(touched), style="yellow")
 
 
-def touched_text(touched: Touched | EnvironmentTouched) -> str:
+def restatement_effect_text(touched: Touched | EnvironmentTouched) -> str:
     """What another environment feels of a restatement, in a sentence."""
     effects = []
     if touched.shared:
-        effects.append(f"shows the same table of {_listed(touched.shared)}")
+        effects.append(f"shows the same table of {_join_names(touched.shared)}")
     if touched.outdated:
-        effects.append(f"must compute this time of {_listed(touched.outdated)} again, at its next plan or run")
+        effects.append(f"must compute this time of {_join_names(touched.outdated)} again, at its next plan or run")
     return f"`{touched.environment}` {' and '.join(effects)}."
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

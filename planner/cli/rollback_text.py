@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from mergeplan.planner.apply.rollback import Behind, MovedView, RollbackPlan
-from mergeplan.planner.cli.counting import counted
+from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.intervals import Timeline, subtract
 
 
@@ -17,16 +17,16 @@ def rollback_text(plan: RollbackPlan) -> str:
         f"`{name}` is at revision {plan.old.revision} and would show revision {plan.target.revision} again, "
         f"which it showed until {until}."
     ]
-    lines += ["", f"{counted(len(plan.views), 'view')} would move:" if plan.views else "No view would move."]
-    width = max((len(each.name) for each in plan.views), default=0)
-    lines += [f"  {each.name:<{width}}  {_moved(each)}" for each in plan.views]
+    lines += ["", f"{count_text(len(plan.views), 'view')} would move:" if plan.views else "No view would move."]
+    width = max((len(view.name) for view in plan.views), default=0)
+    lines += [f"  {view.name:<{width}}  {_view_move_text(view)}" for view in plan.views]
     if plan.behind:
-        lines += ["", f"{counted(len(plan.behind), 'table')} would be behind:"]
-        lines += [f"  {each.shown.name} {behind_text(name, each)}" for each in plan.behind]
+        lines += ["", f"{count_text(len(plan.behind), 'table')} would be behind:"]
+        lines += [f"  {gap.shown.name} {behind_text(name, gap)}" for gap in plan.behind]
     lines += ["", "Taken back:"]
     for row in plan.since:
         parts = (str(row.action).replace("_", " "), f"{row.at:%Y-%m-%d %H:%M:%S}", row.who, row.note)
-        lines.append("  ".join((f"  revision {row.revision}", *(each for each in parts if each))))
+        lines.append("  ".join((f"  revision {row.revision}", *(part for part in parts if part))))
     return "\n".join(lines)
 
 
@@ -37,14 +37,14 @@ def behind_text(environment: str, each: Behind) -> str:
         then = f"{run} computes it again" if each.due else "no run is due"
         return f"{'; '.join((*_as_of(each), then))}."
     parts = (
-        [f"lacks up-to-date rows of {_listed(each.lacks)}, which the later table holds"]
+        [f"lacks up-to-date rows of {_timeline_text(each.lacks)}, which the later table holds"]
         if each.lacks
         else ["lacks time"]
     )
     if each.due:
-        parts.append(f"{run} computes {_listed(each.due)}")
+        parts.append(f"{run} computes {_timeline_text(each.due)}")
     if rest := subtract(each.lacks, each.due):
-        parts.append(f"no run is due for {_listed(rest)}")
+        parts.append(f"no run is due for {_timeline_text(rest)}")
     return f"{'; '.join(parts)}."
 
 
@@ -59,7 +59,7 @@ def _as_of(each: Behind) -> Iterator[str]:
         yield "is late"
 
 
-def _moved(view: MovedView) -> str:
+def _view_move_text(view: MovedView) -> str:
     if view.before is None:
         return f"comes back ({view.after})"
     if view.after is None:
@@ -67,5 +67,5 @@ def _moved(view: MovedView) -> str:
     return f"{view.before} → {view.after}" if view.before != view.after else "keeps its table; only its texts change"
 
 
-def _listed(timeline: Timeline) -> str:
+def _timeline_text(timeline: Timeline) -> str:
     return ", ".join(f"[{interval}]" for interval in timeline)

@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.given import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
-from mergeplan.planner.cli.outcome import ended, unapplied
+from mergeplan.planner.cli.outcome import report_outcome, report_unapplied
 from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.errors import LeaseHeld
 from mergeplan.planner.session.options import RunOptions
 from mergeplan.planner.session.run import run as run_due
-from mergeplan.planner.snapshot.environment import PROD, checked_name
+from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 
 
 @click.command()
@@ -55,18 +55,18 @@ def run(
     mergeplan run --select-model "tag:hourly" --ignore-cron
     mergeplan run --execution-time 2026-01-31
     """
-    out, name = output_of(output), checked_name(given["environment"])
-    options = given_to(RunOptions, {**given, "environment": name, "unless_updated": updated is not None})
-    with opened(root, gateway, "backfill", execution_time, on_event=showing(out)) as work:
+    out, name = output_of(output), parse_environment_name(given["environment"])
+    options = options_from(RunOptions, {**given, "environment": name, "unless_updated": updated is not None})
+    with open_workspace(root, gateway, "backfill", execution_time, on_event=showing(out)) as work:
         done = run_due(work, options)
     if done.updated:
-        raise _updated(name, updated)
+        raise _environment_moved_error(name, updated)
     if done.plan is None:
-        return _skipped(out, done.skipped)
-    return unapplied(out, done.plan) if done.outcome is None else ended(out, done.outcome)
+        return _report_skip(out, done.skipped)
+    return report_unapplied(out, done.plan) if done.outcome is None else report_outcome(out, done.outcome)
 
 
-def _skipped(out: Output, why: str) -> int:
+def _report_skip(out: Output, why: str) -> int:
     if isinstance(out, JsonLines):
         out.result(ResultLine(ok=True, skipped=why))
     else:
@@ -74,7 +74,7 @@ def _skipped(out: Output, why: str) -> int:
     return 0
 
 
-def _updated(name: str, code: int | None) -> LeaseHeld:
+def _environment_moved_error(name: str, code: int | None) -> LeaseHeld:
     error = LeaseHeld(f"`{name}` was changed while this run waited for its turn.", hint="Run again.")
     error.exit_code = code or error.exit_code
     return error

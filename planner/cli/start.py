@@ -40,8 +40,8 @@ def init(
     if target in ENGINES and not Path(target).is_dir():
         raise RequestError(f"mergeplan runs on Spark, not on `{target}`.", hint="Write `mergeplan init spark`.")
     folder = Path() if target in (None, "spark") else Path(str(target))
-    given = (target, template, remote, master, cli_mode)
-    if all(each is None for each in given) and sys.stdin.isatty():
+    answers = (target, template, remote, master, cli_mode)
+    if all(answer is None for answer in answers) and sys.stdin.isatty():
         wishes = _answers()
     else:
         wishes = Wishes(template or "default", _spark(remote, master), cli_mode == "flow")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
+from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import Output, output_of, output_option, showing
-from mergeplan.planner.cli.terminal import counted
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.snapshot.environment import checked_name
+from mergeplan.planner.snapshot.environment import parse_environment_name
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -45,13 +45,13 @@ def export(file: Path, names: tuple[str, ...], no_confirm: bool, root: Path, gat
     if file.exists() and not no_confirm and not (output == "text" and click.confirm(f"Overwrite {file}?", err=True)):
         raise RequestError(f"`{file}` exists already.", hint="Write `--no-confirm` to replace it.")
     out = output_of(output)
-    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
-        document = work.store.transfers.export(tuple(checked_name(name) for name in names))
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+        document = work.store.transfers.export(tuple(parse_environment_name(name) for name in names))
     draft = file.with_name(f".{file.name}.part")
     draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     draft.replace(file)
     shown = document["environments"]
-    _ended(out, shown, f"{counted(len(shown), 'environment')} in {file}.", file)
+    _report_transfer(out, shown, f"{count_text(len(shown), 'environment')} in {file}.", file)
     return 0
 
 
@@ -73,17 +73,17 @@ def import_(file: Path, replace: bool, no_confirm: bool, root: Path, gateway: st
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise RequestError(f"`{file}` is not JSON: {error}.") from None
     out = output_of(output)
-    with opened(root, gateway, on_event=showing(out)) as work:
+    with open_workspace(root, gateway, on_event=showing(out)) as work:
         if replace and not no_confirm and work.store.environments.history():
             question = "All that is remembered of this project will be forgotten. Go on?"
             if output == "json" or not click.confirm(question, err=True):
                 raise RequestError("Nothing was imported.", hint="Write `--no-confirm` to replace without a question.")
         names = work.store.transfers.load(data, replace=replace)
-    _ended(out, names, f"{counted(len(names), 'environment')} imported from {file}.")
+    _report_transfer(out, names, f"{count_text(len(names), 'environment')} imported from {file}.")
     return 0
 
 
-def _ended(out: Output, names: Iterable[str], sentence: str, file: Path | None = None) -> None:
+def _report_transfer(out: Output, names: Iterable[str], sentence: str, file: Path | None = None) -> None:
     if isinstance(out, JsonLines):
         out.result(ResultLine(ok=True, file=str(file) if file else None, environment_names=tuple(names)))
     else:

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from mergeplan.planner.checks.diff_query import DECIMALS
-from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.given import options_from
 from mergeplan.planner.cli.json_lines import JsonLines, line
 from mergeplan.planner.cli.output import output_of, output_option, showing
 from mergeplan.planner.cli.table_diff_text import show_diff
 from mergeplan.planner.cli.terminal import Terminal
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_tables import table_difference
 from mergeplan.planner.contract.lines import TableDiffLine
 from mergeplan.planner.contract.result import ResultLine
@@ -36,7 +36,7 @@ DIFFERS = 5  # the exit code when something differs
     "--rename",
     multiple=True,
     metavar="OLD=NEW",
-    callback=lambda _context, _option, each: _renamed(each),
+    callback=lambda _context, _option, each: _parse_renames(each),
     help="The column OLD of A is the column NEW of B.",
 )
 @click.option("--schema-diff-ignore-case", is_flag=True, help="Column names in any case; with Spark it is always so.")
@@ -60,31 +60,31 @@ def table_diff(sides: str, model: str | None, root: Path, gateway: str | None, o
     if not (colon and first and second):
         raise RequestError(f"`{sides}` does not name two tables or environments.", hint=FORM)
     samples = given["limit"] if given["show_sample"] else 0
-    options = given_to(TableDiffOptions, {**given, "samples": samples})
-    found = []
+    options = options_from(TableDiffOptions, {**given, "samples": samples})
+    differences = []
     out = output_of(output)
-    with opened(root, gateway, on_event=showing(out), only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
         for diff in table_diffs(work, first, second, model, options):
-            found.append(diff)
+            differences.append(diff)
             if isinstance(out, Terminal):
                 show_diff(out.console, diff)
             else:
                 line(TableDiffLine(**dict(table_difference(diff))))
-    same = all(diff.same for diff in found)
+    same = all(diff.same for diff in differences)
     if isinstance(out, JsonLines):
-        shown = tuple(table_difference(diff) for diff in found)
+        shown = tuple(table_difference(diff) for diff in differences)
         out.result(ResultLine(ok=same, same=same, table_diffs=shown))
-    elif not found:
+    elif not differences:
         out.say(f"`{first}` and `{second}` show the same tables.")
     return 0 if same else DIFFERS
 
 
-def _renamed(texts: Iterable[str]) -> dict[str, str]:
+def _parse_renames(texts: Iterable[str]) -> dict[str, str]:
     """OLD=NEW as old -> new; RequestError for what renames nothing."""
-    found = {}
+    renames = {}
     for text in texts:
         old, _, new = (part.strip() for part in text.partition("="))
         if not (old and new):
             raise RequestError(f"`{text}` renames nothing.", hint="Write `--rename old=new`.")
-        found[old] = new
-    return found
+        renames[old] = new
+    return renames

@@ -45,11 +45,18 @@ from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.linter import Violation
 from mergeplan.planner.checks.unit_test_result import TestResult
 from mergeplan.planner.cli.closing_text import closing_text
-from mergeplan.planner.cli.counting import counted as counted  # others import it from here
-from mergeplan.planner.cli.plan_text import batch_text, compared_text, due_text, left_text, plan_text, spared_text
-from mergeplan.planner.cli.restatement_text import touched_text
+from mergeplan.planner.cli.counting import count_text
+from mergeplan.planner.cli.plan_text import (
+    batch_text,
+    comparison_text,
+    due_text,
+    leftover_batch_text,
+    plan_text,
+    savings_text,
+)
+from mergeplan.planner.cli.restatement_text import restatement_effect_text
 from mergeplan.planner.cli.tests_text import show_tests
-from mergeplan.planner.cli.unfinished_text import on_stderr, recovered_text
+from mergeplan.planner.cli.unfinished_text import print_to_stderr, recovery_text
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import Estimate
 
@@ -91,10 +98,10 @@ class Terminal:
 
     def lint(self, found: Sequence[Violation]) -> None:
         """Each broken rule with its place, as editors and CI make it a link."""
-        for each in found:
-            word, style = ("Error", "bold red") if each.blocking else ("Warning", "bold yellow")
-            where = f"{each.place}:{each.place.column}" if each.place.column else str(each.place)
-            self._line(Text.assemble((f"{word}: ", style), f"{where}: {each.rule}: {each.message}"))
+        for violation in found:
+            word, style = ("Error", "bold red") if violation.blocking else ("Warning", "bold yellow")
+            where = f"{violation.place}:{violation.place.column}" if violation.place.column else str(violation.place)
+            self._line(Text.assemble((f"{word}: ", style), f"{where}: {violation.rule}: {violation.message}"))
 
     def tests(self, results: Sequence[TestResult], seconds: float, *, verbose: bool = False) -> None:
         """How the unit tests went."""
@@ -105,10 +112,10 @@ class Terminal:
         self._plan, self._rounds = plan, {} if plan.comparisons else None
         self.console.print(plan_text(plan, estimates, diffs=self.diffs))
 
-    def revised(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
+    def revise_plan(self, plan: Plan, estimates: Mapping[str, Estimate]) -> None:
         """What comparing tables made needless, when the plan is carried out."""
-        self.finished()
-        if text := spared_text(plan, estimates):
+        self.finish()
+        if text := savings_text(plan, estimates):
             self.console.print()
             self._line(text)
 
@@ -128,7 +135,7 @@ class Terminal:
 
             self._whole.print(explanation(plan))
 
-    def confirmed(self, plan: Plan) -> bool:
+    def confirm(self, plan: Plan) -> bool:
         """Ask the person; end of input is a no, and an interrupt ends the verb."""
         what = "Virtual Update" if plan.is_virtual else "Backfill Tables"
         try:
@@ -166,7 +173,7 @@ class Terminal:
             case TableCreated() | ViewSwapped() | ViewDropped():
                 self._advance()
             case AuditRan(model, result) if not result.ok:
-                self._failed_audit(model, result)
+                self._print_audit_failure(model, result)
             case ModelStarted(_, batches):
                 self._batches = max(self._batches, batches)
                 self._expect(batches - 1)  # the stage counted the model as one
@@ -178,22 +185,22 @@ class Terminal:
             case ModelSkipped(model, because):
                 self._line(Text(f"- {model}: not computed, because `{because}` failed", style="dim"))
             case ModelLate(model, signals, late):
-                waits = ", ".join(str(each) for each in late)
+                waits = ", ".join(str(interval) for interval in late)
                 self._line(Text(f"- {model}: {waits} waits for {' and '.join(f'`{name}`' for name in signals)}"))
             case ModelUpToDate(model):
                 self._line(Text(f"- {model}: computed by somebody else in the meantime", style="dim"))
                 self._advance()
             case Compared():
                 self._advance()
-                self._line(compared_text(event))
+                self._line(comparison_text(event))
             case TableAwaited(model, _, holder):
                 self._line(Text(f"- {model}: waiting for {holder}, which computes the same table", style="dim"))
             case BatchAwaited() | BatchRepeated():
-                self._line(left_text(event, self._plan))
+                self._line(leftover_batch_text(event, self._plan))
             case RestatedThemselves(models):
                 self._line(Text(f"Restated by their own cron: {', '.join(models)}."))
             case EnvironmentTouched():
-                self._line(Text(f"- {touched_text(event)}", style="dim"))
+                self._line(Text(f"- {restatement_effect_text(event)}", style="dim"))
             case TableDropped(table):
                 self._line(Text(f"dropped {table}"))
             case _:
@@ -206,10 +213,10 @@ class Terminal:
                 self.console.print(f"Finishing the promotion of `{environment}` that was interrupted.")
             case PromotionRecovered():
                 self._end()
-                if text := recovered_text(event):
+                if text := recovery_text(event):
                     self.say(f"\n{text}")
             case PromotionPending():
-                on_stderr(event)
+                print_to_stderr(event)
             case EnvironmentAwaited(environment, holder):
                 self._line(Text(f"- waiting for {holder}, which is changing `{environment}`", style="dim"))
             case PromotionUndone(environment, message):
@@ -218,7 +225,7 @@ class Terminal:
             case _:
                 pass
 
-    def finished(self) -> None:
+    def finish(self) -> None:
         """Close what is still open."""
         self._end()
         self._end_rounds()
@@ -297,13 +304,13 @@ class Terminal:
     def _line(self, text: Text) -> None:
         self.console.print(text, soft_wrap=True)
 
-    def _failed_audit(self, model: str, result: AuditResult) -> None:
+    def _print_audit_failure(self, model: str, result: AuditResult) -> None:
         style = "red" if result.blocking else "yellow"
         if result.blocking:
             self._audited.add(model)
         of = model or ", ".join(result.reads) or "no table of ours"
         self._line(
-            Text(f"✘ audit {result.name} of {of}: {counted(result.count, 'row')} that should not be", style=style)
+            Text(f"✘ audit {result.name} of {of}: {count_text(result.count, 'row')} that should not be", style=style)
         )
         self._line(Text(result.sql, style="dim"))
         if result.sample.rows:

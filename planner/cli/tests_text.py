@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mergeplan.planner.checks.rows import RowDifference
 from mergeplan.planner.checks.unit_test_result import OutputResult, TestResult
-from mergeplan.planner.cli.counting import counted
+from mergeplan.planner.cli.counting import count_text
 
 RULE = 70
 MOST = 10  # rows of an output that are shown; all with -v
@@ -27,13 +27,13 @@ def show_tests(console: Console, results: Sequence[TestResult], seconds: float, 
     unchanged = sum(result.unchanged for result in results)
     same = f" ({unchanged} unchanged since they passed)" if unchanged else ""
     if not failed and unchanged == len(results) > 0:
-        console.print(f"{counted(len(results), 'test')} passed{same}.")
+        console.print(f"{count_text(len(results), 'test')} passed{same}.")
     elif not failed and unchanged:
-        console.print(f"{counted(len(results), 'test')} passed{same} in {seconds:.1f} seconds.")
+        console.print(f"{count_text(len(results), 'test')} passed{same} in {seconds:.1f} seconds.")
     elif not failed:
-        console.print(f"{counted(len(results), 'test')} passed in {seconds:.1f} seconds.")
+        console.print(f"{count_text(len(results), 'test')} passed in {seconds:.1f} seconds.")
     else:
-        console.print(f"{len(failed)} of {counted(len(results), 'test')} failed.", style="bold red")
+        console.print(f"{len(failed)} of {count_text(len(results), 'test')} failed.", style="bold red")
     console.print("-" * RULE + "\n")
     for result in failed:
         console.print(Text(f"FAIL: {result.test.name} ({result.test.place})", style="bold red"))
@@ -49,26 +49,32 @@ def show_tests(console: Console, results: Sequence[TestResult], seconds: float, 
 
 def _show_output(console: Console, output: OutputResult, most: int | None) -> None:
     console.print(Text(f"Output `{output.output}` differs:"))
-    remarks = [each for each in output.differences if each.expected is None and each.actual is None]
-    for each in remarks:
-        console.print(Text(each.text), soft_wrap=True)
-    rows = [each for each in output.differences if each not in remarks]
+    remarks = [
+        difference for difference in output.differences if difference.expected is None and difference.actual is None
+    ]
+    for difference in remarks:
+        console.print(Text(difference.text), soft_wrap=True)
+    rows = [difference for difference in output.differences if difference not in remarks]
     if rows:
         console.print(_table(rows[:most]))
     if len(rows) > len(rows[:most]):
-        console.print(f"and {counted(len(rows) - len(rows[:most]), 'row')} more; -v shows all")
+        console.print(f"and {count_text(len(rows) - len(rows[:most]), 'row')} more; -v shows all")
 
 
 def _table(differences: Sequence[RowDifference]) -> Table:
     """A line for what is expected and a line for what came; of two that nearly match, the cells that differ marked."""
     table = Table("", *map(escape, differences[0].columns))
-    for each in differences:
-        if each.expected is not None:
-            what = "missing" if each.actual is None else "expected"
-            table.add_row(Text(what, style="green"), *_cells(each, each.expected, "green"), end_section=not each.actual)
-        if each.actual is not None:
-            what = "unexpected" if each.expected is None else "actual"
-            table.add_row(Text(what, style="red"), *_cells(each, each.actual, "red"), end_section=True)
+    for difference in differences:
+        if difference.expected is not None:
+            what = "missing" if difference.actual is None else "expected"
+            table.add_row(
+                Text(what, style="green"),
+                *_cells(difference, difference.expected, "green"),
+                end_section=not difference.actual,
+            )
+        if difference.actual is not None:
+            what = "unexpected" if difference.expected is None else "actual"
+            table.add_row(Text(what, style="red"), *_cells(difference, difference.actual, "red"), end_section=True)
     return table
 
 

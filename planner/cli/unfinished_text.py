@@ -18,7 +18,7 @@ def pending_text(event: PromotionPending) -> str:
     return f"{what} was interrupted: its views may be of two revisions. {then}"
 
 
-def recovered_text(event: PromotionRecovered) -> str:
+def recovery_text(event: PromotionRecovered) -> str:
     """The sentence for a promotion that was taken up again; '' when another event tells it."""
     if event.ended is Recovery.FINISHED:
         moved = f"{len(event.views)} view{'' if len(event.views) == 1 else 's'}"
@@ -26,11 +26,11 @@ def recovered_text(event: PromotionRecovered) -> str:
     return ""
 
 
-def on_stderr(event: Event) -> None:
+def print_to_stderr(event: Event) -> None:
     """For verbs whose standard output is an answer and nothing else."""
     if isinstance(event, PromotionPending):
         click.echo(f"Warning: {pending_text(event)}", err=True)
-    elif isinstance(event, PromotionRecovered) and (text := recovered_text(event)):
+    elif isinstance(event, PromotionRecovered) and (text := recovery_text(event)):
         click.echo(text, err=True)
     elif isinstance(event, StateUnknown):
         click.echo(f"Warning: whether a promotion is unfinished is not known: {event.reason}", err=True)

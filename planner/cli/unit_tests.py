@@ -10,14 +10,14 @@ from xml.etree import ElementTree
 import click
 
 from mergeplan.planner.checks.unit_test_result import TestResult
-from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.given import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine, TestCounts
 from mergeplan.planner.session.options import TestOptions
-from mergeplan.planner.session.unit_tests import tested
+from mergeplan.planner.session.unit_tests import run_tests
 
 
 @click.command()
@@ -38,8 +38,8 @@ def test(verbose: bool, junit: Path | None, root: Path, gateway: str | None, out
     mergeplan test 'tests/test_*' -k orders --junit report.xml
     """
     out = output_of(output)
-    with opened(root, gateway) as work:
-        report = tested(work, given_to(TestOptions, given))
+    with open_workspace(root, gateway) as work:
+        report = run_tests(work, options_from(TestOptions, given))
     results, seconds = report.results, report.seconds
     if isinstance(out, Terminal):
         out.tests(results, seconds, verbose=verbose)
@@ -59,7 +59,9 @@ def junit_xml(results: Sequence[TestResult], seconds: float) -> str:
     errors = sum(result.error is not None for result in results)
     failures = sum(not result.ok for result in results) - errors
     counts = {"tests": len(results), "failures": failures, "errors": errors, "time": f"{seconds:.3f}"}
-    suite = ElementTree.Element("testsuite", {"name": "mergeplan", **{key: str(each) for key, each in counts.items()}})
+    suite = ElementTree.Element(
+        "testsuite", {"name": "mergeplan", **{key: str(count) for key, count in counts.items()}}
+    )
     for result in results:
         test = result.test
         place = {"classname": test.model, "name": test.name, "file": test.path, "line": str(test.line)}

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_option, showing
-from mergeplan.planner.cli.terminal import counted
-from mergeplan.planner.cli.unfinished_text import on_stderr
-from mergeplan.planner.cli.workspace import opened, workspace
+from mergeplan.planner.cli.unfinished_text import print_to_stderr
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import Info, ResultLine
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.session.workspace import Workspace
@@ -31,7 +31,7 @@ def info(root: Path, gateway: str | None, output: str, skip_connection: bool) ->
     mergeplan info --skip-connection
     """
     out = JsonLines() if output == "json" else None
-    with opened(root, gateway, on_event=showing(out) if out else on_stderr, only_looks=True) as work:
+    with open_workspace(root, gateway, on_event=showing(out) if out else print_to_stderr, only_looks=True) as work:
         project = work.project
         facts: dict[str, object] = {
             "version": version("mergeplan"),
@@ -58,7 +58,7 @@ def clean(root: Path, gateway: str | None) -> int:
     \b
     mergeplan clean
     """
-    with opened(root, gateway) as work:
+    with open_workspace(root, gateway) as work:
         home, cache = work.settings.folder, Cache(work.settings.cache)
     folders = (home / "cache", home / "logs")
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
@@ -69,7 +69,7 @@ def clean(root: Path, gateway: str | None) -> int:
         path.unlink(missing_ok=True)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
-    click.echo(f"{counted(len(files), 'file')} removed, {size} bytes.")
+    click.echo(f"{count_text(len(files), 'file')} removed, {size} bytes.")
     return 0
 
 

@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 
 import click
 
-from mergeplan.planner.cli.unfinished_text import on_stderr
+from mergeplan.planner.cli.unfinished_text import print_to_stderr
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.system import hide_process
 from mergeplan.planner.session.cancelling import interruptible
@@ -48,23 +48,23 @@ def _one_folder(context: click.Context, option: click.Parameter, given: tuple[Pa
 def settings(root: Path, gateway: str | None) -> SessionSettings:
     """What the environment says of a project; of what may hold a password nothing is left there, for project code runs
     as the same user. `-` stands for a line of standard input, in the order of these names."""
-    found = settings_of(os.environ, root, gateway)
-    if found.state_url or found.openlineage_key:
+    options = settings_of(os.environ, root, gateway)
+    if options.state_url or options.openlineage_key:
         hide_process()  # project code of another run may be under way as the same user
     os.environ.pop(STATE_URL, "")
     os.environ.pop(OPENLINEAGE_KEY, "")
-    url, key = (sys.stdin.readline().strip() if v == "-" else v for v in (found.state_url, found.openlineage_key))
-    return replace(found, state_url=url, openlineage_key=key)
+    url, key = (sys.stdin.readline().strip() if v == "-" else v for v in (options.state_url, options.openlineage_key))
+    return replace(options, state_url=url, openlineage_key=key)
 
 
 @contextmanager
-def opened(
+def open_workspace(
     root: Path,
     gateway: str | None,
     profile: str = "metadata",
     execution_time: str | None = None,
     *,
-    on_event: Emit = on_stderr,
+    on_event: Emit = print_to_stderr,
     only_looks: bool = False,
 ) -> Iterator[Workspace]:
     """The workspace of a folder, now or at another moment; RequestError when it is no folder.
@@ -76,12 +76,12 @@ def opened(
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
     context = click.get_current_context()
-    given, open_engine = settings(root, gateway), context.obj
+    workspace_settings, open_engine = settings(root, gateway), context.obj
     if open_engine is not None:
-        given = replace(given, open_engine=open_engine)
+        workspace_settings = replace(workspace_settings, open_engine=open_engine)
     now = datetime.now(UTC)
     at = moment(execution_time, now) or now
-    work = Workspace(given, profile, at, on_event, only_looks)
+    work = Workspace(workspace_settings, profile, at, on_event, only_looks)
     ending = interruptible(work.cancel, (signal.SIGINT, signal.SIGTERM))
     with ending, interruptible(work.leave, (signal.SIGUSR1,)), closing(work):
         yield work

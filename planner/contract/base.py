@@ -39,7 +39,7 @@ def _absent(value: object) -> bool:
 Maybe = Annotated[T | None, Field(exclude_if=_absent)]  # None: the key does not apply, and is left out
 
 
-def _checked_version(version: int) -> int:
+def _check_version(version: int) -> int:
     if version != VERSION:
         raise PydanticCustomError(OTHER_VERSION, "this is version {version}", {"version": version})
     return version
@@ -50,7 +50,7 @@ Spans = tuple[Span, ...]
 Names = tuple[str, ...]
 Version = Annotated[
     int,
-    AfterValidator(_checked_version),
+    AfterValidator(_check_version),
     Field(description="of these keys: it changes when a key goes or changes its meaning, not when one comes"),
     WithJsonSchema({"type": "integer", "const": VERSION}),
 ]
@@ -96,11 +96,11 @@ def plain(value: object) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {str(plain(key)): plain(each) for key, each in value.items()}
+        return {str(plain(key)): plain(element) for key, element in value.items()}
     if names := getattr(value, "__fields__", None):  # a struct comes as a tuple with names
-        return {name: plain(each) for name, each in zip(names, value, strict=True)}  # type: ignore[call-overload]
+        return {name: plain(element) for name, element in zip(names, value, strict=True)}  # type: ignore[call-overload]
     if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
+        return [plain(element) for element in value]
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     return bytes(value).hex() if isinstance(value, (bytes, bytearray)) else str(value)

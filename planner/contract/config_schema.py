@@ -17,27 +17,27 @@ def config_schema(bot: type[BaseModel] | None = None, without_effect: frozenset[
 
     Keys `without_effect` are accepted there and described as such.
     """
-    found = Config.model_json_schema()
+    json_schema = Config.model_json_schema()
     if bot is not None:
         own = bot.model_json_schema()
-        found["$defs"] |= own.pop("$defs", {})
+        json_schema["$defs"] |= own.pop("$defs", {})
         own["properties"] |= {key: {"description": "Accepted, no effect here."} for key in sorted(without_effect)}
-        found["$defs"][bot.__name__] = own
-        described = found["properties"]["cicd_bot"]["description"]
-        found["properties"]["cicd_bot"] = {"anyOf": [{"$ref": f"#/$defs/{bot.__name__}"}, {"type": "null"}]}
-        found["properties"]["cicd_bot"]["description"] = described
-    schema: dict[str, Any] = _or_from_environment(found)
+        json_schema["$defs"][bot.__name__] = own
+        described = json_schema["properties"]["cicd_bot"]["description"]
+        json_schema["properties"]["cicd_bot"] = {"anyOf": [{"$ref": f"#/$defs/{bot.__name__}"}, {"type": "null"}]}
+        json_schema["properties"]["cicd_bot"]["description"] = described
+    schema: dict[str, Any] = _or_from_environment(json_schema)
     return {"$schema": DIALECT, **schema, "title": "config.yaml of a mergeplan project"}
 
 
 def _or_from_environment(node: Any) -> Any:
     """The schema with every number and boolean also as text in double braces."""
     if isinstance(node, list):
-        return [_or_from_environment(each) for each in node]
+        return [_or_from_environment(child) for child in node]
     if not isinstance(node, dict):
         return node
     if node.get("type") in NUMBERS and "const" not in node:
         shape = {key: value for key, value in node.items() if key not in ("title", "description", "default")}
         about = {key: value for key, value in node.items() if key not in shape}
         return {**about, "anyOf": [shape, FROM_ENVIRONMENT]}
-    return {key: _or_from_environment(each) for key, each in node.items()}
+    return {key: _or_from_environment(child) for key, child in node.items()}

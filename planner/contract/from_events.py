@@ -30,7 +30,7 @@ from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.linter import Violation
 from mergeplan.planner.checks.unit_test_result import TestResult
 from mergeplan.planner.contract.base import Sample, plain
-from mergeplan.planner.contract.from_errors import placed
+from mergeplan.planner.contract.from_errors import split_place
 from mergeplan.planner.contract.from_plan import span, spans
 from mergeplan.planner.contract.lines import (
     AuditRow,
@@ -126,7 +126,7 @@ def batch_line(done: BatchDone) -> BatchLine:
 
 def audit_found(model: str, result: AuditResult, place: Place | None) -> AuditRow:
     """What an audit found, at the place where it is asked for."""
-    path, line, _ = placed(place)
+    path, line, _ = split_place(place)
     return AuditRow(
         model=model,
         reads=tuple(result.reads),
@@ -143,7 +143,7 @@ def audit_found(model: str, result: AuditResult, place: Place | None) -> AuditRo
 
 def lint_line(found: Violation) -> LintLine:
     """A rule that is broken."""
-    path, line, column = placed(found.place)
+    path, line, column = split_place(found.place)
     return LintLine(
         rule=found.rule,
         model=found.model,

@@ -30,7 +30,7 @@ def rollback_view(plan: RollbackPlan) -> RollbackView:
         until=plan.until.isoformat(),
         since=tuple(map(revision_row, plan.since)),
         views=tuple(
-            MovedViewRow(model=each.model, view=each.name, before=each.before, after=each.after) for each in plan.views
+            MovedViewRow(model=view.model, view=view.name, before=view.before, after=view.after) for view in plan.views
         ),
         behind=tuple(map(_behind, plan.behind)),
         gone=plan.gone,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import astuple
 
 from mergeplan.planner.contract.base import Span, Spans
-from mergeplan.planner.contract.from_errors import placed
+from mergeplan.planner.contract.from_errors import split_place
 from mergeplan.planner.contract.plan import (
     ColumnChanges,
     CostEstimate,
@@ -47,14 +47,16 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
             dropped=tuple(view.name for view in plan.views.dropped),
         ),
         comparisons=tuple(
-            TableComparison(reader=each.reader, model=each.model, columns=tuple(each.columns))
-            for each in plan.comparisons
+            TableComparison(reader=comparison.reader, model=comparison.model, columns=tuple(comparison.columns))
+            for comparison in plan.comparisons
         ),
         blockers=tuple(map(_remark, plan.blockers)),
         warnings=tuple(map(_remark, plan.warnings)),
         overrides=tuple(map(_override, plan.overrides)),
-        unused_overrides=tuple(_override(each, end_of(each, plan.changes)) for each in plan.unused_overrides),
-        refused=tuple(map(_refused, plan.unopened.refused)),
+        unused_overrides=tuple(
+            _override(override, end_of(override, plan.changes)) for override in plan.unused_overrides
+        ),
+        refused=tuple(map(_refusal_row, plan.unopened.refused)),
         left_out=tuple(
             LeftOutRow(model=name, reason=f"It reads `{read}`, which cannot be opened.")
             for name, read in plan.unopened.left_out.items()
@@ -63,7 +65,7 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
     )
 
 
-def revised_view(
+def final_plan_view(
     shown: PlanView, plan: Plan, estimates: Mapping[str, Estimate], copied: Mapping[str, Spans]
 ) -> PlanView:
     """A plan as it was in the end, under the id of the plan that was shown: with the time that was computed, which is
@@ -112,7 +114,9 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
         path=shown.model.path,
         line=shown.model.line,
         owner=shown.model.owner,
-        tags=tuple(dict.fromkeys(tag for each in (change.new, change.old) if each for tag in each.model.tags)),
+        tags=tuple(
+            dict.fromkeys(tag for snapshot in (change.new, change.old) if snapshot for tag in snapshot.model.tags)
+        ),
         change=str(change.change),
         category=str(change.category) if change.category else None,
         rule=change.rule,
@@ -135,8 +139,8 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
     )
 
 
-def _refused(file: RefusedFile) -> RefusedRow:
-    path, line, _ = placed(file.place)
+def _refusal_row(file: RefusedFile) -> RefusedRow:
+    path, line, _ = split_place(file.place)
     return RefusedRow(models=file.models, path=path, line=line, message=file.sentence, deployed=file.stands)
 
 
@@ -159,18 +163,18 @@ def _columns(columns: Columns) -> ColumnChanges:
 
 def _restatement(restatement: Restatement) -> RestatementView:
     return RestatementView(
-        left_out=tuple(LeftOutRow(model=each.model, reason=each.reason) for each in restatement.left_out),
-        environments=tuple(touched(*astuple(each)) for each in restatement.touched),
+        left_out=tuple(LeftOutRow(model=model.model, reason=model.reason) for model in restatement.left_out),
+        environments=tuple(environment_impact(*astuple(impact)) for impact in restatement.touched),
     )
 
 
-def touched(environment: str, shared: tuple[str, ...], outdated: tuple[str, ...]) -> TouchedEnvironment:
+def environment_impact(environment: str, shared: tuple[str, ...], outdated: tuple[str, ...]) -> TouchedEnvironment:
     """What another environment feels of a restatement."""
     return TouchedEnvironment(environment=environment, shared=tuple(shared), outdated=tuple(outdated))
 
 
 def _remark(blocker: Blocker) -> Remark:
-    path, line, _ = placed(blocker.place)
+    path, line, _ = split_place(blocker.place)
     return Remark(message=blocker.message, path=path, line=line)
 
 

@@ -49,7 +49,9 @@ def data_difference(diff: ModelDiff) -> DataDifference:
     return DataDifference(
         model=diff.model,
         columns_differ=_schema(diff.schema),
-        nullability=tuple(NullabilityRow(column=each.column, nullable=each.nullable) for each in diff.nullability),
+        nullability=tuple(
+            NullabilityRow(column=column.column, nullable=column.nullable) for column in diff.nullability
+        ),
         before=diff.counts[0] if diff.counts else None,
         after=diff.counts[1] if diff.counts else None,
         rows=_counts(diff.rows) if diff.rows else None,
@@ -69,9 +71,13 @@ def physical_plan_row(diff: PhysicalDiff) -> PhysicalPlanRow:
     """What an edit does to the physical plan of a model's query."""
     changes = (
         PhysicalChangeRow(
-            cost=str(each.cost), before=each.before, after=each.after, tables=each.tables, columns=each.columns
+            cost=str(change.cost),
+            before=change.before,
+            after=change.after,
+            tables=change.tables,
+            columns=change.columns,
         )
-        for each in diff.changes
+        for change in diff.changes
     )
     return PhysicalPlanRow(model=diff.model, changes=tuple(changes), note=diff.note)
 
@@ -116,7 +122,7 @@ def lineage_result(found: Lineage, models: Mapping[str, Model]) -> ResultLine:
             LineageNode(model=node.model, column=node.column or None, kind=kinds[node.model]) for node in found.nodes
         ),
         edges=tuple(
-            LineageEdge(source=_end(each.source), target=_end(each.target), how=str(each.how)) for each in found.edges
+            LineageEdge(source=_end(edge.source), target=_end(edge.target), how=str(edge.how)) for edge in found.edges
         ),
         unfollowed=tuple(Unfollowed(model=model, reason=why) for model, why in found.unfollowed),
     )

@@ -41,7 +41,7 @@ def physical_sentence(change: PhysicalChangeRow, named: Callable[[str], str]) ->
     >>> physical_sentence(PhysicalChangeRow(cost="shuffle", before=1, after=2), str)
     'rows are shuffled twice; before, once.'
     """
-    tables, columns = _listed(change.tables, named), _listed(change.columns, named)
+    tables, columns = _list_names(change.tables, named), _list_names(change.columns, named)
     return (
         (WORSE if is_worse(change) else BETTER)
         .get(change.cost, OTHER)
@@ -57,7 +57,7 @@ def physical_sentence(change: PhysicalChangeRow, named: Callable[[str], str]) ->
     )
 
 
-def _listed(names: tuple[str, ...], named: Callable[[str], str]) -> str:
+def _list_names(names: tuple[str, ...], named: Callable[[str], str]) -> str:
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
     return ", ".join(map(named, names[:MOST])) + more
 

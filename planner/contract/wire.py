@@ -76,17 +76,17 @@ def read_line(text: str | bytes) -> Line | None:
     try:
         return line_type().validate_json(text)
     except ValidationError as error:
-        for each in error.errors(include_url=False, include_input=False):
-            if each["type"] == OTHER_VERSION:
+        for detail in error.errors(include_url=False, include_input=False):
+            if detail["type"] == OTHER_VERSION:
                 raise RequestError(
-                    f"The planner writes version {each['ctx']['version']} of its JSON, and this is mergeplan "
+                    f"The planner writes version {detail['ctx']['version']} of its JSON, and this is mergeplan "
                     f"with version {VERSION}.",
                     hint="Install the same mergeplan on both sides.",
                 ) from None
         return None
 
 
-def written(line: Line) -> str:
+def serialize_line(line: Line) -> str:
     """A line as JSON, without its line end."""
     return line.model_dump_json()
 

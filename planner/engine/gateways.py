@@ -51,7 +51,7 @@ class Gateways:
         """The schemas and views, on the project's own gateway."""
         return self._own.catalog
 
-    def on(self, gateway: str) -> Engine:
+    def engine_for(self, gateway: str) -> Engine:
         """The engine of a gateway, opened when it is first asked for; '' is the project's own."""
         if gateway in self._same:
             return self._own
@@ -60,13 +60,13 @@ class Gateways:
                 self._others[gateway] = self._open_other(gateway)
             return self._others[gateway]
 
-    def opened(self) -> list[Engine]:
+    def open_engines(self) -> list[Engine]:
         """The engines that are open, the project's own first."""
         return [self._own, *self._others.values()]
 
-    def beside(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
+    def separate_session(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
         """A session of this thread's own, on the project's own gateway."""
-        return self._own.beside(before, after)
+        return self._own.separate_session(before, after)
 
     @property
     def outlasts(self) -> bool:
@@ -76,12 +76,12 @@ class Gateways:
     @property
     def goes_on(self) -> bool:
         """True while a write is under way, on any gateway, that goes on when this process ends."""
-        return any(engine.goes_on for engine in self.opened())
+        return any(engine.goes_on for engine in self.open_engines())
 
     @property
     def is_lost(self) -> bool:
         """True when the Spark of any open gateway is lost."""
-        return any(engine.is_lost for engine in self.opened())
+        return any(engine.is_lost for engine in self.open_engines())
 
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
         """A context in which writes on the project's own gateway are written down and found again."""
@@ -89,7 +89,7 @@ class Gateways:
 
     def end_operation(self, operation: Operation) -> None:
         """End an operation, on whichever open gateway began it."""
-        for engine in self.opened():
+        for engine in self.open_engines():
             engine.end_operation(operation)
 
     def schema(self, sql: str) -> tuple[Column, ...]:
@@ -118,16 +118,16 @@ class Gateways:
 
     def jobs(self) -> int:
         """Those of all gateways."""
-        return sum(engine.jobs() for engine in self.opened())
+        return sum(engine.jobs() for engine in self.open_engines())
 
     def cancel(self) -> None:
         """End what runs on any gateway."""
-        for engine in self.opened():
+        for engine in self.open_engines():
             engine.cancel()
 
     def close(self) -> None:
         """Let go of every gateway, the others first."""
-        for engine in reversed(self.opened()):
+        for engine in reversed(self.open_engines()):
             engine.close()
 
 
@@ -142,67 +142,67 @@ class RoutedTables:
 
     def create(self, table: Table) -> bool:
         """Create the table on its gateway; nobody has anything to forget yet."""
-        return self._of(table).create(table)
+        return self._store_of(table).create(table)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table, on its gateway, over the files of another one."""
-        self._of(table).take_over(table, old, rows)
+        self._store_of(table).take_over(table, old, rows)
         self._forget(table)
 
     def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
         """Replace all rows, on the table's gateway."""
-        return self._wrote(table, self._of(table).replace(table, sql, untouched=untouched))
+        return self._wrote(table, self._store_of(table).replace(table, sql, untouched=untouched))
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
         """Replace the rows of an interval, on the table's gateway."""
-        return self._wrote(table, self._of(table).replace_interval(table, sql, interval))
+        return self._wrote(table, self._store_of(table).replace_interval(table, sql, interval))
 
     def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
         """Replace the rows of partitions, on the table's gateway."""
-        return self._wrote(table, self._of(table).replace_partitions(table, sql, first=first, others=others))
+        return self._wrote(table, self._store_of(table).replace_partitions(table, sql, first=first, others=others))
 
     def merge(self, table: Table, merge: Merge, batch_id: str, into: MergeInto | None = None) -> Written:
         """Merge a batch, on the table's gateway."""
-        return self._wrote(table, self._of(table).merge(table, merge, batch_id, into))
+        return self._wrote(table, self._store_of(table).merge(table, merge, batch_id, into))
 
     def unmerge(self, table: Table, batch_id: str) -> None:
         """Take a batch back, on the table's gateway."""
-        self._of(table).unmerge(table, batch_id)
+        self._store_of(table).unmerge(table, batch_id)
         self._forget(table)
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, untouched: bool = False) -> Written:
         """Load the rows of a seed, on the table's gateway."""
-        return self._wrote(table, self._of(table).load(table, rows, untouched=untouched))
+        return self._wrote(table, self._store_of(table).load(table, rows, untouched=untouched))
 
     def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
         """Hash what the table holds, on its gateway."""
-        return self._of(table).contents(table, column_sets, interval)
+        return self._store_of(table).contents(table, column_sets, interval)
 
     def files(self, name: str, where: str = "") -> TableFiles | None:
         """The files of a table, as the project's own gateway sees them."""
-        return self._gateways.on("").tables.files(name, where)
+        return self._gateways.engine_for("").tables.files(name, where)
 
     def refresh(self, name: str) -> None:
         """Forget what the project's own gateway remembers of a table's files."""
-        self._gateways.on("").tables.refresh(name)
+        self._gateways.engine_for("").tables.refresh(name)
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove a table's old versions, on the project's own gateway."""
-        return self._gateways.on("").tables.expire(name, keep, now)
+        return self._gateways.engine_for("").tables.expire(name, keep, now)
 
     def drop(self, name: str) -> None:
         """Drop a table by its name, on the project's own gateway."""
-        self._gateways.on("").tables.drop(name)
+        self._gateways.engine_for("").tables.drop(name)
 
-    def _of(self, table: Table) -> TableStore:
-        return self._gateways.on(table.gateway).tables
+    def _store_of(self, table: Table) -> TableStore:
+        return self._gateways.engine_for(table.gateway).tables
 
     def _wrote(self, table: Table, done: Written) -> Written:
         self._forget(table)
         return done
 
     def _forget(self, table: Table) -> None:
-        writer = self._gateways.on(table.gateway)
-        for engine in self._gateways.opened():
+        writer = self._gateways.engine_for(table.gateway)
+        for engine in self._gateways.open_engines():
             if engine is not writer:
                 engine.tables.refresh(table.name)

@@ -91,16 +91,16 @@ class OperationGone(Exception):
 class Operations(Protocol):
     """The operations of one batch, as they are written down: each before it begins."""
 
-    def left(self, asked: str) -> Operation | None:
+    def take_leftover(self, asked: str) -> Operation | None:
         """The one that an earlier run began for just what is `asked` (a digest), None without; others are ended."""
 
     def begin(self, asked: str, operation: Operation) -> None:
         """Write down that this one begins now."""
 
-    def taken_up(self) -> None:
+    def report_resumed(self) -> None:
         """The one that was left is waited for."""
 
-    def lost(self) -> None:
+    def report_repeated(self) -> None:
         """The one that was left has failed, or Spark does not know it any more: another one is begun for the same."""
 
 
@@ -318,10 +318,10 @@ class Engine(Protocol):
     def catalog(self) -> Catalog:
         """The schemas and views."""
 
-    def on(self, gateway: str) -> Engine:
+    def engine_for(self, gateway: str) -> Engine:
         """The engine that the models of a gateway are computed on; '' is the project's own."""
 
-    def beside(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
+    def separate_session(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
         """A context in which this thread has a session of its own, with statements at its begin and at its end.
 
         Those after it do not run when it fails. Without statements there is no such session.

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mergeplan.planner.intervals import Interval, partitions
 from mergeplan.planner.model.model import Column
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.naming import quote_column
 
 HIDDEN_COLUMN = "mergeplan_period"
 DAY = 86_400  # seconds; longer units are partitioned by the day
@@ -61,7 +61,7 @@ def time_partitioning(
     by, and a DATE cannot tell hours apart: both get the hidden column too, and so does who asks for it.
     """
     kind = next(column.type for column in columns if column.name == time_column)
-    quoted = quoted_column(time_column)
+    quoted = quote_column(time_column)
     if not hidden and kind == "date" and len(columns) > 1 and unit_seconds >= DAY:
         return Partitioning(time_column, "date", quoted, hidden=False, unit_seconds=unit_seconds)
     if kind in ("date", "timestamp", "timestamp_ntz"):

@@ -32,12 +32,14 @@ def same_rows(first: TableFiles | None, second: TableFiles | None, columns: Iter
     return all(name in one and one[name] == other.get(name) for name in columns)
 
 
-def declared(fields: Iterable[Any]) -> tuple[tuple[str, str], ...]:
+def schema_columns(fields: Iterable[Any]) -> tuple[tuple[str, str], ...]:
     """The columns of a schema of Spark's, each with all that it says of it but for comments."""
-    return tuple((field.name.lower(), json.dumps(_uncommented(field.jsonValue()), sort_keys=True)) for field in fields)
+    return tuple(
+        (field.name.lower(), json.dumps(_remove_comments(field.jsonValue()), sort_keys=True)) for field in fields
+    )
 
 
-def _uncommented(value: Any) -> Any:
+def _remove_comments(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _uncommented(each) for key, each in value.items() if key != "comment"}
-    return [_uncommented(each) for each in value] if isinstance(value, list) else value
+        return {key: _remove_comments(entry) for key, entry in value.items() if key != "comment"}
+    return [_remove_comments(element) for element in value] if isinstance(value, list) else value

@@ -38,7 +38,7 @@ class AllowedAddress:
         return False
 
 
-def allowed_addresses(text: str, variable: str) -> tuple[AllowedAddress, ...]:
+def parse_addresses(text: str, variable: str) -> tuple[AllowedAddress, ...]:
     """The addresses of a comma-separated list; RequestError names the variable and the entry.
 
     >>> allowed_addresses("db.internal:5432, 10.1.0.0/16, [fd00::1]:443", "X")[:2]
@@ -51,11 +51,11 @@ def _address(entry: str, variable: str) -> AllowedAddress:
     match = ENTRY.fullmatch(entry)
     host, port = ((match["six"] or match["host"]), match["port"] or "*") if match else ("", "*")
     number = 0 if port == "*" else int(port)
-    found = AllowedAddress(host.lower().rstrip("."), number)
-    if not host or number > 65_535 or (found.is_name and not HOST.fullmatch(host)):
+    address = AllowedAddress(host.lower().rstrip("."), number)
+    if not host or number > 65_535 or (address.is_name and not HOST.fullmatch(host)):
         hint = "Write `db.internal:5432`, `10.1.0.0/16` or `[fd00::1]:443`, separated by commas."
         raise RequestError(f"{variable} holds `{entry}`, which is no address.", hint=hint)
-    return found
+    return address
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class StandIns:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, addresses: Iterable[AllowedAddress]) -> StandIns:
+    def build(cls, addresses: Iterable[AllowedAddress]) -> StandIns:
         return cls(tuple(dict.fromkeys(address.host for address in addresses if address.is_name))[:MOST])
 
     def name(self, address: IpAddress) -> str:
@@ -83,7 +83,7 @@ class StandIns:
         return "".join(f"{line}\n" for line in lines)
 
 
-def unmapped(text: str) -> IpAddress:
+def unwrap_ipv4(text: str) -> IpAddress:
     """An address; of an IPv4 one within IPv6 the IPv4 one. ValueError."""
     address = ip_address(text.partition("%")[0])
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address

@@ -56,9 +56,9 @@ def _numbers(table: str, column: int) -> dict[str, int]:
     return {words[at]: int(words[at + column]) for at in range(0, len(words), 3) if int(words[at + column]) >= 0}
 
 
-def _of(table: str) -> Mapping[str, Mapping[str, int]]:
+def _parse_table(table: str) -> Mapping[str, Mapping[str, int]]:
     return {name: MappingProxyType(_numbers(table, at)) for at, name in enumerate(AUDIT_ARCHITECTURES, 1)}
 
 
-FORBIDDEN: Mapping[str, Mapping[str, int]] = MappingProxyType(_of(_TABLE))
-SPECIAL: Mapping[str, Mapping[str, int]] = MappingProxyType(_of(_SPECIAL))
+FORBIDDEN: Mapping[str, Mapping[str, int]] = MappingProxyType(_parse_table(_TABLE))
+SPECIAL: Mapping[str, Mapping[str, int]] = MappingProxyType(_parse_table(_SPECIAL))

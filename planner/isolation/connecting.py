@@ -47,7 +47,7 @@ class ConnectionProxy:
         self._theirs: socket.socket | None = theirs
         self.descriptor = theirs.fileno()
 
-    def started(self) -> None:
+    def start(self) -> None:
         """Start handling: the process has its end of the socket."""
         if self._theirs is not None:
             self._theirs.close()
@@ -75,14 +75,14 @@ class ConnectionProxy:
     def _answer(self, listener: int, question: Question) -> None:
         failed = 0
         try:
-            with self._connected(question) as ours:
+            with self._connect(question) as ours:
                 place = (question.number, IN_ITS_PLACE, ours.fileno(), question.descriptor, os.O_CLOEXEC)
                 fcntl.ioctl(listener, ADD_DESCRIPTOR, struct.pack("QIIII", *place))
         except OSError as error:  # also when we have no descriptor left
             failed = error.errno or errno.ECONNREFUSED
         fcntl.ioctl(listener, ANSWER, struct.pack("QqiI", question.number, 0, -failed, 0))
 
-    def _connected(self, question: Question) -> socket.socket:
+    def _connect(self, question: Question) -> socket.socket:
         """A connection for the one that waits; OSError."""
         ours = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:

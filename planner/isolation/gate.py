@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from mergeplan.planner.isolation.addresses import AllowedAddress, IpAddress, StandIns, unmapped
+from mergeplan.planner.isolation.addresses import AllowedAddress, IpAddress, StandIns, unwrap_ipv4
 from mergeplan.planner.isolation.connecting import ConnectionProxy, Question
 
 TIMEOUT = 30.0  # seconds for a connection
@@ -40,7 +40,7 @@ class ConnectionGate(ConnectionProxy):
         at_start: tuple[AllowedAddress, ...] = (),
     ) -> None:
         super().__init__(Path(os.devnull))
-        self.stand_ins = StandIns.of((*addresses, *at_start))
+        self.stand_ins = StandIns.build((*addresses, *at_start))
         self._addresses = (*addresses, *at_start)
         self._later = addresses
         self._folders = tuple(folder.resolve() for folder in folders)
@@ -58,13 +58,13 @@ class ConnectionGate(ConnectionProxy):
         with suppress(OSError):  # it ended while it waited
             self._answer(listener, question)
 
-    def _connected(self, question: Question) -> socket.socket:
+    def _connect(self, question: Question) -> socket.socket:
         address = _read_memory(question.thread, question.address, min(question.length, LONGEST))
-        ours = self._opened(address)
+        ours = self._open_address(address)
         ours.setblocking(not _is_nonblocking(question.thread, question.descriptor))
         return ours
 
-    def _opened(self, address: bytes) -> socket.socket:
+    def _open_address(self, address: bytes) -> socket.socket:
         (family,) = struct.unpack_from("H", address.ljust(2, b"\0"))
         if family == socket.AF_UNIX:
             return self._open_unix(os.fsdecode(address[2:].partition(b"\0")[0]))
@@ -73,7 +73,7 @@ class ConnectionGate(ConnectionProxy):
         start, length = (4, 4) if family == socket.AF_INET else (8, 16)
         text = socket.inet_ntop(family, address[start : start + length].ljust(length, b"\0"))
         (port,) = struct.unpack_from("!H", address.ljust(4, b"\0"), 2)
-        return self._open_tcp(socket.AddressFamily(family), unmapped(text), port)
+        return self._open_tcp(socket.AddressFamily(family), unwrap_ipv4(text), port)
 
     def _open_tcp(self, family: socket.AddressFamily, address: IpAddress, port: int) -> socket.socket:
         """A connection in a socket of the family that the caller's has."""
@@ -94,9 +94,9 @@ class ConnectionGate(ConnectionProxy):
         if address.is_loopback and listens(self.process, port):
             yield address
         elif name := self.stand_ins.name(address):
-            if any(each.host == name and each.port in (0, port) for each in self._addresses):
+            if any(rule.host == name and rule.port in (0, port) for rule in self._addresses):
                 yield from _look_up(name, port)
-        elif any(each.includes(address, port) for each in self._addresses):
+        elif any(rule.includes(address, port) for rule in self._addresses):
             yield address
 
     def _open_unix(self, path: str) -> socket.socket:
@@ -130,12 +130,12 @@ def _listeners(port: int) -> Iterator[str]:
 
 
 def _open_files(process: int) -> set[str]:
-    found = set()
+    paths = set()
     with suppress(OSError):  # it has ended
         for entry in os.scandir(f"/proc/{process}/fd"):
             with suppress(OSError):
-                found.add(os.readlink(entry.path))
-    return found
+                paths.add(os.readlink(entry.path))
+    return paths
 
 
 def _family(process: int) -> Iterator[int]:
@@ -166,10 +166,10 @@ def _dial(family: socket.AddressFamily, place: IpAddress | str, port: int) -> so
 
 def _look_up(name: str, port: int) -> list[IpAddress]:
     try:
-        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except OSError:
         raise OSError(errno.EHOSTUNREACH, name) from None
-    return list(dict.fromkeys(unmapped(str(entry[4][0])) for entry in found))
+    return list(dict.fromkeys(unwrap_ipv4(str(entry[4][0])) for entry in entries))
 
 
 def _read_memory(thread: int, address: int, length: int) -> bytes:

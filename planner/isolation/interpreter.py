@@ -31,5 +31,9 @@ def _libraries(python: str, python_path: str, path: str, options: tuple[str, ...
         raise RequestError(f"{python} does not run as a Python.", hint="Look at PYSPARK_PYTHON.") from None
     itself = [Path(python), Path(executable), Path(executable).resolve()]
     around = [Path(prefix) / "pyvenv.cfg", Path(base) / "lib", PACKAGE]
-    found = [*map(str, itself + around), *(each for each in places if os.path.isabs(each) and each != "/"), *SYSTEM]
-    return tuple(dict.fromkeys(found))
+    readable = [
+        *map(str, itself + around),
+        *(place for place in places if os.path.isabs(place) and place != "/"),
+        *SYSTEM,
+    ]
+    return tuple(dict.fromkeys(readable))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.isolation.addresses import AllowedAddress, allowed_addresses
+from mergeplan.planner.isolation.addresses import AllowedAddress, parse_addresses
 from mergeplan.planner.isolation.probe import cannot
 
 VARIABLE = "MERGEPLAN_ISOLATION"
@@ -68,7 +68,7 @@ def spark_access_of(environ: Mapping[str, str]) -> SparkAccess:
     if relative := [folder for folder in folders if not folder.is_absolute()]:
         raise RequestError(f"{FOLDERS} holds `{relative[0]}`.", hint="Write absolute paths.")
     text = environ.get(ADDRESSES)
-    addresses = None if text is None else allowed_addresses(text, ADDRESSES)
+    addresses = None if text is None else parse_addresses(text, ADDRESSES)
     return SparkAccess(mode == NONE, addresses, tuple(folders))
 
 
@@ -86,7 +86,7 @@ def isolation_of(environ: Mapping[str, str]) -> Isolation:
     functions = environ.get(FUNCTIONS, "")
     if functions not in ("", ALLOW):
         raise RequestError(f"{FUNCTIONS} is `{functions}`.", hint=f"Use `{ALLOW}`, or remove it.")
-    hidden = tuple(Path(each) for each in environ.get(HIDDEN, "").split(os.pathsep) if each)
+    hidden = tuple(Path(folder) for folder in environ.get(HIDDEN, "").split(os.pathsep) if folder)
     packages = Path(environ[PACKAGES]).resolve() if environ.get(PACKAGES) else None
     if packages is not None and not packages.is_dir():
         raise RequestError(f"{PACKAGES} is `{packages}`, which is no folder.")

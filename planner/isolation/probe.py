@@ -82,10 +82,10 @@ def cannot() -> str:
     with _scene() as (secret, scratch, port):
         proxy = ConnectionProxy(scratch / "nobody.sock")
         profile = IsolationProfile(libraries(sys.executable, {}, *PYTHON[1:]), (str(scratch),))
-        command = profile.listening(proxy.descriptor).launched(
+        command = profile.listening(proxy.descriptor).launch_command(
             [*PYTHON, "-c", ISOLATED, str(secret), str(scratch), port]
         )
-        return _wrong(command, "isolated", proxy.descriptor, lambda pid: proxy.started())
+        return _wrong(command, "isolated", proxy.descriptor, lambda pid: proxy.start())
 
 
 @cache
@@ -97,13 +97,13 @@ def cannot_confine() -> str:
         gate = ConnectionGate((), (scratch,), lambda address: None)
         read = (*libraries(sys.executable, {}, *PYTHON[1:]), "/proc")
         profile = IsolationProfile(read, (str(scratch),), Network.LISTED, own_user=False, limited=False)
-        command = profile.listening(gate.descriptor).launched(
+        command = profile.listening(gate.descriptor).launch_command(
             [*PYTHON, "-c", CONFINED, str(secret), str(scratch), port]
         )
 
         def start(pid: int) -> None:
             gate.process = pid
-            gate.started()
+            gate.start()
 
         return _wrong(command, "confined", gate.descriptor, start)
 

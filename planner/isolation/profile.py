@@ -54,7 +54,7 @@ class IsolationProfile:
         """What `profile_from` reads."""
         return json.dumps(asdict(self))
 
-    def launched(self, command: Sequence[str]) -> list[str]:
+    def launch_command(self, command: Sequence[str]) -> list[str]:
         """The command that runs another one with this profile."""
         return [sys.executable, "-I", "-S", "-c", LAUNCH, str(PACKAGE), self.text, *command]
 
@@ -64,23 +64,23 @@ LAUNCH = starting("mergeplan.planner.isolation.launcher")
 
 def profile_from(text: str) -> IsolationProfile:
     """A profile out of its text."""
-    given: dict[str, Any] = json.loads(text)
-    paths = {name: tuple(given[name]) for name in ("read", "write")}
-    return IsolationProfile(**{**given, **paths, "network": Network(given["network"])})
+    data: dict[str, Any] = json.loads(text)
+    paths = {name: tuple(data[name]) for name in ("read", "write")}
+    return IsolationProfile(**{**data, **paths, "network": Network(data["network"])})
 
 
 def without(paths: Iterable[str], hidden: Sequence[Path]) -> tuple[str, ...]:
     """The paths without what is hidden below them: a folder that contains a hidden path is replaced by its other
     contents."""
-    resolved = [each.resolve() for each in hidden]
-    return tuple(each for path in paths for each in _without(Path(path), resolved))
+    resolved = [folder.resolve() for folder in hidden]
+    return tuple(part for path in paths for part in _without(Path(path), resolved))
 
 
 def _without(path: Path, hidden: Sequence[Path]) -> Iterator[str]:
     real = path.resolve()
-    below = [each for each in hidden if each.is_relative_to(real)]
+    below = [folder for folder in hidden if folder.is_relative_to(real)]
     if not below:
         yield str(path)
     elif real not in below and real.is_dir():
-        for each in sorted(real.iterdir()):
-            yield from _without(each, below)
+        for child in sorted(real.iterdir()):
+            yield from _without(child, below)

@@ -10,7 +10,7 @@ from uuid import uuid4
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
-def tidied(folder: tempfile.TemporaryDirectory[str]) -> None:
+def remove_scratch(folder: tempfile.TemporaryDirectory[str]) -> None:
     """Remove a temporary folder: no link in it is followed, and no depth of folders is too deep; it never fails."""
     with suppress(OSError):
         _remove(folder.name)
@@ -22,7 +22,7 @@ def _remove(folder: str) -> None:
     """Remove a folder level by level: what lies deeper is moved up, so that two descriptors are enough."""
     top = os.open(folder, FOLDER)
     try:
-        while names := _cleared(top):
+        while names := _clear_files(top):
             for name in names:
                 _flatten(top, name)
     finally:
@@ -35,16 +35,16 @@ def _flatten(top: int, name: str) -> None:
         os.chmod(name, 0o700, dir_fd=top)
     inner = os.open(name, FOLDER, dir_fd=top)
     try:
-        for each in _cleared(inner):
+        for child in _clear_files(inner):
             if os.getuid():
-                os.chmod(each, 0o700, dir_fd=inner)
-            os.rename(each, uuid4().hex, src_dir_fd=inner, dst_dir_fd=top)
+                os.chmod(child, 0o700, dir_fd=inner)
+            os.rename(child, uuid4().hex, src_dir_fd=inner, dst_dir_fd=top)
     finally:
         os.close(inner)
     os.rmdir(name, dir_fd=top)
 
 
-def _cleared(folder: int) -> list[str]:
+def _clear_files(folder: int) -> list[str]:
     """The folders that are left in a folder when all else in it has been removed."""
     folders = []
     with os.scandir(folder) as entries:

@@ -60,8 +60,8 @@ def restrict(network: Network, *, signals_kept: bool, modes: bool = False) -> in
     filters = struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(held))
     notify = network in NOTIFIED
     number = SPECIAL[machine()]["seccomp"]
-    found = call(number, SET_FILTER, NEW_LISTENER if notify else 0, ctypes.create_string_buffer(filters, len(filters)))
-    return found if notify else -1
+    result = call(number, SET_FILTER, NEW_LISTENER if notify else 0, ctypes.create_string_buffer(filters, len(filters)))
+    return result if notify else -1
 
 
 def program(

@@ -14,14 +14,14 @@ PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
 
 def call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | None) -> int:
     """What a system call returns; OSError when it fails."""
-    given = [each if not isinstance(each, int) else ctypes.c_long(each) for each in arguments]
-    return _checked(ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *given))
+    c_arguments = [argument if not isinstance(argument, int) else ctypes.c_long(argument) for argument in arguments]
+    return _check_result(ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *c_arguments))
 
 
 def prctl(option: int, *arguments: int) -> int:
     """What prctl(2) returns; OSError when it fails."""
-    given = [ctypes.c_ulong(each) for each in (*arguments, 0, 0, 0, 0)[:4]]
-    return _checked(ctypes.CDLL(None, use_errno=True).prctl(option, *given))
+    c_arguments = [ctypes.c_ulong(argument) for argument in (*arguments, 0, 0, 0, 0)[:4]]
+    return _check_result(ctypes.CDLL(None, use_errno=True).prctl(option, *c_arguments))
 
 
 def hide_process() -> None:
@@ -36,7 +36,7 @@ def machine() -> str:
     return platform.machine()
 
 
-def _checked(result: int) -> int:
+def _check_result(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

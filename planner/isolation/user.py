@@ -26,7 +26,7 @@ GIB = 1 << 30
 
 def become_own_user() -> None:
     """Be a user that owns nothing else; from then on nothing that root may do is left but to read. OSError."""
-    held = _permitted()
+    held = _read_capabilities()
     for capability in range(64):
         with suppress(OSError):  # there are not as many
             if prctl(PR_CAPBSET_READ, capability) and capability != READ_ANYTHING:
@@ -52,7 +52,7 @@ def keep_capabilities(kept: int) -> None:
 
 def keep_few_capabilities() -> None:
     """Have of root's capabilities those that Spark needs, and without root none. OSError."""
-    keep_capabilities(_permitted() & OF_SPARK if os.getuid() == 0 else 0)
+    keep_capabilities(_read_capabilities() & OF_SPARK if os.getuid() == 0 else 0)
 
 
 def end_first() -> None:
@@ -89,6 +89,6 @@ def _tasks() -> int:
     return count
 
 
-def _permitted() -> int:
+def _read_capabilities() -> int:
     status = Path("/proc/self/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("CapPrm:")), 16)

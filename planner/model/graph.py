@@ -33,11 +33,11 @@ class Graph:
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:
         """For each model the models that read it."""
-        found: dict[str, list[str]] = {name: [] for name in self.parents}
+        readers: dict[str, list[str]] = {name: [] for name in self.parents}
         for name in sorted(self.parents):
             for parent in self.parents[name]:
-                found[parent].append(name)
-        return {name: tuple(names) for name, names in found.items()}
+                readers[parent].append(name)
+        return {name: tuple(names) for name, names in readers.items()}
 
     def downstream(self, names: Iterable[str]) -> frozenset[str]:
         """Everything that reads these models, directly or through others; they themselves are not in it."""

@@ -179,7 +179,7 @@ class Model:
     @property
     def shaping(self) -> tuple[Statement, ...]:
         """The statements before the query that may change what it returns."""
-        return tuple(each for each in self.pre_statements if not each.harmless)
+        return tuple(statement for statement in self.pre_statements if not statement.harmless)
 
     python: PythonCode | None = None  # what returns the rows when it is no query
     settings: tuple[tuple[str, str], ...] = ()  # of its Spark, which shape rows and are not Spark's defaults, sorted
@@ -209,7 +209,7 @@ class Model:
         return Place(self.path, self.line)
 
     @property
-    def kept_columns(self) -> tuple[Column, ...]:
+    def history_columns(self) -> tuple[Column, ...]:
         """The columns that its kind adds to those of the query: since when and until when a version is in force."""
         if self.history is None:
             return ()

@@ -31,14 +31,14 @@ def select(graph: Graph, selectors: Iterable[str], changed: Changed | None = Non
     """
     chosen: frozenset[str] = frozenset()
     for selector in selectors:
-        found = _Selector(graph, selector, changed).all()
-        if not found:
+        matches = _Selector(graph, selector, changed).all()
+        if not matches:
             raise RequestError(f"`{selector}` selects no model.", hint=HINT)
-        chosen |= found
+        chosen |= matches
     return chosen
 
 
-def in_default(selector: str, catalog: str) -> str:
+def strip_default_catalog(selector: str, catalog: str) -> str:
     """A selector with the default catalog taken off its names: `lake.shop.orders` is `shop.orders` there."""
     return re.sub(CATALOG.format(catalog=re.escape(catalog)), "", selector, flags=re.IGNORECASE)
 
@@ -55,22 +55,22 @@ class _Selector:
         self._tokens = [match[1] for match in _TOKEN.finditer(self.selector)]
 
     def all(self) -> frozenset[str]:
-        found = self._either()
+        models = self._either()
         if self._tokens:
             raise self._unread(f"`{self._tokens[0]}` is not expected there")
-        return found
+        return models
 
     def _either(self) -> frozenset[str]:
-        found = self._both()
+        models = self._both()
         while self._take("|"):
-            found |= self._both()
-        return found
+            models |= self._both()
+        return models
 
     def _both(self) -> frozenset[str]:
-        found = self._one()
+        models = self._one()
         while self._take("&"):
-            found &= self._one()
-        return found
+            models &= self._one()
+        return models
 
     def _one(self) -> frozenset[str]:
         if self._take("^"):
@@ -80,10 +80,10 @@ class _Selector:
         upward = self._tokens[0] == "+" and len(self._tokens) > 1 and bool(self._tokens.pop(0))
         if not self._take("("):
             return self._reach(self._word(), upward, False)
-        found = self._either()
+        models = self._either()
         if not self._take(")"):
             raise self._unread("a bracket is not closed")
-        return self._reach(found, upward, self._take("+"))
+        return self._reach(models, upward, self._take("+"))
 
     def _word(self) -> frozenset[str]:
         word = self._tokens.pop(0)
@@ -97,18 +97,18 @@ class _Selector:
             raise self._unread(f"`{prefix}:` is not known")
         if prefix == "git" and colon:
             return self._reach(self._since(core), up, down)
-        found = self._named(prefix if colon else "", core.lower())
-        if not found:
+        matches = self._match_models(prefix if colon else "", core.lower())
+        if not matches:
             near = _nearest(core.lower(), self._names(prefix if colon else ""))
             hint = f"Did you mean `{'tag:' if colon else ''}{near}`?" if near else HINT
             raise RequestError(f"`{word}` selects no model.", hint=hint)
-        return self._reach(found, up, down)
+        return self._reach(matches, up, down)
 
     def _names(self, prefix: str) -> list[str]:
         models = self.graph.models.values()
         return sorted({tag for model in models for tag in model.tags}) if prefix else sorted(self.graph.models)
 
-    def _named(self, prefix: str, core: str) -> frozenset[str]:
+    def _match_models(self, prefix: str, core: str) -> frozenset[str]:
         return frozenset(name for name, model in self.graph.models.items() if _matches(prefix, core, model))
 
     def _since(self, ref: str) -> frozenset[str]:

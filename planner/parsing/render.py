@@ -11,16 +11,16 @@ from sqlglot import exp
 from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column, Model, Statement
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import dates, spark_tree
 from mergeplan.planner.parsing.macros.splicing import (
     alias_of,
     aliases_of,
-    applied,
+    apply_splices,
     key_of,
     origin,
     short_alias,
-    spliced,
+    splice_text,
     splices,
 )
 from mergeplan.planner.parsing.sql.names import set_name, table_key
@@ -52,7 +52,7 @@ def query_of(
     """The model's query as it runs: its own text, or, if that is not Spark SQL, the SQL that is generated from its
     tree. Each `@name` has its value of `values`."""
     if not model.text:
-        return spark_text(rendered(model.sql, tables, embedded, values))
+        return spark_text(render_tree(model.sql, tables, embedded, values))
     return text_over(model.text, tables, embedded, values)
 
 
@@ -64,10 +64,10 @@ def text_over(
     this: str = "",
 ) -> str:
     """The text of a query as it runs; `this` is the query in brackets for `@this_model`."""
-    return spliced(text, _given(text, tables, embedded, values), values, this)
+    return splice_text(text, _tables_with_embedded(text, tables, embedded, values), values, this)
 
 
-def written_at(
+def locate_error(
     model: Model, tables: Mapping[str, str], embedded: Mapping[str, Model], line: int, column: int
 ) -> Place | None:
     """The place in the model's file of an error that Spark found at a line and column of `render` without an
@@ -75,9 +75,9 @@ def written_at(
     if not model.text or not line:
         return None
     values = dates(None, _EPOCH)
-    changes = splices(model.text, _given(model.text, tables, embedded, values), values)
-    lines = applied(model.text, changes).split("\n")
-    at = origin(changes, sum(len(each) + 1 for each in lines[: line - 1]) + max(column - 1, 0))
+    changes = splices(model.text, _tables_with_embedded(model.text, tables, embedded, values), values)
+    lines = apply_splices(model.text, changes).split("\n")
+    at = origin(changes, sum(len(text_line) + 1 for text_line in lines[: line - 1]) + max(column - 1, 0))
     before = model.text[:at]
     return Place(model.path, model.text_line + before.count("\n"), _column(model, before) if column else 0)
 
@@ -91,7 +91,7 @@ def _column(model: Model, before: str) -> int:
     return column + 1 if word and there.startswith(word[0], column) else 0
 
 
-def _given(
+def _tables_with_embedded(
     text: str, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> Mapping[str, str]:
     """The tables, and each embedded model that a text reads as its own text in brackets."""
@@ -101,11 +101,11 @@ def _given(
 
 def no_rows(columns: Iterable[Column]) -> str:
     """A query that returns these columns and no row."""
-    nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted_column(column.name)}" for column in columns)
+    nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quote_column(column.name)}" for column in columns)
     return f"SELECT {nulls} WHERE FALSE"
 
 
-def rendered(
+def render_tree(
     sql: str, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> exp.Expr:
     """A generated query as a tree: tables replaced, and each `@name` in `values` replaced by its expression."""
@@ -130,17 +130,17 @@ def stage_statements(
 
     def query(each: Statement) -> str:
         if not each.text:
-            return spark_text(rendered(each.query, tables, embedded, values))
+            return spark_text(render_tree(each.query, tables, embedded, values))
         return text_over(each.text, tables, embedded, values)
 
     return tuple(
-        _NAMES.sub(text, each.head) + (f" {query(each)}" if each.query else "")
-        for each in statements
-        if stage in each.stages
+        _NAMES.sub(text, statement.head) + (f" {query(statement)}" if statement.query else "")
+        for statement in statements
+        if stage in statement.stages
     )
 
 
-def with_views_inlined(
+def inline_views(
     tree: exp.Expr,
     model: Model,
     tables: Mapping[str, str],
@@ -149,13 +149,13 @@ def with_views_inlined(
 ) -> exp.Expr:
     """A query of the model with the temporary views of its statements as subqueries: it runs without them."""
     views: dict[str, exp.Expr] = {}
-    for each in model.pre_statements:
-        if each.makes and "evaluating" in each.stages:
-            views[each.makes] = _inlined(rendered(each.query, tables, embedded, values), views)
-    return _inlined(tree, views)
+    for statement in model.pre_statements:
+        if statement.makes and "evaluating" in statement.stages:
+            views[statement.makes] = _replace_views(render_tree(statement.query, tables, embedded, values), views)
+    return _replace_views(tree, views)
 
 
-def _inlined(tree: exp.Expr, views: Mapping[str, exp.Expr]) -> exp.Expr:
+def _replace_views(tree: exp.Expr, views: Mapping[str, exp.Expr]) -> exp.Expr:
     own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in list(tree.find_all(exp.Table)):
         view = views.get(table.name.lower()) if not table.db and table.name.lower() not in own else None
@@ -183,8 +183,8 @@ def fill(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
 def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded: Mapping[str, Model]) -> None:
     replaced = {**tables, **{name: "" for name in embedded if name not in tables}}
     aliases = aliases_of(tree, replaced)
-    found = [(table, table_key(table), table.find_ancestor(exp.Select)) for table in tree.find_all(exp.Table)]
-    for table, key, select in found:
+    references = [(table, table_key(table), table.find_ancestor(exp.Select)) for table in tree.find_all(exp.Table)]
+    for table, key, select in references:
         if replaced.get(key, key) != key:
             alias = table.alias or aliases.get(id(select), {}).get(key, table.name)
             _replace_table(table, key, alias, tables, embedded)
@@ -206,16 +206,16 @@ def _replace_table(
         if not table.alias:
             table.set("alias", exp.TableAlias(this=short_alias(alias)))
         return
-    given = table.args.get("alias") or exp.TableAlias(this=short_alias(alias))
+    table_alias = table.args.get("alias") or exp.TableAlias(this=short_alias(alias))
     carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
-    table.replace(exp.Subquery(this=inner, alias=given, **carried))
+    table.replace(exp.Subquery(this=inner, alias=table_alias, **carried))
 
 
 def _requalify(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None:
     """`schema.table.column` becomes `alias.column`, by the nearest SELECT that reads that table without an alias."""
     for column in list(tree.find_all(exp.Column)):
-        if found := alias_of(column, aliases):
-            _drop_schema(column, *found)
+        if match := alias_of(column, aliases):
+            _drop_schema(column, *match)
 
 
 def _drop_schema(column: exp.Column, alias: str, dropped: int) -> None:

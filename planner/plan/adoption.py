@@ -30,17 +30,17 @@ def models_of_adoption(models: Mapping[str, Model], adopted: Collection[str], de
     `adopted` reads a model with a table of its own that is neither among them nor in prod.
     """
     graph, there = graph_of(models), {*adopted, *deployed}
-    found: list[str] = []
+    names: list[str] = []
     for name in graph.order:
         model = models[name]
         if name in there or model.kind.is_external:
-            found += [name] if name in adopted else []
+            names += [name] if name in adopted else []
             there.add(name)
         elif model.kind.is_seed or (not model.kind.is_stored and there.issuperset(graph.parents[name])):
-            found.append(name)
+            names.append(name)
             there.add(name)
-    _check_read(graph, found, there)
-    return _without_idle(graph, found, adopted)
+    _check_read(graph, names, there)
+    return _without_idle(graph, names, adopted)
 
 
 def _check_read(graph: Graph, found: Iterable[str], there: Collection[str]) -> None:
@@ -59,7 +59,7 @@ def _first_stored(graph: Graph, name: str, there: Collection[str]) -> str:
     """The model with a table of its own that keeps a model from coming into prod."""
     if graph.models[name].kind.is_stored:
         return name
-    return _first_stored(graph, next(each for each in graph.parents[name] if each not in there), there)
+    return _first_stored(graph, next(parent for parent in graph.parents[name] if parent not in there), there)
 
 
 def _without_idle(graph: Graph, found: list[str], adopted: Collection[str]) -> list[str]:

@@ -14,7 +14,7 @@ from mergeplan.planner.semantics.columns import Shape
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
-def unresolved(
+def find_column_problem(
     graph: Graph, model: Model, shape: Shape | None, effects: Mapping[str, Columns], known: Iterable[str] = ()
 ) -> Blocker | ProjectError | None:
     """A column that no parent has is an error; one that a parent has lost in this very change blocks it. `known` are
@@ -57,7 +57,7 @@ def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Block
 
 def history_lost(changes: Iterable[Change]) -> list[Blocker]:
     """Every table with history that would begin anew, though its model does not say that it may."""
-    found = []
+    blockers = []
     for change in changes:
         anew = change.recomputed and change.category is not Category.FORWARD_ONLY and not change.copies
         empty = bool(change.missing) and change.missing == change.needed
@@ -66,5 +66,5 @@ def history_lost(changes: Iterable[Change]) -> list[Blocker]:
         if change.new.kind.keeps_history and change.new.model.forward_only:
             message = f"`{change.name}` would lose its history: a new table begins with what its sources hold now."
             hint = "Write `forward_only false` in its kind to let it begin anew."
-            found.append(Blocker(f"{message} {hint}", line_of(change.new.model, "kind", header=True)))
-    return found
+            blockers.append(Blocker(f"{message} {hint}", line_of(change.new.model, "kind", header=True)))
+    return blockers

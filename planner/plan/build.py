@@ -8,12 +8,12 @@ from datetime import datetime
 
 from mergeplan.planner.errors import ProjectError, RequestError
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.intervals import Timeline, between, intersection, merge, subtract
+from mergeplan.planner.intervals import Timeline, build_timeline, intersection, merge, subtract
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.plan.adoption import as_adopted
-from mergeplan.planner.plan.backfill_scope import gaps, left_empty, only
+from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, gaps, only
 from mergeplan.planner.plan.blockers import history_lost
 from mergeplan.planner.plan.change import Adoption
 from mergeplan.planner.plan.change import Blocker as Blocker
@@ -24,14 +24,23 @@ from mergeplan.planner.plan.change import Columns as Columns
 from mergeplan.planner.plan.change import Override as Override
 from mergeplan.planner.plan.decide import decide
 from mergeplan.planner.plan.decision import Decisions, Inputs
-from mergeplan.planner.plan.diffs import rendered_diff
+from mergeplan.planner.plan.diffs import query_diff
 from mergeplan.planner.plan.early_cutoff import Comparison
-from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly, checked, taken_over
+from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly, include_inherited_rows, resolve_selectors
 from mergeplan.planner.plan.override import overrides_for
-from mergeplan.planner.plan.previews import PreviewStage, previewed
+from mergeplan.planner.plan.previews import PreviewStage, build_previews
 from mergeplan.planner.plan.refused import ALL_OPENED, Unopened
 from mergeplan.planner.plan.restatement import Restatement
-from mergeplan.planner.plan.schedule import EPOCH, ONCE, Loaded, Readiness, Window, caught_up, limited_by, scheduled
+from mergeplan.planner.plan.schedule import (
+    EPOCH,
+    ONCE,
+    Loaded,
+    Readiness,
+    Window,
+    find_limited_models,
+    schedule_changes,
+    schedule_run,
+)
 from mergeplan.planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -119,20 +128,22 @@ def build_plan(
     """
     _check_prod_is_whole(target, request)
     graph = graph_of(models)
-    forward = checked(request.forward, graph, request.window.now)
-    decided, uncompared, overrides = _decided(graph, base, loaded, replace(request, forward=forward), tuple(overrides))
+    forward = resolve_selectors(request.forward, graph, request.window.now)
+    decided, uncompared, overrides = _decide_changes(
+        graph, base, loaded, replace(request, forward=forward), tuple(overrides)
+    )
     # A table that goes on with another one's rows holds them from its creation on: nothing of that is missing.
-    loaded, snapshots = taken_over(loaded, decided.changes), decided.snapshots
-    changes = scheduled(graph, snapshots, decided.changes, loaded, request.window)
+    loaded, snapshots = include_inherited_rows(loaded, decided.changes), decided.snapshots
+    changes = schedule_changes(graph, snapshots, decided.changes, loaded, request.window)
     # Looked for before previews stand in for the tables that prod gets, and before the request takes any time away.
     lost = history_lost(changes)
     if target.name != PROD:
         stage = PreviewStage(target.name, loaded, request.window, request.naming, forward.preview)
-        snapshots, changes = previewed(graph, snapshots, changes, stage)
+        snapshots, changes = build_previews(graph, snapshots, changes, stage)
     changes = _as_asked(changes, graph, loaded, request)
     gone = gaps(changes, target if target.exists else base, loaded) if request.no_gaps else ()
-    changes = tuple(_with_owner(change, loaded.owners) for change in changes)
-    new = _promoted(target, base, snapshots, changes, request)
+    changes = tuple(_set_owner(change, loaded.owners) for change in changes)
+    new = _build_environment(target, base, snapshots, changes, request)
     swaps = digest_of(changes)
     return Plan(
         id=identity(swaps, target.name, base.name, changes, request),
@@ -146,11 +157,15 @@ def build_plan(
         blockers=(*decided.blockers, *lost, *gone),
         warnings=decided.warnings,
         overrides=decided.used_overrides,
-        unused_overrides=_unused(overrides, decided.used_overrides, changes),
+        unused_overrides=_find_unused_overrides(overrides, decided.used_overrides, changes),
         parents=graph.parents,
-        comparisons=tuple(each for each in decided.comparisons if snapshots[each.model].table == each.new.table),
+        comparisons=tuple(
+            comparison
+            for comparison in decided.comparisons
+            if snapshots[comparison.model].table == comparison.new.table
+        ),
         spared=_rebuilt(uncompared.changes) - _rebuilt(decided.changes),
-        relies=relied_on(graph, snapshots, changes, loaded),
+        relies=input_timelines(graph, snapshots, changes, loaded),
     )
 
 
@@ -162,7 +177,7 @@ def _check_prod_is_whole(target: Environment, request: Request) -> None:
         raise RequestError("prod must hold all its rows: `--backfill-model` is for other environments.")
 
 
-def _promoted(
+def _build_environment(
     target: Environment,
     base: Environment,
     snapshots: Mapping[str, Snapshot],
@@ -170,7 +185,7 @@ def _promoted(
     request: Request,
 ) -> Environment:
     """The environment as it will be."""
-    models = {name: each.model for name, each in snapshots.items()}
+    models = {name: snapshot.model for name, snapshot in snapshots.items()}
     views = _views(target.name, models, changes, request)
     naming, expires_at = request.naming, request.expires_at
     new = replace(target, snapshots=snapshots, views=views, naming=naming, expires_at=expires_at)
@@ -178,42 +193,46 @@ def _promoted(
     return new
 
 
-def relied_on(
+def input_timelines(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], loaded: Loaded
 ) -> Mapping[str, Timeline]:
     """The time that tables hold, or will by then, on which the computations of these changes rest: a restatement that
     begins meanwhile takes it away, and what is computed from a table that lacks it would stay wrong."""
     filled = {change.name: intersection(change.missing, change.needed) for change in changes if change.missing}
-    found = {
-        snapshots[name].table: merge((*loaded.of(snapshots[name]), *filled.get(name, ())))
+    inputs = {
+        snapshots[name].table: merge((*loaded.timeline_of(snapshots[name]), *filled.get(name, ())))
         for name in graph.upstream(filled)
         if snapshots[name].kind.is_stored
     }
-    copied = {each.old.table: loaded.of(each.old) for each in changes if each.copies and each.missing and each.old}
-    return {table: timeline for table, timeline in (*found.items(), *copied.items()) if timeline}
+    copied = {
+        copy_change.old.table: loaded.timeline_of(copy_change.old)
+        for copy_change in changes
+        if copy_change.copies and copy_change.missing and copy_change.old
+    }
+    return {table: timeline for table, timeline in (*inputs.items(), *copied.items()) if timeline}
 
 
-def _decided(
+def _decide_changes(
     graph: Graph, base: Environment, loaded: Loaded, request: Request, overrides: tuple[Override, ...]
 ) -> tuple[Decisions, Decisions, tuple[Override, ...]]:
     """What is decided, what would be if no table had been compared, and all overrides: earlier ones and these."""
-    limited, since = limited_by(graph, request.window), str(request.window.start or "")
+    limited, since = find_limited_models(graph, request.window), str(request.window.start or "")
     if request.window.min_intervals:  # more days than from the start on: what is made of them is another preview
         since += f" {request.window.min_intervals}"
 
-    def by(overrides: tuple[Override, ...], known: Loaded) -> Decisions:
+    def decide_with(overrides: tuple[Override, ...], known: Loaded) -> Decisions:
         options = (limited, since, request.naming, request.forward, request.empty_backfill, request.adopted)
         return decide(Inputs(graph, base, known, overrides, *options))
 
-    decided = by(overrides, loaded)
+    decided = decide_with(overrides, loaded)
     if request.categories:
         # An override names the fingerprints of the change that it is about, and these are known once it is decided.
         chosen = overrides_for(decided.changes, request.categories, request.who)
         overrides = (*(override for override in overrides if override.model not in request.categories), *chosen)
-        decided = by(overrides, loaded)
+        decided = decide_with(overrides, loaded)
     compared = any(change.rule == "same-data" for change in decided.changes)
     # decided once more, so that the plan can say what the comparisons were worth
-    return decided, by(overrides, replace(loaded, contents=None)) if compared else decided, overrides
+    return decided, decide_with(overrides, replace(loaded, contents=None)) if compared else decided, overrides
 
 
 def _as_asked(changes: tuple[Change, ...], graph: Graph, loaded: Loaded, request: Request) -> tuple[Change, ...]:
@@ -224,9 +243,9 @@ def _as_asked(changes: tuple[Change, ...], graph: Graph, loaded: Loaded, request
     if request.backfill is not None:
         changes = only(changes, graph, request.backfill)
     if request.empty_backfill:
-        changes = left_empty(changes, loaded)
+        changes = apply_empty_backfill(changes, loaded)
     if request.diff_rendered:
-        changes = tuple(replace(change, diff=rendered_diff(change)) for change in changes)
+        changes = tuple(replace(change, diff=query_diff(change)) for change in changes)
     return changes
 
 
@@ -249,40 +268,40 @@ def build_run(
     `ready` is `late`, and left for a later run.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
-    left = _left_to_others(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
+    left = _models_to_skip(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
     if only is not None:
         left |= graph.models.keys() - only
     late: dict[str, Timeline] = {}
-    lost = _lost_rows(environment, loaded, window) if environment.name != PROD else {}
+    lost = _find_lost_rows(environment, loaded, window) if environment.name != PROD else {}
 
-    def asked(model: Model, missing: Timeline) -> Timeline:
-        found = ready(model, missing) if ready else missing
-        if waits := subtract(missing, found):
+    def select_ready_time(model: Model, missing: Timeline) -> Timeline:
+        available = ready(model, missing) if ready else missing
+        if waits := subtract(missing, available):
             late[model.name] = waits
-        return subtract(found, lost.get(model.name, ()))
+        return subtract(available, lost.get(model.name, ()))
 
-    behind = dict(caught_up(graph, environment.snapshots, loaded, window, left, asked))
+    behind = dict(schedule_run(graph, environment.snapshots, loaded, window, left, select_ready_time))
     # what no cron fills is made again too, where its table is gone: a seed, and the view of a model without a table
     for name in graph.order:
         if environment.snapshots[name].table in loaded.lost and name not in behind and name not in left:
             once = ONCE if environment.snapshots[name].kind.is_seed else ()
             behind[name] = (once, once)
     changes = tuple(_due(environment.snapshots[name], *behind[name], loaded) for name in graph.order if name in behind)
-    return replace(in_place(environment, graph, changes, loaded, window), late=late)
+    return replace(build_backfill_plan(environment, graph, changes, loaded, window), late=late)
 
 
-def _lost_rows(environment: Environment, loaded: Loaded, window: Window) -> Mapping[str, Timeline]:
+def _find_lost_rows(environment: Environment, loaded: Loaded, window: Window) -> Mapping[str, Timeline]:
     """The time that tables lack which go on with another's rows, by model: a restatement of prod took it, and its rows
     are the other table's, which a plan gives them again. Their own query returns others."""
-    found: dict[str, Timeline] = {}
+    time_lost: dict[str, Timeline] = {}
     for name, snapshot in environment.snapshots.items():
         if snapshot.is_mixed and not snapshot.is_preview:
-            held = loaded.of(snapshot)
-            found[name] = subtract(between(EPOCH, held[-1].end if held else window.now), held)
-    return found
+            held = loaded.timeline_of(snapshot)
+            time_lost[name] = subtract(build_timeline(EPOCH, held[-1].end if held else window.now), held)
+    return time_lost
 
 
-def in_place(
+def build_backfill_plan(
     environment: Environment, graph: Graph, changes: tuple[Change, ...], loaded: Loaded, window: Window
 ) -> Plan:
     """The plan that fills tables of an environment with these changes, and shows nothing anew."""
@@ -297,18 +316,18 @@ def in_place(
         changes=changes,
         views=ViewChanges(),
         parents=graph.parents,
-        relies=relied_on(graph, environment.snapshots, changes, loaded),
+        relies=input_timelines(graph, environment.snapshots, changes, loaded),
     )
 
 
-def _left_to_others(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
+def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
     """The models whose table both show while they read different ones, and those that are no previews and read one:
     what such a table is to hold does not come of rows to look at."""
 
     def differs(name: str) -> bool:
         return name not in there or there[name].version != here[name].version
 
-    shown = {name for name, each in here.items() if each.is_preview}
+    shown = {name for name, snapshot in here.items() if snapshot.is_preview}
     for name in graph.order:
         if not here[name].kind.is_stored and not shown.isdisjoint(graph.parents[name]):
             shown.add(name)
@@ -321,7 +340,7 @@ def _due(snapshot: Snapshot, needed: Timeline, missing: Timeline, loaded: Loaded
     reason = "Its table lacks time that is due."
     if snapshot.table in loaded.lost:
         reason = "Its table was gone from the catalog."
-    elif not subtract(missing, loaded.of(snapshot)):
+    elif not subtract(missing, loaded.timeline_of(snapshot)):
         reason = "Its latest time is computed again."
     return Change(
         name=snapshot.name,
@@ -360,7 +379,7 @@ def _check_views(new: Environment, base: Environment) -> None:
             raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
 
 
-def _unused(
+def _find_unused_overrides(
     overrides: tuple[Override, ...], used: tuple[Override, ...], changes: tuple[Change, ...]
 ) -> tuple[Override, ...]:
     """The overrides of earlier changes of models that this plan changes too, and that nobody has judged anew."""
@@ -368,7 +387,7 @@ def _unused(
     return tuple(override for override in overrides if override.model in open_models)
 
 
-def _with_owner(change: Change, owners: Mapping[str, str]) -> Change:
+def _set_owner(change: Change, owners: Mapping[str, str]) -> Change:
     if change.shares is not None or change.new is None:
         return change
     return replace(change, shares=owners.get(change.new.table))
@@ -397,7 +416,9 @@ def _more(request: Request) -> str:
     """The options that are rarely given, so that a plan without them keeps its id."""
     some = {"empty": request.empty_backfill, "all views": request.include_unmodified}
     only = sorted(request.backfill) if request.backfill is not None else None
-    return "".join(f" {name}" for name, given in some.items() if given) + (f" only {only}" if only is not None else "")
+    return "".join(f" {name}" for name, is_set in some.items() if is_set) + (
+        f" only {only}" if only is not None else ""
+    )
 
 
 def _mark(snapshot: Snapshot | None) -> str:

@@ -17,9 +17,9 @@ from mergeplan.planner.plan.reasons import (
     chance_reason,
     edit_reason,
     names,
+    no_change_reason,
     parents_reason,
     sentence,
-    unchanged_reason,
     verbs,
 )
 from mergeplan.planner.semantics.columns import Shape
@@ -64,7 +64,7 @@ def fingerprint_of(
     order = shape.order if shape and not model.kind.is_stored else ""
     said = (*row_settings(model).values(), *layout(model).values(), began, *under, *([order] if order else []))
     data = digest(shape.text if shape else "", *said)
-    metadata = digest(model.sql, *_described(model).values())
+    metadata = digest(model.sql, *_metadata_settings(model).values())
     read = digest(*(f"{name}={digest(p.data, p.parents)}" for name, p in sorted(parents.items())))
     return Fingerprint(data, metadata, read)
 
@@ -73,7 +73,7 @@ def is_edited(old: Model, new: Model) -> bool:
     """True when a person changed this model itself, not only something it reads."""
     if body(old) != body(new) or old.settings != new.settings:
         return True
-    return any(said(old) != said(new) for said in (row_settings, layout, _described))
+    return any(said(old) != said(new) for said in (row_settings, layout, _metadata_settings))
 
 
 def difference(old: Seen, new: Seen) -> Columns:
@@ -108,16 +108,16 @@ def verdict(old: Side, new: Side, causes: Causes, between: Side | None = None) -
     # the order of a view's rows concerns only readers that take rows by it, so it is judged apart from the rows
     own = _own_change(old, new) if is_edited(old.model, new.model) else None
     if same and difference_now.order and _is_sorted(old, new) and (own is None or own.rule in ("same-query", "query")):
-        return _in_another_order(difference_now, causes, edited=own is not None)
+        return _order_verdict(difference_now, causes, edited=own is not None)
     if own is None:
-        return _unaffected(new, causes) if same else _carried(old, new, causes, touched)
+        return _no_effect_verdict(new, causes) if same else _parents_verdict(old, new, causes, touched)
     if own.category in (Category.METADATA, Category.EQUIVALENT) or own.rule == "layout-changed":
         # such an edit changes no row, so what does differ comes from above
         said = own.reason if own.rule != "layout-changed" else f"{_layout_words(old, new)}."
-        return own if same else _carried(old, new, causes, touched, said)
+        return own if same else _parents_verdict(old, new, causes, touched, said)
     edit = _edit(old, new, causes, between)
     if own.rule in ("kind-changed", "settings-changed", "seed-content"):
-        return _by_settings(own, touched, reordered, edit)
+        return _settings_verdict(own, touched, reordered, edit)
     if same:
         return _same_query(old, new, edit)
     return _query_changed(old, new, touched, reordered, edit)
@@ -144,7 +144,7 @@ def _edit(old: Side, new: Side, causes: Causes, between: Side | None) -> _Edit:
     middle, before, after, above = between or old, (between or old).seen, new.seen, ""
     if between and not (between.is_known and (between.shape is None or between.shape.unresolved is None)):
         # the old text reads what is gone by now, and the new one was edited to fit: they are compared by names
-        middle, before, after = old, _by_names(old), _by_names(new)
+        middle, before, after = old, _digest_by_names(old), _digest_by_names(new)
     elif not _is_alike(old.seen, middle.seen):
         above = parents_reason(old.model.sql, old.shape, middle.shape, causes)[1]
     columns = replace(difference(before, after), order=False)
@@ -156,7 +156,7 @@ def _is_alike(old: Seen, new: Seen) -> bool:
     return replace(difference(old, new), order=False) == UNTOUCHED and not is_reordered(old, new)
 
 
-def _by_names(side: Side) -> Seen:
+def _digest_by_names(side: Side) -> Seen:
     """What a query means, whatever its tables hold; its own text where that is not known."""
     return Digests().relation(side.shape.relation) if side.shape and side.shape.relation else Seen(side.model.sql, {})
 
@@ -173,10 +173,10 @@ def _is_sorted(old: Side, new: Side) -> bool:
     return not new.model.kind.is_stored and any(side.seen.order.startswith(SORTED) for side in (old, new))
 
 
-def _in_another_order(touched: Columns, causes: Causes, *, edited: bool) -> Verdict:
+def _order_verdict(touched: Columns, causes: Causes, *, edited: bool) -> Verdict:
     """A view, or an embedded query, that returns the same rows in another order."""
     if not edited:
-        above = names(parent for parent in causes.changed if causes.effects[parent].order)
+        above = names(parent for parent in causes.parents_with_effect if causes.effects[parent].order)
         reason = f"{above} returns its rows in another order, and so does it."
         return Verdict(Category.INDIRECT_BREAKING, "reads-changed-order", reason, touched)
     reason = "It returns the same rows in another order, which matters to what takes rows by their order."
@@ -194,7 +194,7 @@ def _own_change(old: Side, new: Side) -> Verdict:
         path = new.model.seed.path if new.model.seed else "the file"
         return Verdict(Category.BREAKING, "seed-content", f"`{path}` changed")
     changed = [f"{names(settings)} changed"] if settings else []
-    changed += _of_spark(old.model, new.model)
+    changed += _spark_setting_changes(old.model, new.model)
     same_query = _is_same_query(old, new)
     if changed:
         changed += [] if same_query else ["the query changed"]
@@ -202,7 +202,11 @@ def _own_change(old: Side, new: Side) -> Verdict:
     if layout(old.model) != layout(new.model) and same_query:
         return _layout_changed(old, new)
     if body(old.model) == body(new.model):
-        about = [name for name, value in _described(new.model).items() if _described(old.model)[name] != value]
+        about = [
+            name
+            for name, value in _metadata_settings(new.model).items()
+            if _metadata_settings(old.model)[name] != value
+        ]
         return Verdict(
             Category.METADATA, "metadata-only", f"Only {names(about)} changed; the rows come from the same query."
         )
@@ -232,7 +236,7 @@ def _layout_words(old: Side, new: Side) -> str:
     return f"{names(name for name, value in layout(new.model).items() if before.get(name) != value)} changed"
 
 
-def _of_spark(old: Model, new: Model) -> list[str]:
+def _spark_setting_changes(old: Model, new: Model) -> list[str]:
     """What changed of the settings of the Spark that computes a model."""
     before, after = dict(old.settings), dict(new.settings)
     changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
@@ -242,7 +246,7 @@ def _of_spark(old: Model, new: Model) -> list[str]:
     ]
 
 
-def _by_settings(own: Verdict, touched: Columns, reordered: bool, edit: _Edit) -> Verdict:
+def _settings_verdict(own: Verdict, touched: Columns, reordered: bool, edit: _Edit) -> Verdict:
     is_kept = touched == UNTOUCHED and not reordered and own.rule != "kind-changed"
     besides = edit.above if is_kept else edit.besides
     reason = f"{own.reason}{_effect_of(edit, besides)}{f' {besides}' if besides else ''}"
@@ -311,10 +315,10 @@ def _edit_words(edit: _Edit) -> str:
     return sentence(f"{verbs(columns)}; the rows stay the same ones")
 
 
-def _carried(old: Side, new: Side, causes: Causes, touched: Columns, own: str = "") -> Verdict:
+def _parents_verdict(old: Side, new: Side, causes: Causes, touched: Columns, own: str = "") -> Verdict:
     """What its parents' changes do to a model whose own meaning is what it was; its `own` edit is named first."""
-    if not (old.is_known and new.is_known) and causes.changed:
-        reason = f"Which columns of {names(causes.changed)} it reads is not known, so it counts as changed."
+    if not (old.is_known and new.is_known) and causes.parents_with_effect:
+        reason = f"Which columns of {names(causes.parents_with_effect)} it reads is not known, so it counts as changed."
         return Verdict(Category.INDIRECT_BREAKING, "undecidable", f"{own} {reason}".strip(), EVERY)
     rule, reason = parents_reason(new.model.sql, old.shape, new.shape, causes)
     touched = touched if old.is_known and new.is_known else EVERY
@@ -322,8 +326,8 @@ def _carried(old: Side, new: Side, causes: Causes, touched: Columns, own: str = 
     return Verdict(Category.INDIRECT_BREAKING, rule, " ".join(filter(None, (own, reason, besides))), touched)
 
 
-def _unaffected(new: Side, causes: Causes) -> Verdict:
-    rule, reason = unchanged_reason(new.model.sql, new.shape, causes)
+def _no_effect_verdict(new: Side, causes: Causes) -> Verdict:
+    rule, reason = no_change_reason(new.model.sql, new.shape, causes)
     return Verdict(Category.INDIRECT_NON_BREAKING, rule, reason)
 
 
@@ -373,11 +377,11 @@ def layout(model: Model) -> dict[str, str]:
 
 def _harmless(model: Model) -> tuple[tuple[Statement, ...], ...]:
     """The statements beside a model's query that change no row."""
-    before = tuple(each for each in model.pre_statements if each.harmless)
+    before = tuple(statement for statement in model.pre_statements if statement.harmless)
     return before, model.post_statements, model.on_virtual_update
 
 
-def _described(model: Model) -> dict[str, str]:
+def _metadata_settings(model: Model) -> dict[str, str]:
     """What is said of a model without changing a row."""
     return {
         "description": model.description,

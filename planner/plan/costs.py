@@ -33,11 +33,11 @@ class Estimate:
 
 def total(estimates: Iterable[Estimate]) -> Estimate:
     """What they cost together, at least: what is not known of one of them is not in it."""
-    found = tuple(estimates)
+    parts = tuple(estimates)
     return Estimate(
-        sum(each.bytes or 0 for each in found),
-        sum(each.rows or 0 for each in found),
-        sum(each.seconds or 0.0 for each in found),
+        sum(part.bytes or 0 for part in parts),
+        sum(part.rows or 0 for part in parts),
+        sum(part.seconds or 0.0 for part in parts),
     )
 
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from mergeplan.planner.errors import ProjectErrors
-from mergeplan.planner.intervals import Timeline, between
+from mergeplan.planner.intervals import Timeline, build_timeline
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.plan.blockers import readers_of_removed, unresolved
+from mergeplan.planner.plan.blockers import find_column_problem, readers_of_removed
 from mergeplan.planner.plan.categorize import EVERY, UNTOUCHED, Verdict, difference, is_edited
 from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind, Override
 from mergeplan.planner.plan.decision import Analysis, Candidate, Decision, Decisions, Inputs
@@ -22,32 +22,32 @@ from mergeplan.planner.plan.diffs import source_diff
 from mergeplan.planner.plan.forward_only import still_mixed
 from mergeplan.planner.plan.keep_rows import keep_rows
 from mergeplan.planner.plan.new_table import (
-    analysed,
-    built_anew,
+    adopt_rows,
+    analyze_query,
+    assign_own_rows,
+    build_new_snapshot,
+    empty_if_requested,
     has_own_start,
     holds_part,
-    left_empty,
-    with_adopted_rows,
-    with_rows_of_its_own,
 )
 from mergeplan.planner.plan.override import overridden, override_of
-from mergeplan.planner.plan.parent_effects import OverParents, over_parents, reported
-from mergeplan.planner.plan.verdict import changed, forward_only_verdict, verdict_by_rule
+from mergeplan.planner.plan.parent_effects import OverParents, digest_for_readers, over_parents
+from mergeplan.planner.plan.verdict import build_change, forward_only_verdict, verdict_by_rule
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
-ALWAYS = between(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+ALWAYS = build_timeline(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
 def decide(inputs: Inputs) -> Decisions:
     """Decide every model against the base; ProjectErrors when a query reads a column that is nowhere."""
     graph, base = inputs.graph, inputs.base
-    found: dict[str, Decision] = {}
+    decision_by_model: dict[str, Decision] = {}
     for name in graph.order:
-        found[name] = decide_model(
-            inputs, graph.models[name], {parent: found[parent] for parent in graph.parents[name]}
+        decision_by_model[name] = decide_model(
+            inputs, graph.models[name], {parent: decision_by_model[parent] for parent in graph.parents[name]}
         )
-    removed = tuple(_removed(base[name]) for name in sorted(base.keys() - graph.models.keys()))
-    decisions = Decisions(found, removed, tuple(readers_of_removed(graph, base)))
+    removed = tuple(_build_removal(base[name]) for name in sorted(base.keys() - graph.models.keys()))
+    decisions = Decisions(decision_by_model, removed, tuple(readers_of_removed(graph, base)))
     if decisions.errors:  # all of them, so that a person mends them in one go
         raise ProjectErrors(decisions.errors)
     return decisions
@@ -58,42 +58,42 @@ def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) 
     old = inputs.base.get(model.name)
     if old is not None and _is_as_before(inputs, model, old, parents):
         return Decision(old)
-    analysis = analysed(inputs, model, parents)
-    effects = {name: each.effect for name, each in parents.items()}
-    known = {column for each in parents.values() for column in each.snapshot.as_parent.columns or ()}
-    problem = unresolved(inputs.graph, model, analysis.shape, effects, known)
-    return _decided(inputs, model, old, analysis, parents).with_problem(problem)
+    analysis = analyze_query(inputs, model, parents)
+    effects = {name: parent.effect for name, parent in parents.items()}
+    known = {column for parent in parents.values() for column in parent.snapshot.as_parent.columns or ()}
+    problem = find_column_problem(inputs.graph, model, analysis.shape, effects, known)
+    return _decide_by_analysis(inputs, model, old, analysis, parents).add_problem(problem)
 
 
-def _decided(
+def _decide_by_analysis(
     inputs: Inputs, model: Model, old: Snapshot | None, analysis: Analysis, parents: Mapping[str, Decision]
 ) -> Decision:
     edited = old is not None and is_edited(old.model, model)
     if old is not None and analysis.fingerprint == old.fingerprint and not edited:
         return Decision(old)  # the edit above it touches nothing that the fingerprint is made of
-    fresh = built_anew(inputs, model, analysis, parents)
+    fresh = build_new_snapshot(inputs, model, analysis, parents)
     if old is None:
-        return _added(inputs, fresh, parents)
-    return _changed(Candidate(inputs, old, fresh, analysis, parents, edited))
+        return _decide_addition(inputs, fresh, parents)
+    return _decide_change(Candidate(inputs, old, fresh, analysis, parents, edited))
 
 
-def _changed(candidate: Candidate) -> Decision:
+def _decide_change(candidate: Candidate) -> Decision:
     """The rules speak first, then a person, then whoever asked for forward-only; last comes the table."""
     inputs, old = candidate.inputs, candidate.old
     seen = over_parents(candidate)
     by_rule = verdict_by_rule(candidate, seen)
     override = override_of(candidate, inputs.overrides)
     # A person outweighs every rule, and a model's or a plan's wish for forward-only too: that is a rule like others.
-    found = overridden(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
-    if found.category is Category.FORWARD_ONLY:
-        decision = keep_rows(candidate, found)
+    verdict = overridden(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
+    if verdict.category is Category.FORWARD_ONLY:
+        decision = keep_rows(candidate, verdict)
     else:
-        decision = _rebuilt_or_kept(candidate, seen, found, override)
+        decision = _rebuilt_or_kept(candidate, seen, verdict, override)
     assert decision.change is not None
     change = replace(
         decision.change,
         override=override,
-        copies=_copied(decision.change, old, seen),
+        copies=_time_to_copy(decision.change, old, seen),
         preview=decision.change.shares is None and holds_part(inputs, candidate.model, candidate.parents),
     )
     return replace(decision, change=change, comparisons=seen.unanswered)
@@ -105,8 +105,8 @@ def _rebuilt_or_kept(candidate: Candidate, seen: OverParents, found: Verdict, ov
     rebuilt = found.category in REBUILT
     whole = candidate.fresh
     if override is not None and override.category is Category.BREAKING:
-        whole = with_rows_of_its_own(inputs, whole, candidate.parents, override)
-    table = left_empty(inputs, whole, candidate.parents) if rebuilt else whole
+        whole = assign_own_rows(inputs, whole, candidate.parents, override)
+    table = empty_if_requested(inputs, whole, candidate.parents) if rebuilt else whole
     # What holds no rows is never rebuilt but re-made, so that it reads its parents' newest tables.
     keeps = not rebuilt if model.kind.is_stored else table.version == old.version
     # Its query over its parents as they are may mean something else than over what they report: an override or a
@@ -118,16 +118,16 @@ def _rebuilt_or_kept(candidate: Candidate, seen: OverParents, found: Verdict, ov
     if keeps or found.rule == "layout-changed":
         # rows that an earlier forward-only change kept stay in the table, also when they are copied to another layout
         snapshot = still_mixed(snapshot, old)
-    decision = Decision(snapshot, reported=reported(old, whole, snapshot, seen.rows, found, override))
-    change = changed(candidate, snapshot, found, recomputed=rebuilt and model.kind.is_stored)
+    decision = Decision(snapshot, reported=digest_for_readers(old, whole, snapshot, seen.rows, found, override))
+    change = build_change(candidate, snapshot, found, recomputed=rebuilt and model.kind.is_stored)
     return replace(
         decision,
-        effect=difference(old.seen, decision.visible),
+        effect=difference(old.visible_digest, decision.visible),
         change=replace(change, shares=inputs.compared.name if keeps else None),
     )
 
 
-def _copied(change: Change, old: Snapshot, seen: OverParents) -> Timeline:
+def _time_to_copy(change: Change, old: Snapshot, seen: OverParents) -> Timeline:
     """The time whose rows a table that is built anew takes from the old one."""
     laid_out = change.rule == "layout-changed" and not change.kind.is_seed
     if change.category is Category.FORWARD_ONLY:
@@ -142,9 +142,9 @@ def _copied(change: Change, old: Snapshot, seen: OverParents) -> Timeline:
     return ALWAYS if laid_out else seen.same
 
 
-def _added(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Decision:
+def _decide_addition(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Decision:
     adoption = inputs.adopted.get(fresh.name)
-    snapshot = with_adopted_rows(inputs, fresh, adoption) if adoption else left_empty(inputs, fresh, parents)
+    snapshot = adopt_rows(inputs, fresh, adoption) if adoption else empty_if_requested(inputs, fresh, parents)
     reason = f"`{fresh.name}` is not in `{inputs.compared.name}` yet."
     change = Change(
         name=fresh.name,
@@ -163,7 +163,7 @@ def _added(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> 
     return Decision(snapshot, change, EVERY)
 
 
-def _removed(old: Snapshot) -> Change:
+def _build_removal(old: Snapshot) -> Change:
     return Change(
         name=old.name,
         change=ChangeKind.REMOVED,

@@ -54,7 +54,7 @@ class Inputs:
     def below_moved_starts(self) -> frozenset[str]:
         """The models that may take their own first day from one above them that starts elsewhere now."""
         models, base = self.graph.models.items(), self.base
-        moved = (name for name, each in models if name not in base or _start(each) != _start(base[name].model))
+        moved = (name for name, model in models if name not in base or _start(model) != _start(base[name].model))
         return self.graph.downstream(moved)
 
 
@@ -91,7 +91,7 @@ class Decision:
 
     @property
     def visible(self) -> Seen:
-        return self.snapshot.seen if self.reported is None else self.reported
+        return self.snapshot.visible_digest if self.reported is None else self.reported
 
     @property
     def override(self) -> Override | None:
@@ -107,7 +107,7 @@ class Decision:
         """True when its table is new and will hold part of the rows that it should, because a request asked so."""
         return self.change is not None and self.change.preview
 
-    def with_problem(self, problem: Blocker | ProjectError | None) -> Decision:
+    def add_problem(self, problem: Blocker | ProjectError | None) -> Decision:
         """The decision about a model whose query reads a column that is not there."""
         if isinstance(problem, ProjectError):
             return replace(self, errors=(problem, *self.errors))
@@ -140,28 +140,28 @@ class Decisions:
 
     @property
     def snapshots(self) -> dict[str, Snapshot]:
-        return {name: each.snapshot for name, each in self.by_name.items()}
+        return {name: decision.snapshot for name, decision in self.by_name.items()}
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        return (*(each.change for each in self.by_name.values() if each.change), *self.removed)
+        return (*(decision.change for decision in self.by_name.values() if decision.change), *self.removed)
 
     @property
     def blockers(self) -> tuple[Blocker, ...]:
-        return (*(blocker for each in self.by_name.values() for blocker in each.blockers), *self.broken)
+        return (*(blocker for decision in self.by_name.values() for blocker in decision.blockers), *self.broken)
 
     @property
     def warnings(self) -> tuple[Blocker, ...]:
-        return tuple(warning for each in self.by_name.values() for warning in each.warnings)
+        return tuple(warning for decision in self.by_name.values() for warning in decision.warnings)
 
     @property
     def errors(self) -> tuple[ProjectError, ...]:
-        return tuple(error for each in self.by_name.values() for error in each.errors)
+        return tuple(error for decision in self.by_name.values() for error in decision.errors)
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        return tuple(comparison for each in self.by_name.values() for comparison in each.comparisons)
+        return tuple(comparison for decision in self.by_name.values() for comparison in decision.comparisons)
 
     @property
     def used_overrides(self) -> tuple[Override, ...]:
-        return tuple(each.override for each in self.by_name.values() if each.override)
+        return tuple(decision.override for decision in self.by_name.values() if decision.override)

@@ -13,20 +13,20 @@ from mergeplan.planner.plan.change import Change, ChangeKind
 def source_diff(old: Model | None, new: Model | None) -> str:
     """Unified diff of a model's file."""
     # without the blank lines around it, which are no edit
-    before, after = (each.source.strip().splitlines() if each else [] for each in (old, new))
-    return _unified(before, after, new or old)
+    before, after = (model.source.strip().splitlines() if model else [] for model in (old, new))
+    return _diff_lines(before, after, new or old)
 
 
-def rendered_diff(change: Change) -> str:
+def query_diff(change: Change) -> str:
     """Unified diff of a model's queries with macros and variables filled in, each clause on its own lines; '' where the
     model is not edited."""
     if change.change is ChangeKind.INDIRECT:
         return ""
-    old, new = (each.model if each else None for each in (change.old, change.new))
-    return _unified(_clauses(old), _clauses(new), new or old)
+    old, new = (snapshot.model if snapshot else None for snapshot in (change.old, change.new))
+    return _diff_lines(_clauses(old), _clauses(new), new or old)
 
 
-def _unified(before: list[str], after: list[str], model: Model | None) -> str:
+def _diff_lines(before: list[str], after: list[str], model: Model | None) -> str:
     path = model.path if model else ""
     return "\n".join(difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm="", n=3))
 

@@ -32,9 +32,9 @@ class Comparison:
 
     def answer(self, loaded: Loaded) -> bool | None:
         """True when both are known to hold the same rows, in every period that either holds; None: not known yet."""
-        held = loaded.of(self.old), loaded.of(self.new)
+        held = loaded.timeline_of(self.old), loaded.timeline_of(self.new)
         periods = {period for timeline in held for period in _periods(self.new, timeline)}
-        one, two = (_contents(loaded, each).of(self.columns) for each in (self.old, self.new))
+        one, two = (_contents(loaded, snapshot).period_contents(self.columns) for snapshot in (self.old, self.new))
         # one period that differs settles it; to call tables equal takes every period of both
         if not all(held) or not periods <= one.keys() or not periods <= two.keys():
             return False if any(one[p] != two[p] for p in one.keys() & two.keys()) else None
@@ -42,8 +42,8 @@ class Comparison:
 
     def equal_periods(self, loaded: Loaded) -> frozenset[str]:
         """The periods that both hold, and in which both are known to hold the same rows."""
-        held = [set(_periods(each, loaded.of(each))) for each in (self.old, self.new)]
-        one, two = (_contents(loaded, each) for each in (self.old, self.new))
+        held = [set(_periods(snapshot, loaded.timeline_of(snapshot))) for snapshot in (self.old, self.new)]
+        one, two = (_contents(loaded, snapshot) for snapshot in (self.old, self.new))
         return equal_periods(one, two, self.columns, held[0] & held[1])
 
 
@@ -74,11 +74,11 @@ def equal_time(reader: Snapshot, shape: Shape | None, comparisons: Iterable[Comp
     wherever it reads them, and comes out the same in batches of any size.
     """
     periods: frozenset[str] | None = None
-    for each in comparisons:
+    for question in comparisons:
         # rows that come out otherwise each time are not the old ones, though its inputs are
-        if shape is None or shape.volatile or shape.volatile_rows or not _same_days(reader, each.new, shape):
+        if shape is None or shape.volatile or shape.volatile_rows or not _same_days(reader, question.new, shape):
             return ()
-        equal = each.equal_periods(loaded)
+        equal = question.equal_periods(loaded)
         periods = equal if periods is None else periods & equal
     step = timedelta(seconds=min(UNITS[reader.model.cron.unit], UNITS["day"]))
     starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in periods or ())
@@ -90,14 +90,14 @@ def _same_days(reader: Snapshot, parent: Snapshot, shape: Shape) -> bool:
     if None in cuts or UNITS[reader.model.cron.unit] != UNITS[parent.model.cron.unit]:
         return False
     # Text in any other format may sort or parse otherwise than the partition's name says.
-    plain = all(each.model.time_format in ("", "yyyy-MM-dd") for each in (reader, parent))
+    plain = all(snapshot.model.time_format in ("", "yyyy-MM-dd") for snapshot in (reader, parent))
     day = (parent.name, parent.model.time_column)
     return plain and shape.day == day and day[1] in shape.bounded.get(parent.name, frozenset())
 
 
 def open_questions(comparisons: Iterable[Comparison], loaded: Loaded) -> tuple[Comparison, ...]:
     """The comparisons that nobody has made yet."""
-    return tuple(each for each in comparisons if each.answer(loaded) is None)
+    return tuple(question for question in comparisons if question.answer(loaded) is None)
 
 
 def _contents(loaded: Loaded, snapshot: Snapshot) -> Contents:

@@ -23,7 +23,7 @@ from mergeplan.planner.plan.categorize import Verdict, layout, row_settings
 from mergeplan.planner.plan.change import Blocker, Category, Change, Forward
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.semantics.digests import Seen
-from mergeplan.planner.snapshot.snapshot import Snapshot, seen_at
+from mergeplan.planner.snapshot.snapshot import Snapshot, table_digest_at
 
 # settings that say how a table is cut, and what its rows stand for
 CUT = ("kind", "time_column", "interval_unit", "partitioned_by", "history", "insert_overwrite")
@@ -56,7 +56,7 @@ class Finding:
     policy: str
 
 
-def checked(asked: ForwardOnly, graph: Graph, now: datetime) -> ForwardOnly:
+def resolve_selectors(asked: ForwardOnly, graph: Graph, now: datetime) -> ForwardOnly:
     """The request with the selected models in place of selectors; RequestError for what makes no sense."""
     if asked.since and not asked.every:
         raise RequestError("A forward-only plan alone has an effective date.", hint="Add `--forward-only`.")
@@ -85,34 +85,34 @@ def why_not(old: Model, new: Model) -> str:
     return ""
 
 
-def mixed(old: Snapshot, fresh: Snapshot, version: str, *, recomputes: bool) -> Snapshot:
+def build_mixed_snapshot(old: Snapshot, fresh: Snapshot, version: str, *, recomputes: bool) -> Snapshot:
     """The snapshot at a version whose table goes on with the old one's rows, or `recomputes` the latest of them.
 
     Readers see in it what they saw in the old one as far as the new query means the same, and otherwise a thing of its
     own, which no query and no other table is like.
     """
     assert fresh.meaning is not None
-    before, query, new = old.seen, old.raw, seen_at(fresh.meaning, version)
+    before, query, new = old.visible_digest, old.raw, table_digest_at(fresh.meaning, version)
     # `before` is what the old table holds, and `query` what its query meant, which is not the same after an earlier
     # forward-only change: a column is the old one only if the query still means what it meant.
 
-    def held(old_digest: str | None, meant: str | None, means: str, fresh_digest: str) -> str:
+    def choose_digest(old_digest: str | None, meant: str | None, means: str, fresh_digest: str) -> str:
         # Rows that are computed again are what they were only if they came of this very query, and not of an earlier
         # one or of a clock.
         is_same = meant == means and (not recomputes or old_digest == meant)
         return old_digest if old_digest and is_same else digest("forward-only", version, fresh_digest)[:24]
 
-    rows = held(before.rows, query.rows, fresh.raw.rows, new.rows)
+    rows = choose_digest(before.rows, query.rows, fresh.raw.rows, new.rows)
     columns = {
-        name: held(before.columns.get(name), query.columns.get(name), fresh.raw.columns[name], each)
-        for name, each in new.columns.items()
+        name: choose_digest(before.columns.get(name), query.columns.get(name), fresh.raw.columns[name], column_digest)
+        for name, column_digest in new.columns.items()
     }
     return _holding(replace(fresh, version=version, forced=True), Seen(rows, columns))
 
 
 def still_mixed(snapshot: Snapshot, old: Snapshot) -> Snapshot:
     """The snapshot that goes by the old one's rows, which a forward-only change had kept."""
-    return _holding(replace(snapshot, forced=True), old.seen) if old.is_mixed else snapshot
+    return _holding(replace(snapshot, forced=True), old.visible_digest) if old.is_mixed else snapshot
 
 
 def _holding(snapshot: Snapshot, seen: Seen) -> Snapshot:
@@ -120,7 +120,9 @@ def _holding(snapshot: Snapshot, seen: Seen) -> Snapshot:
     return replace(snapshot, meaning=replace(snapshot.meaning, held_rows=seen.rows, held=tuple(seen.columns.items())))
 
 
-def ruled(found: Verdict, old: Model, new: Model, edited: bool, calm: tuple[str, ...], asked: ForwardOnly) -> Verdict:
+def apply_forward_only(
+    found: Verdict, old: Model, new: Model, edited: bool, calm: tuple[str, ...], asked: ForwardOnly
+) -> Verdict:
     """The verdict as a forward-only one, where the model, the plan or what it reads (`calm`) asks for that."""
     # a layout is changed by copying rows, which keeps them anyway; a seed of a forward-only plan is loaded anew, and
     # only its readers keep their rows
@@ -131,7 +133,7 @@ def ruled(found: Verdict, old: Model, new: Model, edited: bool, calm: tuple[str,
     elif edited and asked.every:
         rule, why = "forward-only-plan", "The plan is forward-only"
     elif calm:
-        rule, why = "reads-forward-only", f"Only forward-only changes touch it (of {_ticked(calm)})"
+        rule, why = "reads-forward-only", f"Only forward-only changes touch it (of {_quote_names(calm)})"
     else:
         return found
     return Verdict(Category.FORWARD_ONLY, rule, f"{why}: {_rows_kept(new, asked.since)}. {found.reason}", found.columns)
@@ -157,13 +159,13 @@ def going_on(old: Snapshot, new: Snapshot, loaded: Loaded, asked: ForwardOnly) -
         return "allow" if model.name in allowed and own != "ignore" else own
 
     return Forward(
-        _before(model, loaded.of(old), asked.since),
+        _time_before(model, loaded.timeline_of(old), asked.since),
         policy(model.on_destructive_change, asked.destructive),
         policy(model.on_additive_change, asked.additive),
     )
 
 
-def _before(model: Model, held: Timeline, since: datetime | None) -> Timeline:
+def _time_before(model: Model, held: Timeline, since: datetime | None) -> Timeline:
     if since is None or not held:
         return held
     if not model.kind.is_by_time:
@@ -173,7 +175,7 @@ def _before(model: Model, held: Timeline, since: datetime | None) -> Timeline:
     return subtract(held, (Interval(min(cut, held[-1].end), held[-1].end),)) if cut < held[-1].end else held
 
 
-def taken_over(loaded: Loaded, changes: Iterable[Change]) -> Loaded:
+def include_inherited_rows(loaded: Loaded, changes: Iterable[Change]) -> Loaded:
     """What lies in tables, with those that will take over rows as if they held them already."""
     # last wins: what a table is known to hold outweighs what it is to take over
     changes = tuple(changes)
@@ -201,7 +203,7 @@ def blocker_of(model: Model, finding: Finding) -> Blocker:
     return Blocker(f"{message}{hint}", line_of(model, finding.column) if finding.verb == "adds" else model.place)
 
 
-def settled(
+def merge_columns(
     before: tuple[Column, ...], after: tuple[Column, ...], destructive: str, additive: str
 ) -> tuple[Column, ...]:
     """The columns of a table that goes on with another one's rows: those of the new query, and where a model says
@@ -236,5 +238,5 @@ def is_wider(old: str, new: str) -> bool:
     return int(to[2]) >= int(of[2]) and int(to[1]) - int(to[2]) >= int(of[1]) - int(of[2])
 
 
-def _ticked(names: Iterable[str]) -> str:
+def _quote_names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)

@@ -7,32 +7,32 @@ from dataclasses import replace
 from mergeplan.planner.plan.categorize import Verdict, difference
 from mergeplan.planner.plan.change import Blocker, Forward
 from mergeplan.planner.plan.decision import Candidate, Decision
-from mergeplan.planner.plan.forward_only import blocker_of, going_on, mixed, schema_findings
-from mergeplan.planner.plan.new_table import free_version, named_by
-from mergeplan.planner.plan.verdict import changed
-from mergeplan.planner.snapshot.snapshot import Snapshot, at_version, version_of
+from mergeplan.planner.plan.forward_only import blocker_of, build_mixed_snapshot, going_on, schema_findings
+from mergeplan.planner.plan.new_table import free_version, version_details
+from mergeplan.planner.plan.verdict import build_change
+from mergeplan.planner.snapshot.snapshot import Snapshot, assign_version, version_of
 
 
 def keep_rows(candidate: Candidate, found: Verdict) -> Decision:
     """A change that keeps the rows there are: of a table in one that takes them over, of a view in those below it."""
     inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, candidate.inputs.forward.since
     takes_over = fresh.kind.is_stored and not fresh.kind.is_seed
-    snapshot = _mixed_table(candidate) if takes_over else fresh
+    snapshot = _build_mixed_table(candidate) if takes_over else fresh
     forward = going_on(old, snapshot, inputs.loaded, inputs.forward) if takes_over else None
     moved = _columns_that_move(old, snapshot, forward) if forward else {}
     # Without an effective date the table holds all that it needs from its creation on, like one that prod shares.
     anew = not takes_over or since is not None
-    change = changed(candidate, snapshot, found, recomputed=fresh.kind.is_stored and anew)
+    change = build_change(candidate, snapshot, found, recomputed=fresh.kind.is_stored and anew)
     return Decision(
         snapshot,
         replace(change, shares=None if anew else inputs.compared.name, forward=forward),
-        difference(old.seen, snapshot.seen),
+        difference(old.visible_digest, snapshot.visible_digest),
         blockers=moved.get("error", ()),
         warnings=moved.get("warn", ()),
     )
 
 
-def _mixed_table(candidate: Candidate) -> Snapshot:
+def _build_mixed_table(candidate: Candidate) -> Snapshot:
     """The model at a version that says whose rows it goes on with, and since when its own query holds."""
     inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, candidate.inputs.forward.since
     over = {"forward-only": old.version}
@@ -41,9 +41,11 @@ def _mixed_table(candidate: Candidate) -> Snapshot:
         version = free_version(inputs, fresh, over)
     else:
         # It is built where it is reviewed, and what prod is to get has the same version, unless it was cut short there.
-        over |= {"since": since.isoformat()} | named_by(inputs, fresh.model, candidate.parents)
+        over |= {"since": since.isoformat()} | version_details(inputs, fresh.model, candidate.parents)
         version = version_of(fresh.model, fresh.meaning, over)
-    return at_version(mixed(old, fresh, version, recomputes=since is not None), version, inputs.naming)
+    return assign_version(
+        build_mixed_snapshot(old, fresh, version, recomputes=since is not None), version, inputs.naming
+    )
 
 
 def _columns_that_move(old: Snapshot, new: Snapshot, forward: Forward) -> dict[str, tuple[Blocker, ...]]:
@@ -52,6 +54,6 @@ def _columns_that_move(old: Snapshot, new: Snapshot, forward: Forward) -> dict[s
         return {}  # a table without rows takes any columns
     findings = schema_findings(old.columns, new.columns, forward.destructive, forward.additive)
     return {
-        policy: tuple(blocker_of(new.model, each) for each in findings if each.policy == policy)
+        policy: tuple(blocker_of(new.model, finding) for finding in findings if finding.policy == policy)
         for policy in ("error", "warn")
     }

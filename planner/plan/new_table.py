@@ -16,21 +16,21 @@ from mergeplan.planner.plan.categorize import fingerprint_of
 from mergeplan.planner.plan.change import Adoption, Override
 from mergeplan.planner.plan.decision import Analysis, Decision, Inputs
 from mergeplan.planner.semantics.columns import Parent, Shape, code_shape, model_shape
-from mergeplan.planner.snapshot.meaning import in_order, meaning_of
-from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, at_version, version_of
+from mergeplan.planner.snapshot.meaning import meaning_of, sort_columns
+from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_version, version_of
 
 
-def analysed(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Analysis:
+def analyze_query(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Analysis:
     """What a model's query is over its parents as they are decided."""
-    above = {name: each.snapshot.as_parent for name, each in parents.items()}
+    above = {name: parent.snapshot.as_parent for name, parent in parents.items()}
     shape, began, old = shape_of(model, above), first_day(inputs.graph, model), inputs.base.get(model.name)
     if old is not None and shape is not None and old.meaning is not None and shape.relies != old.meaning.relies:
         # Its table is not another one because an audit of what it reads came or went: a model that means what it
         # meant is judged by the keys that it was judged by then. Computed anew, it is judged by those of today.
         before = shape_of(model, as_keyed(above, old))
-        seen = {name: each.visible for name, each in parents.items()}
-        shape = before if before and meaning_of(model, before, seen, began).seen == old.raw else shape
-    read = {name: each.snapshot.fingerprint for name, each in parents.items()}
+        seen = {name: parent.visible for name, parent in parents.items()}
+        shape = before if before and meaning_of(model, before, seen, began).table_digest == old.raw else shape
+    read = {name: parent.snapshot.fingerprint for name, parent in parents.items()}
     return Analysis(shape, began, fingerprint_of(model, shape, read, began))
 
 
@@ -54,20 +54,20 @@ def as_keyed(parents: Mapping[str, Parent], old: Snapshot) -> dict[str, Parent]:
     }
 
 
-def built_anew(inputs: Inputs, model: Model, analysis: Analysis, parents: Mapping[str, Decision]) -> Snapshot:
+def build_new_snapshot(inputs: Inputs, model: Model, analysis: Analysis, parents: Mapping[str, Decision]) -> Snapshot:
     """The model at a version of its own, whether or not the plan will come to build that table."""
     # By what the parents' tables hold, and not by what they report: the version says what a query returns from them.
-    meaning = meaning_of(model, analysis.shape, {n: each.snapshot.seen for n, each in parents.items()}, analysis.began)
+    meaning = meaning_of(
+        model, analysis.shape, {n: parent.snapshot.visible_digest for n, parent in parents.items()}, analysis.began
+    )
     old = inputs.base.get(model.name)
-    if old is not None and _emptied(meaning) == old.meaning:
-        meaning = _emptied(meaning)  # its table was left empty once, and still holds no more than since then
+    if old is not None and _empty_meaning(meaning) == old.meaning:
+        meaning = _empty_meaning(meaning)  # its table was left empty once, and still holds no more than since then
     fresh = Snapshot(model, analysis.fingerprint, "", _columns(model, analysis.shape), meaning=meaning)
-    return at_version(fresh, free_version(inputs, fresh, named_by(inputs, model, parents)), inputs.naming)
+    return assign_version(fresh, free_version(inputs, fresh, version_details(inputs, model, parents)), inputs.naming)
 
 
-def with_rows_of_its_own(
-    inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], override: Override
-) -> Snapshot:
+def assign_own_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], override: Override) -> Snapshot:
     """The snapshot with rows that are nobody else's, because a person says that they are.
 
     The rules may have found the rows to be the old ones; then the version would be the old one too, and nothing would
@@ -76,21 +76,23 @@ def with_rows_of_its_own(
     assert fresh.meaning is not None
     rows = digest(fresh.meaning.rows, "by word", override.old, override.new)[:24]
     anew = replace(fresh, meaning=replace(fresh.meaning, rows=rows))
-    return at_version(anew, free_version(inputs, anew, named_by(inputs, anew.model, parents)), inputs.naming)
+    return assign_version(anew, free_version(inputs, anew, version_details(inputs, anew.model, parents)), inputs.naming)
 
 
-def left_empty(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Snapshot:
+def empty_if_requested(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Snapshot:
     """The snapshot of a table that is to be left empty, where that was asked and no environment shows the whole one.
 
     An empty table is another one than that of the same query with rows: it must never be taken for it.
     """
     if not inputs.empty or not fresh.kind.is_stored or fresh.meaning is None or fresh.table in inputs.loaded.complete:
         return fresh
-    emptied = replace(fresh, meaning=_emptied(fresh.meaning))
-    return at_version(emptied, free_version(inputs, emptied, named_by(inputs, fresh.model, parents)), inputs.naming)
+    emptied = replace(fresh, meaning=_empty_meaning(fresh.meaning))
+    return assign_version(
+        emptied, free_version(inputs, emptied, version_details(inputs, fresh.model, parents)), inputs.naming
+    )
 
 
-def with_adopted_rows(inputs: Inputs, fresh: Snapshot, adoption: Adoption) -> Snapshot:
+def adopt_rows(inputs: Inputs, fresh: Snapshot, adoption: Adoption) -> Snapshot:
     """The snapshot with the rows of a table that somebody declared to hold them.
 
     Nobody computed them, so that the version is nobody else's, and `forced`: no rule takes these rows for those that
@@ -101,7 +103,7 @@ def with_adopted_rows(inputs: Inputs, fresh: Snapshot, adoption: Adoption) -> Sn
     if placement := inputs.naming.placement(fresh.name):
         named["placed"] = placement
     version = version_of(fresh.model, fresh.meaning, named)
-    return at_version(replace(fresh, forced=True), version, inputs.naming)
+    return assign_version(replace(fresh, forced=True), version, inputs.naming)
 
 
 def free_version(inputs: Inputs, fresh: Snapshot, over: Mapping[str, str]) -> str:
@@ -141,14 +143,14 @@ def _reads_part(inputs: Inputs, parents: Mapping[str, Decision]) -> bool:
         # a table that is there already holds its days, whatever this request asks for
         return name in inputs.limited and decision.snapshot.table != (old.table if old else "")
 
-    return any(each.is_partial or is_cut_short(name, each) for name, each in parents.items())
+    return any(parent.is_partial or is_cut_short(name, parent) for name, parent in parents.items())
 
 
-def named_by(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> dict[str, str]:
+def version_details(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> dict[str, str]:
     """What a version says besides the rows: the tables that a view names, and since when a table is filled that a
     request cuts short, for such a table must never be taken for the whole one."""
     if not model.kind.is_stored:
-        return {name: each.snapshot.version for name, each in parents.items()}
+        return {name: parent.snapshot.version for name, parent in parents.items()}
     return {"from": inputs.since} if holds_part(inputs, model, parents) else {}
 
 
@@ -160,20 +162,20 @@ def first_day(graph: Graph, model: Model) -> str:
         # `2 days ago` is another moment each day: its text counts, or every day would bring a change
         return model.start_text if model.start_moves else str(model.start)
     above = [graph.models[name] for name in graph.upstream([model.name])]
-    moving = sorted({each.start_text for each in above if each.start_moves})
-    fixed = min((each.start for each in above if each.start and not each.start_moves), default=None)
+    moving = sorted({ancestor.start_text for ancestor in above if ancestor.start_moves})
+    fixed = min((ancestor.start for ancestor in above if ancestor.start and not ancestor.start_moves), default=None)
     return " ".join([*moving, *([str(fixed)] if fixed else [])])
 
 
-def _emptied(meaning: Meaning) -> Meaning:
+def _empty_meaning(meaning: Meaning) -> Meaning:
     return replace(meaning, rows=digest(meaning.rows, "left empty")[:24])
 
 
 def _columns(model: Model, shape: Shape | None) -> tuple[str, ...] | None:
     """The names of a table's columns, in order; None where nobody can tell them."""
-    kept = tuple(column.name for column in model.kept_columns)
+    kept = tuple(column.name for column in model.history_columns)
     if shape is not None and shape.columns is not None:
-        return (*in_order(model, shape.columns), *kept)
+        return (*sort_columns(model, shape.columns), *kept)
     if model.columns:
         return (*(column.name for column in model.columns), *kept)
     return model.seed.header if model.seed else None

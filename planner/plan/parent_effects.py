@@ -40,20 +40,20 @@ def over_parents(candidate: Candidate) -> OverParents:
     loaded = candidate.inputs.loaded
 
     def rows(alike: Iterable[Comparison]) -> Seen:
-        seen = {name: each.visible for name, each in candidate.parents.items()}
-        before = {each.model: each.old.seen for each in alike}
-        return meaning_of(candidate.model, shape, seen | before, began).seen
+        seen = {name: parent.visible for name, parent in candidate.parents.items()}
+        before = {question.model: question.old.visible_digest for question in alike}
+        return meaning_of(candidate.model, shape, seen | before, began).table_digest
 
     plain = rows(())
     if loaded.contents is None or plain == old.raw:
         return OverParents(plain)  # nothing may be compared, or nothing need be
     asked = _comparable(candidate)
-    answers = [each.answer(loaded) for each in asked]
+    answers = [question.answer(loaded) for question in asked]
     if None not in answers and False in answers and rows(asked) == old.raw:
         # Some tables differ, so the model is computed; but in the periods in which all of them are alike its rows are
         # the old ones, which are copied.
         return OverParents(plain, same=equal_time(candidate.fresh, shape, asked, loaded))
-    hoped = [each for each, answer in zip(asked, answers, strict=True) if answer is not False]
+    hoped = [question for question, answer in zip(asked, answers, strict=True) if answer is not False]
     if not hoped or rows(hoped) != old.raw:
         return OverParents(plain)  # even if all of these came out alike, it would not be what it was
     if None in answers:
@@ -61,7 +61,7 @@ def over_parents(candidate: Candidate) -> OverParents:
     return OverParents(rows(hoped), unchanged=tuple(hoped))
 
 
-def reported(
+def digest_for_readers(
     old: Snapshot, whole: Snapshot, snapshot: Snapshot, rows: Seen, found: Verdict, override: Override | None
 ) -> Seen | None:
     """What readers see of a model that is decided so; None: what its snapshot holds.
@@ -70,25 +70,26 @@ def reported(
     empty or stand on its old table; `rows` what it means over its parents as it sees them.
     """
     if override is not None and override.category is Category.NON_BREAKING:
-        return _as_it_was(old.seen, snapshot.seen)
+        return _as_it_was(old.visible_digest, snapshot.visible_digest)
     emptied = snapshot.raw != whole.raw
     if rows != whole.raw:
         if found.category not in REBUILT:
-            return old.seen
+            return old.visible_digest
         if override is None:
             return _holding(whole if emptied else snapshot, rows)
     # what a reader does not feel of the edit it does not feel of the empty table either: it keeps its rows
-    return whole.seen if emptied else None
+    return whole.visible_digest if emptied else None
 
 
 def _comparable(candidate: Candidate) -> list[Comparison]:
     """The comparisons of a parent's new table with its old one that might show the model unchanged parents."""
     base = candidate.inputs.base
-    news = ((name, each) for name, each in candidate.parents.items() if _may_be_the_same(each))
+    news = ((name, parent) for name, parent in candidate.parents.items() if _may_be_the_same(parent))
     asked = (
-        comparison(candidate.model.name, candidate.analysis.shape, base.get(name), each.snapshot) for name, each in news
+        comparison(candidate.model.name, candidate.analysis.shape, base.get(name), parent.snapshot)
+        for name, parent in news
     )
-    return [each for each in asked if each is not None]
+    return [question for question in asked if question is not None]
 
 
 def _may_be_the_same(parent: Decision) -> bool:
@@ -104,9 +105,11 @@ def _holding(snapshot: Snapshot, rows: Seen) -> Seen:
     """What readers of a snapshot see when its rows are reported to be these."""
     assert snapshot.meaning is not None
     meaning = replace(snapshot.meaning, rows=rows.rows, columns=tuple(rows.columns.items()), order=rows.order)
-    return replace(snapshot, meaning=meaning).seen
+    return replace(snapshot, meaning=meaning).visible_digest
 
 
 def _as_it_was(old: Seen, new: Seen) -> Seen:
     """What readers see of a model whose change is called non-breaking: what was there is as it was."""
-    return Seen(old.rows, {name: old.columns.get(name, each) for name, each in new.columns.items()}, old.order)
+    return Seen(
+        old.rows, {name: old.columns.get(name, column_digest) for name, column_digest in new.columns.items()}, old.order
+    )

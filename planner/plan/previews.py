@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.intervals import Timeline, between, subtract
+from mergeplan.planner.intervals import Timeline, build_timeline, subtract
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.plan.change import Category, Change, Forward
 from mergeplan.planner.plan.schedule import Loaded, Window
-from mergeplan.planner.snapshot.snapshot import PREVIEW, Snapshot, at_version, version_of
+from mergeplan.planner.snapshot.snapshot import PREVIEW, Snapshot, assign_version, version_of
 
 SINCE_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -33,7 +33,7 @@ class PreviewStage:
     filled: bool = True
 
 
-def previewed(
+def build_previews(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], stage: PreviewStage
 ) -> tuple[dict[str, Snapshot], tuple[Change, ...]]:
     """The environment's snapshots and changes with previews in place of tables that forward-only changes keep, and of
@@ -67,7 +67,7 @@ def _over(change: Change, versions: Mapping[str, str], naming: Naming) -> Change
     new = change.new
     assert new is not None
     assert new.meaning is not None
-    shown = at_version(new, version_of(new.model, new.meaning, dict(versions)), naming)
+    shown = assign_version(new, version_of(new.model, new.meaning, dict(versions)), naming)
     return replace(change, new=shown, preview=True, shares=None, forward=Forward(lands=new))
 
 
@@ -77,11 +77,11 @@ def _preview(graph: Graph, change: Change, stage: PreviewStage) -> Change:
     # Its version names the environment: a preview is shared with nobody.
     parts = (stage.environment, new.version, str(stage.window.start or ""))
     version = PREVIEW + digest("preview", *parts)[:12]
-    shown = at_version(replace(new, forced=False), version, stage.naming)
+    shown = assign_version(replace(new, forced=False), version, stage.naming)
     if shown.meaning is not None:  # it is computed by its query alone, and took over no rows
         shown = replace(shown, meaning=replace(shown.meaning, held_rows="", held=()))
-    needed = _needed(new.model, _end(change, stage), stage.window)
-    missing = subtract(needed, stage.loaded.of(shown)) if stage.filled else ()
+    needed = _find_preview_time(new.model, _end(change, stage), stage.window)
+    missing = subtract(needed, stage.loaded.timeline_of(shown)) if stage.filled else ()
     return replace(
         change,
         new=shown,
@@ -97,7 +97,7 @@ def _preview(graph: Graph, change: Change, stage: PreviewStage) -> Change:
 def _end(change: Change, stage: PreviewStage) -> datetime | None:
     """The last moment of the preview: that of the table whose place it takes."""
     assert change.new is not None
-    held = change.needed or (stage.loaded.of(change.old) if change.old else ())
+    held = change.needed or (stage.loaded.timeline_of(change.old) if change.old else ())
     if not held:
         return None
     # no further than prod's table, so that the two can be compared day by day
@@ -105,11 +105,11 @@ def _end(change: Change, stage: PreviewStage) -> datetime | None:
     return change.new.model.cron.cut(min(asked, held[-1].end)) if asked else held[-1].end
 
 
-def _needed(model: Model, end: datetime | None, window: Window) -> Timeline:
+def _find_preview_time(model: Model, end: datetime | None, window: Window) -> Timeline:
     """From the start that was asked for, else the last interval only."""
     if end is None:
         return ()
     if not model.kind.is_incremental:
-        return between(SINCE_EPOCH, end)
+        return build_timeline(SINCE_EPOCH, end)
     start = model.cron.cut(window.start) if window.start else model.cron.cut(end - timedelta(seconds=1))
-    return between(max(start, model.start) if model.start else start, end)
+    return build_timeline(max(start, model.start) if model.start else start, end)

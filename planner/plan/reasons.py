@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Columns
-from mergeplan.planner.semantics.clause_texts import changed_clauses, dependent_clause
+from mergeplan.planner.semantics.clause_texts import dependent_clause, find_changed_clauses
 from mergeplan.planner.semantics.columns import Reads, Shape
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.written_columns import column_names, has_star_over
@@ -39,12 +39,12 @@ class Causes:
     volatile_rows: bool = False
 
     @property
-    def changed(self) -> list[str]:
+    def parents_with_effect(self) -> list[str]:
         """The parents with any effect."""
         return sorted(parent for parent, effect in self.effects.items() if effect != NOTHING)
 
     @property
-    def with_other_data(self) -> list[str]:
+    def parents_with_other_data(self) -> list[str]:
         """The parents whose rows or columns changed, and not only their order."""
         return sorted(parent for parent, effect in self.effects.items() if replace(effect, order=False) != NOTHING)
 
@@ -67,7 +67,7 @@ def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | Non
 def _clauses_reason(labels: list[str], before: str, after: str) -> str:
     if labels == [LIMITED]:
         return "The query that LIMIT takes rows of changed, and with it the rows."
-    if clauses := changed_clauses(labels, before, after):
+    if clauses := find_changed_clauses(labels, before, after):
         return f"{names(clauses, ticked=False)} changed, and with it the rows."
     if keyword := dependent_clause(labels, after):
         return f"What SELECT computes changed, and {keyword} depends on it."
@@ -87,7 +87,7 @@ def chance_reason(causes: Causes, touched: Columns) -> str:
 def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: Causes) -> tuple[str, str]:
     """The rule and the sentence for a text whose rows differ since its parents changed: its shape was `before` and is
     `after`."""
-    found = (
+    reason = (
         _rows_of_parents(causes)
         or _columns_of_parents(after, causes)
         or _keys_of_parents(before, after)
@@ -95,14 +95,14 @@ def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: 
         or _other_reading(sql, before, after, causes)
     )
     if causes.loses_kept_rows:
-        rule, sentence = found or ("reads-changed-rows", "")
+        rule, sentence = reason or ("reads-changed-rows", "")
         return rule, f"{sentence} The rows that a forward-only change kept in its table are computed anew too.".strip()
-    return found or ("reads-changed-column", _other_meaning(causes))
+    return reason or ("reads-changed-column", _other_meaning(causes))
 
 
-def unchanged_reason(sql: str, shape: Shape | None, causes: Causes) -> tuple[str, str]:
+def no_change_reason(sql: str, shape: Shape | None, causes: Causes) -> tuple[str, str]:
     """The rule and the sentence for a model whose rows are the same, whatever became of its parents."""
-    parents = causes.with_other_data
+    parents = causes.parents_with_other_data
     if parents and shape is not None:
         effects = causes.effects
         facts = [
@@ -141,7 +141,7 @@ def columns_read(reads: Reads) -> frozenset[str]:
 
 def _rows_of_parents(causes: Causes) -> tuple[str, str] | None:
     """What is said where all rows of a parent count as changed."""
-    every = [parent for parent in causes.changed if causes.effects[parent].every]
+    every = [parent for parent in causes.parents_with_effect if causes.effects[parent].every]
     if added := [parent for parent in every if parent in causes.added]:
         return (
             "reads-changed-rows",
@@ -153,7 +153,7 @@ def _rows_of_parents(causes: Causes) -> tuple[str, str] | None:
 def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] | None:
     """What is said where columns of a parent changed that are read."""
     hits: list[str] = []
-    for parent in causes.with_other_data:
+    for parent in causes.parents_with_other_data:
         effect, reads = causes.effects[parent], after.reads.get(parent) if after else None
         changed = effect.altered | effect.removed
         if reads is None or reads.every:
@@ -179,7 +179,7 @@ def _keys_of_parents(before: Shape | None, after: Shape | None) -> tuple[str, st
 def _start_or_order(causes: Causes) -> tuple[str, str] | None:
     if causes.moved_start:
         return "starts-elsewhere", "Its first day, which it takes from what it reads, is another one now."
-    if ordered := [parent for parent in causes.changed if causes.effects[parent].order]:
+    if ordered := [parent for parent in causes.parents_with_effect if causes.effects[parent].order]:
         order = "their rows in another order" if len(ordered) > 1 else "its rows in another order"
         return "reads-changed-order", f"{names(ordered)} may return {order}, and what is taken of them depends on that."
     return None
@@ -187,7 +187,7 @@ def _start_or_order(causes: Causes) -> tuple[str, str] | None:
 
 def _other_reading(sql: str, before: Shape | None, after: Shape | None, causes: Causes) -> tuple[str, str] | None:
     """What is said where the same text reads other columns by its names than before."""
-    for parent in causes.with_other_data:
+    for parent in causes.parents_with_other_data:
         effect, starred = causes.effects[parent], has_star_over(sql, parent)
         then, now = (
             columns_read(shape.reads.get(parent, Reads())) if shape else NO_COLUMNS for shape in (before, after)
@@ -205,7 +205,7 @@ def _other_reading(sql: str, before: Shape | None, after: Shape | None, causes: 
 
 
 def _other_meaning(causes: Causes) -> str:
-    facts = [f"`{parent}` {verbs(causes.effects[parent]) or 'changes'}" for parent in causes.with_other_data]
+    facts = [f"`{parent}` {verbs(causes.effects[parent]) or 'changes'}" for parent in causes.parents_with_other_data]
     return sentence(f"{' and '.join(facts) or 'what it reads changed'}, and the same query means something else now")
 
 

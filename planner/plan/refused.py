@@ -43,7 +43,9 @@ class Unopened:
 ALL_OPENED = Unopened()
 
 
-def held_computed(changes: tuple[Change, ...], unopened: Unopened, models: Mapping[str, Model]) -> list[Blocker]:
+def blockers_for_held_models(
+    changes: tuple[Change, ...], unopened: Unopened, models: Mapping[str, Model]
+) -> list[Blocker]:
     """Every held model that a change of what it reads would compute anew, or give a preview."""
     return [
         Blocker(

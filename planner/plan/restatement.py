@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from mergeplan.planner.intervals import Timeline, between, intersection, merge
+from mergeplan.planner.intervals import Timeline, build_timeline, intersection, merge
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
@@ -18,7 +18,7 @@ from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window, contiguous_en
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
-ALL_TIME = between(EPOCH.replace(year=1), EPOCH.replace(year=9999))
+ALL_TIME = build_timeline(EPOCH.replace(year=1), EPOCH.replace(year=9999))
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class Past:
     def tables_of_prod(self) -> frozenset[str]:
         """The tables that prod shows now."""
         maps = (shown for name, now, shown in self.maps if name == PROD and now)
-        return frozenset(each.table for shown in maps for each in shown.values())
+        return frozenset(snapshot.table for shown in maps for snapshot in shown.values())
 
 
-def with_outer_tables(shown: Mapping[str, Snapshot]) -> Graph:
+def graph_with_outer_tables(shown: Mapping[str, Snapshot]) -> Graph:
     """The graph of what an environment shows, and of the tables that its models read and nobody declared."""
-    models = {name: each.model for name, each in shown.items()}
+    models = {name: snapshot.model for name, snapshot in shown.items()}
     outer = {read for model in models.values() for read in model.depends_on} - models.keys()
     return graph_of(models | {name: Model(name, Kind.EXTERNAL, "", 0, "") for name in outer})
 
@@ -108,14 +108,14 @@ def _why_not(model: Model, is_prods: bool) -> str:
     return "prod shows the same table: restate it in prod" if is_prods else ""
 
 
-def asked_interval(model: Model, window: Window) -> Timeline:
+def interval_in_window(model: Model, window: Window) -> Timeline:
     """The time of a model that a window asks for: whole units of its own; all of it for what is computed as a whole,
     and all that comes after for what reads itself."""
     if not model.kind.is_by_time:
         return ALL_TIME
     start = model.cron.cut(window.start) if window.start else ALL_TIME[0].start
     end = model.cron.ceiling(window.end) if window.end and not model.reads_itself else ALL_TIME[0].end
-    return between(start, end)
+    return build_timeline(start, end)
 
 
 def windows(graph: Graph, restated: Collection[str], window: Window) -> Mapping[str, Window]:
@@ -136,12 +136,12 @@ def windows(graph: Graph, restated: Collection[str], window: Window) -> Mapping[
     return {name: replace(window, start=since[name], end=until[name]) for name in graph.order}
 
 
-def restated_time(
+def time_to_restate(
     graph: Graph, shown: Mapping[str, Snapshot], loaded: Loaded, window: Window, restated: Collection[str]
 ) -> Mapping[str, Timeline]:
     """Model -> the time to compute anew, for those that have any: what the window asks for, from the model's start up
     to its last cron tick, and never past what the tables it reads hold."""
-    found: dict[str, Timeline] = {}
+    times: dict[str, Timeline] = {}
     frontier: dict[str, datetime | None] = {}
     asked = windows(graph, restated, window)
     for name in graph.order:  # parents first, so that each knows up to where all that it reads will be filled
@@ -151,21 +151,21 @@ def restated_time(
             continue
         due = window.due(model)
         start = whole_start(graph, model, window)
-        held = loaded.of(shown[name])
+        held = loaded.timeline_of(shown[name])
         if name in restated:
             latest = least([due, model.end, bound])
             assert latest is not None
-            whole = between(start, model.cron.cut(latest))
-            time = intersection(whole, asked_interval(model, asked[name]))
+            whole = build_timeline(start, model.cron.cut(latest))
+            time = intersection(whole, interval_in_window(model, asked[name]))
             if time:
-                found[name] = time
+                times[name] = time
                 held = merge((*held, *time))
         end = contiguous_end(held, start)
         frontier[name] = end if end < due else None  # one that holds all that is due bounds nobody
-    return found
+    return times
 
 
-def outdated(
+def find_outdated_tables(
     target: Environment, past: Past, restated: Mapping[str, Timeline], chosen: Collection[str], window: Window
 ) -> tuple[Mapping[str, Timeline], tuple[Touched, ...]]:
     """What is forgotten by table, and which environments feel it.
@@ -177,16 +177,16 @@ def outdated(
     mine = {target.snapshots[name].table: time for name, time in restated.items()}
     forgets = dict(mine)
     # The target's own tables that are left out keep their rows on purpose; and nobody but prod changes prod's.
-    kept = {each.table for each in target.snapshots.values()} - mine.keys()
+    kept = {version.table for version in target.snapshots.values()} - mine.keys()
     if target.name != PROD:
         kept |= past.tables_of_prod
     touched: dict[str, tuple[set[str], set[str]]] = {}
     for environment, now, shown in past.maps:
-        graph = with_outer_tables(shown)
+        graph = graph_with_outer_tables(shown)
         if target.name == PROD:  # by name: any version of a chosen model may have been built from the old rows
             roots = graph.models.keys() & chosen
         else:
-            roots = {name for name, each in shown.items() if each.table in mine}
+            roots = {name for name, version in shown.items() if version.table in mine}
         names, _ = cascade(graph, shown, roots)
         asked = windows(graph, names, window)
         for name in sorted(names):
@@ -194,7 +194,7 @@ def outdated(
             if table in kept:
                 continue
             if table not in mine:
-                forgets[table] = merge((*forgets.get(table, ()), *asked_interval(shown[name].model, asked[name])))
+                forgets[table] = merge((*forgets.get(table, ()), *interval_in_window(shown[name].model, asked[name])))
             if now and environment != target.name:
                 touched.setdefault(environment, (set(), set()))[table not in mine].add(name)
     names = _downstream_by_name(past, chosen if target.name == PROD else restated.keys())
@@ -209,14 +209,14 @@ def _downstream_by_name(past: Past, names: Iterable[str]) -> frozenset[str]:
     """The models of these names, and those that any version of any model has read them through."""
     # A reader of long ago may no longer read the model; its table is still there and could be promoted again.
     edges: dict[str, set[str]] = {}
-    shown = [each for _, _, snapshots in past.maps for each in snapshots.values()]
-    for each in (*shown, *(built for built in past.built.values() if built)):
-        for parent in each.model.depends_on:
-            edges.setdefault(parent, set()).add(each.name)
-    found = set(names)
-    waiting = list(found)
+    shown = [snapshot for _, _, snapshots in past.maps for snapshot in snapshots.values()]
+    for snapshot in (*shown, *(built for built in past.built.values() if built)):
+        for parent in snapshot.model.depends_on:
+            edges.setdefault(parent, set()).add(snapshot.name)
+    descendants = set(names)
+    waiting = list(descendants)
     while waiting:
-        for child in edges.get(waiting.pop(), set()) - found:
-            found.add(child)
+        for child in edges.get(waiting.pop(), set()) - descendants:
+            descendants.add(child)
             waiting.append(child)
-    return frozenset(found)
+    return frozenset(descendants)

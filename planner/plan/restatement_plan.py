@@ -9,16 +9,16 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import Timeline, subtract
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.selection import Changed, select
-from mergeplan.planner.plan.build import Plan, in_place
+from mergeplan.planner.plan.build import Plan, build_backfill_plan
 from mergeplan.planner.plan.change import Change, ChangeKind, Columns
 from mergeplan.planner.plan.restatement import (
     LeftOut,
     Past,
     Restatement,
     cascade,
-    outdated,
-    restated_time,
-    with_outer_tables,
+    find_outdated_tables,
+    graph_with_outer_tables,
+    time_to_restate,
 )
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import PROD, Environment
@@ -39,23 +39,23 @@ def build_restatement(
     defines can be selected too, for those that read them. RequestError when nothing is left to restate.
     """
     shown = environment.snapshots
-    graph = with_outer_tables(shown)
+    graph = graph_with_outer_tables(shown)
     chosen = select(graph, selectors, changed)
     # another environment must not write tables that prod shows: it would change prod without a plan for it
     kept = past.tables_of_prod if environment.name != PROD else frozenset[str]()
     names, left_out = cascade(graph, shown, chosen, kept)
-    inner = graph_of({name: each.model for name, each in shown.items()})
-    restated = restated_time(inner, shown, loaded, window, names)
+    inner = graph_of({name: snapshot.model for name, snapshot in shown.items()})
+    restated = time_to_restate(inner, shown, loaded, window, names)
     if not restated:
         raise RequestError(_nothing(chosen, names, left_out, window), hint=_hint(left_out))
-    forgets, touched = outdated(environment, past, restated, chosen, window)
+    forgets, touched = find_outdated_tables(environment, past, restated, chosen, window)
     # planned as if the forgotten time were gone already, for by the time that anything is computed it will be
     changes = tuple(
-        _restated(shown[name], restated[name], _why(graph, name, chosen, restated))
+        _build_restated_change(shown[name], restated[name], _why(graph, name, chosen, restated))
         for name in inner.order
         if name in restated
     )
-    plan = in_place(environment, inner, changes, Loaded(_less(loaded, forgets)), window)
+    plan = build_backfill_plan(environment, inner, changes, Loaded(_less(loaded, forgets)), window)
     return replace(plan, restatement=Restatement(forgets, left_out, touched))
 
 
@@ -70,11 +70,11 @@ def _why(graph: Graph, name: str, chosen: Collection[str], restated: Collection[
     if not above.isdisjoint(restated):
         return "It reads what is computed anew."
     # a seed or an external table is computed by nobody, and its readers are restated in its place
-    selected = ", ".join(f"`{each}`" for each in sorted(above & {*chosen}))
+    selected = ", ".join(f"`{ancestor}`" for ancestor in sorted(above & {*chosen}))
     return f"It reads {selected}, which {'is' if len(above & {*chosen}) == 1 else 'are'} selected."
 
 
-def _restated(snapshot: Snapshot, time: Timeline, reason: str) -> Change:
+def _build_restated_change(snapshot: Snapshot, time: Timeline, reason: str) -> Change:
     return Change(
         name=snapshot.name,
         change=ChangeKind.RESTATED,
@@ -91,7 +91,7 @@ def _restated(snapshot: Snapshot, time: Timeline, reason: str) -> Change:
 
 
 def _nothing(chosen: Iterable[str], names: Iterable[str], left_out: Iterable[LeftOut], window: Window) -> str:
-    reasons = "; ".join(f"`{each.model}`: {each.reason}" for each in left_out)
+    reasons = "; ".join(f"`{model.model}`: {model.reason}" for model in left_out)
     if not names:
         none = ", ".join(f"`{name}`" for name in sorted(chosen))
         return f"Nothing can be restated: {reasons}." if reasons else f"Nothing is computed from {none}."

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from mergeplan.planner.intervals import Timeline, between, intersection, merge, subtract, with_lookback
+from mergeplan.planner.intervals import Timeline, add_lookback, build_timeline, intersection, merge, subtract
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Change, ChangeKind
@@ -15,7 +15,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Readiness = Callable[[Model, Timeline], Timeline]  # what of a model's missing time may be computed now
-ONCE = between(EPOCH, EPOCH + timedelta(days=1))  # what a seed needs: to be loaded, once
+ONCE = build_timeline(EPOCH, EPOCH + timedelta(days=1))  # what a seed needs: to be loaded, once
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ class Loaded:
     owners: Mapping[str, str] = field(default_factory=dict)
     lost: frozenset[str] = frozenset()
 
-    def of(self, snapshot: Snapshot) -> Timeline:
+    def timeline_of(self, snapshot: Snapshot) -> Timeline:
         return self.timelines.get(snapshot.table, ())
 
     def end(self, snapshot: Snapshot) -> datetime | None:
-        timeline = self.of(snapshot)
+        timeline = self.timeline_of(snapshot)
         return timeline[-1].end if timeline else None
 
 
-def scheduled(
+def schedule_changes(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], loaded: Loaded, window: Window
 ) -> tuple[Change, ...]:
     """The changes with the time their tables need and lack.
@@ -82,12 +82,16 @@ def scheduled(
             frontier[name] = bound
         else:
             end = _end(snapshot, change, loaded, window, bound)
-            needed = _needed(graph, snapshot.model, end, window)
-            held = end if builds else contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
+            needed = _find_needed_time(graph, snapshot.model, end, window)
+            held = (
+                end
+                if builds
+                else contiguous_end(loaded.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
+            )
             frontier[name] = held if held < window.due(snapshot.model) else None
         if change is not None and builds:
-            missing = _missing(snapshot.model, needed, loaded.of(snapshot))
-            there = loaded.of(change.old) if change.old and change.copies else ()
+            missing = _missing(snapshot.model, needed, loaded.timeline_of(snapshot))
+            there = loaded.timeline_of(change.old) if change.old and change.copies else ()
             copies = intersection(intersection(change.copies, there), missing)
             if snapshot.model.is_order_dependent and copies != there:
                 copies = ()  # such a table is copied as it is, or not at all
@@ -95,7 +99,7 @@ def scheduled(
     return tuple(by_name[change.name] for change in changes)
 
 
-def caught_up(
+def schedule_run(
     graph: Graph,
     snapshots: Mapping[str, Snapshot],
     loaded: Loaded,
@@ -117,22 +121,24 @@ def caught_up(
         if snapshot.kind.is_seed or not snapshot.kind.is_stored:
             continue
         if name in left:
-            held = contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
+            held = contiguous_end(loaded.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             frontier[name] = held if held < window.due(snapshot.model) else None
             continue
         end = least([window.end or window.due(snapshot.model), snapshot.model.end, bound])
         assert end is not None
-        needed = _needed(graph, snapshot.model, snapshot.model.cron.cut(end), window)
+        needed = _find_needed_time(graph, snapshot.model, snapshot.model.cron.cut(end), window)
         if snapshot.is_preview:  # it goes on from where it began, and is never filled backwards
-            begun = loaded.of(snapshot)
-            needed = intersection(needed, between(begun[0].start, end)) if begun else ()
-        missing = merge((*_missing(snapshot.model, needed, loaded.of(snapshot)), *_partial(snapshot.model, window)))
+            begun = loaded.timeline_of(snapshot)
+            needed = intersection(needed, build_timeline(begun[0].start, end)) if begun else ()
+        missing = merge(
+            (*_missing(snapshot.model, needed, loaded.timeline_of(snapshot)), *_partial(snapshot.model, window))
+        )
         late = subtract(missing, ready(snapshot.model, missing)) if missing and ready else ()
         missing = subtract(missing, late)
         if late := intersection(late, needed):
             # What waits for a signal is a hole, and nothing downstream may be computed past a hole.
             needed = subtract(needed, late)
-            held = contiguous_end(loaded.of(snapshot), whole_start(graph, snapshot.model, window))
+            held = contiguous_end(loaded.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             end = min(end, late[0].start if snapshot.kind.is_incremental else held)
         frontier[name] = end if end < window.due(snapshot.model) else None
         if missing:
@@ -153,7 +159,7 @@ def _end(snapshot: Snapshot, change: Change | None, loaded: Loaded, window: Wind
     return model.cron.cut(min(latest, replaced) if replaced else latest)
 
 
-def limited_by(graph: Graph, window: Window) -> frozenset[str]:
+def find_limited_models(graph: Graph, window: Window) -> frozenset[str]:
     """The models whose earliest days a window leaves out."""
     if window.start is None:
         return frozenset()
@@ -161,14 +167,14 @@ def limited_by(graph: Graph, window: Window) -> frozenset[str]:
     return frozenset(m.name for m in ranged if m.cron.cut(window.start) > m.cron.cut(range_start(graph, m, window)))
 
 
-def _needed(graph: Graph, model: Model, end: datetime, window: Window) -> Timeline:
+def _find_needed_time(graph: Graph, model: Model, end: datetime, window: Window) -> Timeline:
     if not model.kind.is_incremental:
-        return between(EPOCH, end)  # all of it, as of `end`
+        return build_timeline(EPOCH, end)  # all of it, as of `end`
     start = range_start(graph, model, window)
     if window.start is None:
-        return between(model.cron.cut(start), end)
+        return build_timeline(model.cron.cut(start), end)
     asked = min(window.start, units_before(model, end, window.min_intervals))
-    return between(model.cron.cut(max(start, asked)), end)
+    return build_timeline(model.cron.cut(max(start, asked)), end)
 
 
 def units_before(model: Model, end: datetime, count: int) -> datetime:
@@ -180,7 +186,7 @@ def units_before(model: Model, end: datetime, count: int) -> datetime:
 
 def range_start(graph: Graph, model: Model, window: Window) -> datetime:
     """The model's own start, else the earliest of what it reads, else yesterday."""
-    return model.start or _inherited_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
+    return model.start or _upstream_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
 
 
 def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
@@ -193,10 +199,10 @@ def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
 def contiguous_end(held: Timeline, start: datetime) -> datetime:
     """Up to where a table holds all since its start: past a hole (time that is being restated, or whose audit failed)
     nothing may be computed from it. EPOCH when it holds nothing, or begins later."""
-    return next((each.end for each in held if each.start <= start <= each.end), EPOCH)
+    return next((interval.end for interval in held if interval.start <= start <= interval.end), EPOCH)
 
 
-def _inherited_start(graph: Graph, model: Model) -> datetime | None:
+def _upstream_start(graph: Graph, model: Model) -> datetime | None:
     starts = [start for p in graph.upstream([model.name]) if (start := graph.models[p].start)]
     return min(starts, default=None)
 
@@ -206,7 +212,7 @@ def _missing(model: Model, needed: Timeline, held: Timeline) -> Timeline:
     # such a table has no parts that could be computed alone: it is written as a whole
     if not model.kind.is_incremental or out_of_order(model, missing, held):
         return needed if missing else ()
-    return with_lookback(model.cron, missing, model.lookback if held else 0, needed[0].start) if missing else ()
+    return add_lookback(model.cron, missing, model.lookback if held else 0, needed[0].start) if missing else ()
 
 
 def out_of_order(model: Model, missing: Timeline, held: Timeline) -> bool:
@@ -221,8 +227,8 @@ def _partial(model: Model, window: Window) -> Timeline:
     if not model.allow_partials or over or start == window.now or model.kind.is_order_dependent:
         return ()
     if not model.kind.is_by_time:
-        return between(EPOCH, model.cron.next_cut(window.now))
-    return between(start, model.cron.next_cut(window.now))
+        return build_timeline(EPOCH, model.cron.next_cut(window.now))
+    return build_timeline(start, model.cron.next_cut(window.now))
 
 
 def least(moments: Iterable[datetime | None]) -> datetime | None:

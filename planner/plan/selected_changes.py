@@ -11,7 +11,7 @@ from mergeplan.planner.model.selection import Changed, select
 from mergeplan.planner.snapshot.environment import Environment
 
 
-def chosen_models(
+def select_models(
     models: Mapping[str, Model],
     deployed: Environment,
     selectors: Iterable[str],
@@ -22,15 +22,15 @@ def chosen_models(
 
     RequestError when a selected model reads one that is neither selected nor deployed.
     """
-    there = {name: each.model for name, each in deployed.snapshots.items()}
+    there = {name: snapshot.model for name, snapshot in deployed.snapshots.items()}
     chosen = select(graph_of({**there, **models}), selectors, changed)
     kept = {name: model for name, model in there.items() if name not in chosen}
     # tables that no model defines are no changes: they are there for every model that reads them
     outer = {name: model for name, model in models.items() if model.kind.is_external and name not in kept}
-    found = {**kept, **outer, **{name: models[name] for name in chosen if name in models}}
+    result = {**kept, **outer, **{name: models[name] for name in chosen if name in models}}
     for name in sorted(chosen & models.keys()):
         for read in models[name].depends_on:
-            if read in models and read not in found:
+            if read in models and read not in result:
                 message = f"`{name}` reads `{read}`, which is neither selected nor in `{deployed.name}`."
                 raise RequestError(message, hint=f"Select it too: `+{name}`.")
-    return found
+    return result

@@ -9,7 +9,7 @@ from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind
 from mergeplan.planner.plan.decision import Candidate, Decision
 from mergeplan.planner.plan.diffs import source_diff
 from mergeplan.planner.plan.early_cutoff import Comparison
-from mergeplan.planner.plan.forward_only import ruled
+from mergeplan.planner.plan.forward_only import apply_forward_only
 from mergeplan.planner.plan.new_table import as_keyed, first_day, shape_of
 from mergeplan.planner.plan.parent_effects import OverParents
 from mergeplan.planner.plan.reasons import Causes
@@ -27,16 +27,16 @@ def verdict_by_rule(candidate: Candidate, seen: OverParents) -> Verdict:
     before = Side(old.model, shape_of(old.model, as_keyed(read, old)), old.raw, not old.forced or old.is_mixed)
     after = Side(model, candidate.analysis.shape, seen.rows)
     causes = _causes(candidate, seen)
-    between = _between(candidate, seen) if candidate.edited and causes.effects else None
-    found = verdict(before, after, causes, between)
-    if old.is_mixed and found.category in REBUILT and found.rule != "layout-changed":
+    between = _build_middle_side(candidate, seen) if candidate.edited and causes.effects else None
+    result = verdict(before, after, causes, between)
+    if old.is_mixed and result.category in REBUILT and result.rule != "layout-changed":
         # Judged by its query it changed little, but the rebuilt table loses the rows that a forward-only change had
         # kept, and its readers lose them too.
         losing = replace(causes, loses_kept_rows=True)
-        found = verdict(replace(before, seen=old.seen), after, losing, between or before)
-    if seen.unchanged and found.category is Category.INDIRECT_NON_BREAKING:
-        return _by_data(seen.unchanged)
-    return found
+        result = verdict(replace(before, seen=old.visible_digest), after, losing, between or before)
+    if seen.unchanged and result.category is Category.INDIRECT_NON_BREAKING:
+        return _same_data_verdict(seen.unchanged)
+    return result
 
 
 def _causes(candidate: Candidate, seen: OverParents) -> Causes:
@@ -51,7 +51,9 @@ def _causes(candidate: Candidate, seen: OverParents) -> Causes:
     return Causes(
         effects={name: parent.effect for name, parent in parents.items()},
         added=frozenset(name for name in parents if name not in base),
-        reordered=frozenset(n for n, p in parents.items() if n in base and is_reordered(base[n].seen, p.visible)),
+        reordered=frozenset(
+            n for n, p in parents.items() if n in base and is_reordered(base[n].visible_digest, p.visible)
+        ),
         overridden=frozenset(n for n, p in parents.items() if _is_called_non_breaking(p)),
         moved_start=model.name in candidate.inputs.below_moved_starts
         and candidate.analysis.began != first_day(candidate.inputs.base_graph, old.model),
@@ -64,16 +66,16 @@ def _is_called_non_breaking(parent: Decision) -> bool:
     return parent.override is not None and parent.override.category is Category.NON_BREAKING
 
 
-def _between(candidate: Candidate, seen: OverParents) -> Side:
+def _build_middle_side(candidate: Candidate, seen: OverParents) -> Side:
     """The old text over the new parents: what of a change comes from above, and what is the edit's own."""
     old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
-    unchanged = {comparison.model: comparison.old.seen for comparison in seen.unchanged}
+    unchanged = {comparison.model: comparison.old.visible_digest for comparison in seen.unchanged}
     read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}
     read |= {name: parents[name].snapshot.as_parent for name in read if name in parents}
-    rows = {name: base[name].seen for name in old.model.depends_on if name in base}
+    rows = {name: base[name].visible_digest for name in old.model.depends_on if name in base}
     rows |= {name: parents[name].visible for name in old.model.depends_on if name in parents} | unchanged
     shape = shape_of(old.model, read)
-    return Side(old.model, shape, meaning_of(old.model, shape, rows, candidate.analysis.began).seen)
+    return Side(old.model, shape, meaning_of(old.model, shape, rows, candidate.analysis.began).table_digest)
 
 
 def forward_only_verdict(candidate: Candidate, found: Verdict) -> Verdict:
@@ -82,10 +84,12 @@ def forward_only_verdict(candidate: Candidate, found: Verdict) -> Verdict:
     if found.category not in REBUILT:
         return found
     calm = () if candidate.edited else _forward_only_parents(candidate)
-    return ruled(found, candidate.old.model, candidate.model, candidate.edited, calm, candidate.inputs.forward)
+    return apply_forward_only(
+        found, candidate.old.model, candidate.model, candidate.edited, calm, candidate.inputs.forward
+    )
 
 
-def changed(candidate: Candidate, new: Snapshot, found: Verdict, *, recomputed: bool) -> Change:
+def build_change(candidate: Candidate, new: Snapshot, found: Verdict, *, recomputed: bool) -> Change:
     """The change that a verdict makes of a model."""
     edited, kind = candidate.edited, ChangeKind.INDIRECT
     if found.category is Category.METADATA:
@@ -112,19 +116,19 @@ def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
     That is so when it would mean what it meant, had only these parents stayed what they were.
     """
     old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
-    going = tuple(name for name, each in parents.items() if each.is_forward_only and name in base)
+    going = tuple(name for name, parent in parents.items() if parent.is_forward_only and name in base)
     if not going:
         return ()
-    snapshots = {name: base[name] if name in going else each.snapshot for name, each in parents.items()}
-    shape = shape_of(old.model, {name: each.as_parent for name, each in snapshots.items()})
-    seen = {name: base[name].seen if name in going else each.visible for name, each in parents.items()}
-    return going if meaning_of(old.model, shape, seen, candidate.analysis.began).seen == old.raw else ()
+    snapshots = {name: base[name] if name in going else parent.snapshot for name, parent in parents.items()}
+    shape = shape_of(old.model, {name: snapshot.as_parent for name, snapshot in snapshots.items()})
+    seen = {name: base[name].visible_digest if name in going else parent.visible for name, parent in parents.items()}
+    return going if meaning_of(old.model, shape, seen, candidate.analysis.began).table_digest == old.raw else ()
 
 
-def _by_data(unchanged: tuple[Comparison, ...]) -> Verdict:
+def _same_data_verdict(unchanged: tuple[Comparison, ...]) -> Verdict:
     """The verdict on a model whose parents came out the same."""
-    found = []
-    for each in unchanged:
-        columns = ", ".join(f"`{column}`" for column in each.columns)
-        found.append(f"`{each.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
-    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed anew, {' and '.join(found)}.")
+    facts = []
+    for comparison in unchanged:
+        columns = ", ".join(f"`{column}`" for column in comparison.columns)
+        facts.append(f"`{comparison.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
+    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed anew, {' and '.join(facts)}.")

@@ -14,7 +14,7 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.file_note import note_file
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.limits import limited
+from mergeplan.planner.limits import limit_resources
 
 T = TypeVar("T")
 PROJECT_SECONDS = 900.0  # of the processor's time for all files, each of which has a limit of its own
@@ -35,7 +35,7 @@ class Folder:
     def hash(self, name: str) -> str:
         """The hash of a file's content; ProjectError when it cannot be read."""
         try:
-            self.hashes[name] = self._known.of(name)
+            self.hashes[name] = self._known.hash_file(name)
         except OSError as error:
             raise ProjectError(f"The file cannot be read: {error.strerror}.", place=Place(name)) from None
         return self.hashes[name]
@@ -74,7 +74,7 @@ class Folder:
         """Read every thing; a wrong one does not hide the others' errors."""
         for thing in things:
             try:
-                with limited(self.too_much):
+                with limit_resources(self.too_much):
                     read(thing)
             except ProjectErrors as errors:
                 self.errors += errors.errors

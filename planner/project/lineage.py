@@ -17,7 +17,7 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.semantics.algebra import Block, Relation
 from mergeplan.planner.semantics.columns import Parent, Shape, model_shape
 from mergeplan.planner.semantics.dependencies import tables_in
-from mergeplan.planner.semantics.types import spelled
+from mergeplan.planner.semantics.types import normalize_type
 
 ROWS = ""  # instead of a column's name: which rows the model has
 ALL = "*"  # instead of a column's name: any column, and the rows, because it is not known which
@@ -91,15 +91,15 @@ class Followed:
 def lineage_of(models: Mapping[str, Model], asked: str, *, downstream: bool = False) -> Lineage:
     """The lineage of `schema.model` or `schema.model.column`; RequestError if there is no such model or column."""
     graph = graph_of(models)
-    model, column = _named(graph, asked)
-    readers = [name for name, each in models.items() if model in each.depends_on]
+    model, column = _resolve_name(graph, asked)
+    readers = [name for name, candidate in models.items() if model in candidate.depends_on]
     about = {model, *readers, *graph.downstream(readers)} if downstream else {model}
     followed = follow(graph, about | graph.upstream(about))
     own = followed.get(model, Followed(UNKNOWN))
     if column is not None and own.columns is not None and column not in own.columns:
         raise RequestError(f"`{model}` has no column `{column}`.", hint=did_you_mean(column, own.columns))
     starts = _starts(model, column, own, downstream=downstream)
-    edges = _walk(starts, (edge for each in followed.values() for edge in each.edges), downstream=downstream)
+    edges = _walk(starts, (edge for lineage in followed.values() for edge in lineage.edges), downstream=downstream)
     lost = sorted({edge.target.model for edge in edges if edge.how is How.EVERY_COLUMN})
     return Lineage(model, column, downstream, starts, edges, tuple((name, followed[name].why_not) for name in lost))
 
@@ -107,17 +107,17 @@ def lineage_of(models: Mapping[str, Model], asked: str, *, downstream: bool = Fa
 def follow(graph: Graph, names: Iterable[str]) -> dict[str, Followed]:
     """Each of these models with what goes into its columns; all that they read must be among the names."""
     wanted = set(names)
-    found: dict[str, Followed] = {}
+    tables: dict[str, Followed] = {}
     for name in (name for name in graph.order if name in wanted):
         model = graph.models[name]
-        parents = {parent: found[parent].table if parent in found else UNKNOWN for parent in model.depends_on}
-        found[name] = _followed(model, parents)
-    return found
+        parents = {parent: tables[parent].table if parent in tables else UNKNOWN for parent in model.depends_on}
+        tables[name] = _follow_model(model, parents)
+    return tables
 
 
-def _followed(model: Model, parents: Mapping[str, Parent]) -> Followed:
+def _follow_model(model: Model, parents: Mapping[str, Parent]) -> Followed:
     declared = tuple(column.name for column in model.columns) or None
-    types = tuple((column.name, spelled(column.type)) for column in model.columns)
+    types = tuple((column.name, normalize_type(column.type)) for column in model.columns)
     if model.python:
         whole = tuple(Edge(Node(p, ALL), Node(model.name, ALL), How.EVERY_COLUMN) for p in model.depends_on)
         return Followed(Parent(declared, types=types), whole, "it is Python code")
@@ -126,8 +126,10 @@ def _followed(model: Model, parents: Mapping[str, Parent]) -> Followed:
     shape = model_shape(model, parents)
     cast = types if types and not model.kind.is_view else shape.types
     names = shape.columns or declared
-    kept = tuple(column.name for column in model.kept_columns)
-    table = Parent(names and (*names, *kept), types=(*cast, *((c.name, spelled(c.type)) for c in model.kept_columns)))
+    kept = tuple(column.name for column in model.history_columns)
+    table = Parent(
+        names and (*names, *kept), types=(*cast, *((c.name, normalize_type(c.type)) for c in model.history_columns))
+    )
     if shape.relation is not None:
         return Followed(table, tuple(_edges(model, shape, shape.relation)))
     every = (Edge(Node(p, ALL), Node(model.name, ALL), How.EVERY_COLUMN) for p in sorted(shape.reads))
@@ -144,18 +146,18 @@ def _edges(model: Model, shape: Shape, relation: Relation) -> Iterator[Edge]:
         looked_up = tables_in(Block(tuple(value.free), where=(value,)))
         for parent, read in reads.items():
             rows = [ROWS] if parent in looked_up - deciding else []
-            for each in (*sorted(read), *rows):
-                yield Edge(Node(parent, each), Node(name, column), How.MADE_FROM)
+            for column_read in (*sorted(read), *rows):
+                yield Edge(Node(parent, column_read), Node(name, column), How.MADE_FROM)
     # In SCD type 2, when a version is valid depends on which rows each run finds, and how they differ from the last
     # run's.
-    for kept in model.kept_columns:
+    for kept in model.history_columns:
         yield from (Edge(Node(parent, ROWS), Node(name, kept.name), How.MADE_FROM) for parent in sorted(shape.reads))
     for parent in sorted(shape.reads):
         # A time-partitioned table keeps only the rows of its interval, so its time column decides rows too.
         of_time = shape.reads[parent].outputs.get(model.time_column, frozenset())
         rows = [ROWS] if parent in deciding else []
-        for each in (*sorted(shape.reads[parent].rows | of_time), *rows):
-            yield Edge(Node(parent, each), Node(name, ROWS), How.DECIDES_ROWS)
+        for column_read in (*sorted(shape.reads[parent].rows | of_time), *rows):
+            yield Edge(Node(parent, column_read), Node(name, ROWS), How.DECIDES_ROWS)
 
 
 def _why_not(shape: Shape, parents: Mapping[str, Parent]) -> str:
@@ -167,7 +169,7 @@ def _why_not(shape: Shape, parents: Mapping[str, Parent]) -> str:
     return "its query has a part that is not followed column by column"
 
 
-def _named(graph: Graph, asked: str) -> tuple[str, str | None]:
+def _resolve_name(graph: Graph, asked: str) -> tuple[str, str | None]:
     """The model, or the table that models read, and the column."""
     known = {*graph.models, *(name for model in graph.models.values() for name in model.depends_on)}
     parts = asked.strip().lower().split(".")
@@ -188,7 +190,7 @@ def _starts(model: str, column: str | None, own: Followed, *, downstream: bool) 
         return (Node(model, column),) if downstream or blurred else (Node(model, column), Node(model, ROWS))
     if own.columns is None or blurred:
         return (Node(model, ALL),)
-    return tuple(Node(model, each) for each in (*own.columns, ROWS))
+    return tuple(Node(model, name) for name in (*own.columns, ROWS))
 
 
 def _walk(starts: tuple[Node, ...], edges: Iterable[Edge], *, downstream: bool) -> tuple[Edge, ...]:
@@ -196,15 +198,15 @@ def _walk(starts: tuple[Node, ...], edges: Iterable[Edge], *, downstream: bool) 
     at: dict[str, list[Edge]] = {}
     for edge in edges:
         at.setdefault((edge.source if downstream else edge.target).model, []).append(edge)
-    found: dict[Edge, None] = {}
+    path_edges: dict[Edge, None] = {}
     waiting, seen = list(starts), set(starts)
     for node in waiting:
         for edge in at.get(node.model, ()):
             near, far = (edge.source, edge.target) if downstream else (edge.target, edge.source)
             if not near.meets(node):
                 continue
-            found[replace(edge, source=node) if downstream else replace(edge, target=node)] = None
+            path_edges[replace(edge, source=node) if downstream else replace(edge, target=node)] = None
             if far not in seen:
                 seen.add(far)
                 waiting.append(far)
-    return tuple(found)
+    return tuple(path_edges)

@@ -17,15 +17,15 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.errors import Place, ProjectError, RequestError
 from mergeplan.planner.file_note import note_file
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.limits import limited
+from mergeplan.planner.limits import limit_resources
 from mergeplan.planner.model.model import Audit, Model
 from mergeplan.planner.parsing.definitions.audit_calls import check_call
 from mergeplan.planner.parsing.definitions.audits import parse_audits
 from mergeplan.planner.parsing.definitions.known_columns import KnownColumns, NotRead
 from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
-from mergeplan.planner.parsing.files.base_branch import RULED, opened
-from mergeplan.planner.parsing.files.catalogs import Catalogs, catalogs_of, in_its_catalog
+from mergeplan.planner.parsing.files.base_branch import RULED, restrict_environment
+from mergeplan.planner.parsing.files.catalogs import Catalogs, apply_catalog, catalogs_of
 from mergeplan.planner.parsing.files.config import read_config, read_defaults
 from mergeplan.planner.parsing.files.configuration import CONFIGS, Source, read_source, the_one
 from mergeplan.planner.parsing.files.environments import naming_of
@@ -33,11 +33,11 @@ from mergeplan.planner.parsing.files.external_models import external_models
 from mergeplan.planner.parsing.files.gateway_settings import (
     DEFAULTS_FILE,
     GatewaySettings,
-    computed_under,
+    apply_gateway_settings,
     gateway_settings,
 )
-from mergeplan.planner.parsing.files.gateways import with_table_format
-from mergeplan.planner.parsing.files.lint_config import NONE, Chosen, OwnRule, check_ignored, chosen_rules, own_rules
+from mergeplan.planner.parsing.files.gateways import apply_table_format
+from mergeplan.planner.parsing.files.lint_config import NONE, Chosen, OwnRule, check_ignored, own_rules, select_rules
 from mergeplan.planner.parsing.files.model_file import Defaults, line_of, parse_models
 from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
 from mergeplan.planner.parsing.sql.macro_scope import Scalar
@@ -45,8 +45,8 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing, without_refused
-from mergeplan.planner.project.remembered import Remembered, Said, remembered
-from mergeplan.planner.project.seeds import with_seed
+from mergeplan.planner.project.remembered import Remembered, Said, open_file_cache
+from mergeplan.planner.project.seeds import load_seed
 from mergeplan.planner.project.unit_tests import read_unit_tests
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
 from mergeplan.planner.python.messages import RegisteredModel
@@ -82,7 +82,7 @@ class Project:
         return tuple(audit for _, audit in sorted(self.audits.items()) if audit.standalone)
 
     @property
-    def embedded(self) -> dict[str, Model]:
+    def models_to_inline(self) -> dict[str, Model]:
         """The models without a table, whose queries are inlined into those that read them."""
         return {name: model for name, model in self.models.items() if model.kind.is_embedded}
 
@@ -110,14 +110,14 @@ def load_project(
     model is left. Refused when the folder brings Python code that is to be isolated, and this machine cannot.
     """
     reading = Folder(root.resolve(), options.cache)
-    with limited(reading.too_much):
-        config, document, ruled_by = _ruled_config(reading, options.gateways_from)
+    with limit_resources(reading.too_much):
+        config, document, ruled_by = _read_config_files(reading, options.gateways_from)
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
-    config = with_table_format(config, chosen)
+    config = apply_table_format(config, chosen)
     own = _own_rules(reading, config)
-    rules = chosen_rules(config.linter, document, own)
+    rules = select_rules(config.linter, document, own)
     connection = config.gateways[chosen].connection
     catalogs = catalogs_of(chosen, connection, (_spark_defaults(connection) or ("", ""))[1])
     defaults = read_defaults(config, chosen, document, now, catalogs.default)
@@ -127,7 +127,7 @@ def load_project(
     refusing = Refusing(options.strict, reading.errors, reading.text, defaults.infer_names, defaults.catalog)
     code = _read_code(reading, refusing, config, defaults, options.isolation)
     defaults = replace(defaults, macros=code)
-    known = remembered(options.cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
+    known = open_file_cache(options.cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
     models, audits = _read_models(reading, refusing, config, known, code, defaults)
     code.close()
     _read_audits(reading, refusing, config, known, defaults, audits)
@@ -137,10 +137,10 @@ def load_project(
     refusing.check(models.values(), lambda model: _check_signals(model, code))
     named = {*models, *refusing.names().names}
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
-    models = {name: _with_audits(model, audits) for name, model in models.items()}
+    models = {name: _attach_audits(model, audits) for name, model in models.items()}
     models = _under_settings(reading, refusing, config, ruled_by, chosen, models)
     naming = naming_of(config, catalogs.in_spark)
-    models = refusing.made(models, lambda model: in_its_catalog(model, catalogs, naming))
+    models = refusing.map_models(models, lambda model: apply_catalog(model, catalogs, naming))
     models, refused = without_refused(models, refusing.names())
     if refused and all(model.kind.is_external for model in models.values()):
         reading.errors += refused.errors
@@ -155,7 +155,7 @@ def load_project(
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest)
 
 
-def _ruled_config(reading: Folder, gateways_from: Path | None) -> tuple[Config, Document, Document]:
+def _read_config_files(reading: Folder, gateways_from: Path | None) -> tuple[Config, Document, Document]:
     """The configuration, the folder's own file of it, and the one in which its gateways are written."""
     if gateways_from is None:
         document = _config_document(reading)
@@ -181,38 +181,38 @@ def sql_files(root: Path) -> tuple[Config, Document, tuple[SqlFile, ...]]:
     reading = Folder(root.resolve(), NO_CACHE)
     document = _config_document(reading)
     config = read_config(document)
-    found: list[SqlFile] = []
+    sources: list[SqlFile] = []
 
     def read(name: str) -> None:
         newline = "\r\n" if b"\r\n" in (reading.root / name).read_bytes() else "\n"
-        found.append(SqlFile(name, reading.text(name), newline))
+        sources.append(SqlFile(name, reading.text(name), newline))
 
     for folder in ("models", "audits"):
         reading.each(reading.files(folder, config.ignore_patterns, ".sql"), read)
     reading.finish()
-    return config, document, tuple(found)
+    return config, document, tuple(sources)
 
 
-def with_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
+def override_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:
     """The model as it would be with these variables on top of the project's."""
-    given = {name.lower(): value for name, value in variables.items()}
-    both = {**project.defaults.variables, **given}
+    overrides = {name.lower(): value for name, value in variables.items()}
+    both = {**project.defaults.variables, **overrides}
     if model.path.endswith(".py"):
         return replace(project.code.again(model, replace(project.defaults, variables=both)), settings=model.settings)
-    columns = KnownColumns(project.models, complete=True).of
-    defaults = replace(project.defaults, variables=both, given=given, columns=columns)
+    columns = KnownColumns(project.models, complete=True).find_columns
+    defaults = replace(project.defaults, variables=both, overrides=overrides, columns=columns)
     again, _ = parse_models(model.source, model.path, defaults)
-    found = next((each for each in again if each.name == model.name), model)
-    return replace(found, settings=model.settings)
+    new_model = next((candidate for candidate in again if candidate.name == model.name), model)
+    return replace(new_model, settings=model.settings)
 
 
 def _config_document(reading: Folder, ruling: Source | None = None) -> Document:
     names = [name for name in CONFIGS if (reading.root / name).is_file()]
     source = the_one(Source(name, reading.text(name)) for name in names)
     if source is not None:
-        environment = os.environ if ruling is None else opened(source, ruling, os.environ)
+        environment = os.environ if ruling is None else restrict_environment(source, ruling, os.environ)
         return read_source(source, environment, str(reading.root))
-    above = next((each for each in reading.root.parents if _is_project(each)), None)
+    above = next((folder for folder in reading.root.parents if _is_project(folder)), None)
     hint = "Run `mergeplan init` to create a project."
     if above is not None:
         there = os.path.relpath(above, reading.root)
@@ -297,18 +297,18 @@ def _read_models(
     models: dict[str, Model] = {}
     audits: dict[str, Audit] = {}
     known, waiting = KnownColumns(models), list[tuple[str, Callable[[], None]]]()
-    defaults = replace(defaults, columns=known.of)
-    said = partial(_said, reading, kept, defaults)
+    defaults = replace(defaults, columns=known.find_columns)
+    said = partial(_load_file, reading, kept, defaults)
 
     def read(name: str) -> None:
         try:
-            found, inline = said(name, parse_models)
+            file_models, inline = said(name, parse_models)
         except NotRead:
             waiting.append((name, partial(read, name)))
             return
         for audit in inline:
             _add_audit(reading, audits, audit)
-        for model in [with_seed(reading.root, each) if each.seed else each for each in found]:
+        for model in [load_seed(reading.root, candidate) if candidate.seed else candidate for candidate in file_models]:
             _add_model(reading, models, model)
 
     def read_python(found: RegisteredModel) -> None:
@@ -332,12 +332,12 @@ def _read_models(
     singles += reading.files("external_models", config.ignore_patterns, ".yaml", ".yml")
     _foresee(reading, kept, (*names, *singles, *reading.files("audits", config.ignore_patterns, ".sql")))
     refusing.files(names, read)
-    refusing.each(code.found, read_python, lambda found: found.path)
+    refusing.each(code.registrations, read_python, lambda entry: entry.path)
     reading.each(singles, read_external)
     while waiting and not (reading.errors and known.complete):
         again, count = waiting[:], len(waiting)
         waiting.clear()
-        refusing.each(again, lambda each: each[1](), lambda each: each[0])
+        refusing.each(again, lambda job: job[1](), lambda job: job[0])
         # the remaining ones need tables that no file defines, or depend on each other
         known.complete = known.complete or len(waiting) == count
     return dict(sorted(models.items())), audits
@@ -352,9 +352,9 @@ def _foresee(reading: Folder, kept: Remembered, names: Sequence[str]) -> None:
     kept.foresee(hashes)
 
 
-def _said(reading: Folder, kept: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
+def _load_file(reading: Folder, kept: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
     """What a file says: as it is remembered, or read anew."""
-    if name in reading.hashes and (said := kept.said(name, reading.hashes[name], defaults)) is not None:
+    if name in reading.hashes and (said := kept.load_entry(name, reading.hashes[name], defaults)) is not None:
         return said
     text = reading.text(name)
     return kept.read(name, reading.hashes[name], text, defaults, lambda defaults: parse(text, name, defaults))
@@ -370,11 +370,11 @@ def _add_model(reading: Folder, models: dict[str, Model], model: Model) -> None:
 
 def _own_rules(reading: Folder, config: Config) -> dict[str, OwnRule]:
     """The linter's rules that the project defines in linter/, by name; they are not run here."""
-    found: dict[str, OwnRule] = {}
+    rules: dict[str, OwnRule] = {}
     if config.linter.enabled:
         for name in reading.files("linter", config.ignore_patterns, ".py"):
-            found |= {rule.name: rule for rule in own_rules(name, reading.text(name))}
-    return found
+            rules |= {rule.name: rule for rule in own_rules(name, reading.text(name))}
+    return rules
 
 
 def _read_audits(
@@ -392,7 +392,7 @@ def _read_audits(
         return (), parse_audits(text, path, defaults)
 
     def read(name: str) -> None:
-        for audit in _said(reading, kept, defaults, name, parse)[1]:
+        for audit in _load_file(reading, kept, defaults, name, parse)[1]:
             _add_audit(reading, audits, audit)
 
     names = list(reading.files("audits", config.ignore_patterns, ".sql"))
@@ -421,19 +421,19 @@ def _under_settings(
     reading: Folder, refusing: Refusing, config: Config, document: Document, own: str, models: Mapping[str, Model]
 ) -> dict[str, Model]:
     """The models with the settings of the Spark that computes them, if these change results."""
-    found: dict[str, GatewaySettings] = {}
+    settings: dict[str, GatewaySettings] = {}
 
     def read(gateway: str) -> None:
         connection = config.gateways[gateway].connection
-        found[gateway] = gateway_settings(gateway, connection, document, _spark_defaults(connection))
+        settings[gateway] = gateway_settings(gateway, connection, document, _spark_defaults(connection))
 
     def under(model: Model) -> Model:
         gateway = model.gateway or own
-        return computed_under(model, found[gateway]) if gateway in found else model
+        return apply_gateway_settings(model, settings[gateway]) if gateway in settings else model
 
     named = {model.gateway for model in models.values()} & config.gateways.keys()
     reading.each(sorted(named | {own}), read)
-    return refusing.made(models, under)
+    return refusing.map_models(models, under)
 
 
 def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:
@@ -451,7 +451,7 @@ def _check_audits(
     refusing: Refusing, kept: Remembered, models: Mapping[str, Model], audits: Mapping[str, Audit]
 ) -> None:
     calls = {call for model in models.values() for call in model.audits if call.name not in audits}
-    tried = kept.tried(calls)
+    tried = kept.find_tried_calls(calls)
 
     def check(model: Model) -> None:
         for call in model.audits:
@@ -471,7 +471,7 @@ def _check_signals(model: Model, code: ProjectCode) -> None:
             raise ProjectError(f"There is no signal `{call.name}`.", place=place, hint=hint)
 
 
-def _with_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
+def _attach_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
     calls = tuple(replace(call, query=_question(audits.get(call.name))) for call in model.audits)
     return replace(model, audits=calls) if calls else model
 

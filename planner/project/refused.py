@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.file_note import note_file
-from mergeplan.planner.limits import limited
+from mergeplan.planner.limits import limit_resources
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.files.model_file import line_of
@@ -63,20 +63,20 @@ class RefusedModels:
     @cached_property
     def names(self) -> frozenset[str]:
         """Every model that is not planned, as far as it is known."""
-        refused = (name for each in self.refusals for name in each.models)
-        return frozenset((*refused, *(each.model for each in self.left_out)))
+        refused = (name for refusal in self.refusals for name in refusal.models)
+        return frozenset((*refused, *(reader.model for reader in self.left_out)))
 
     @cached_property
     def paths(self) -> frozenset[str]:
         """The files of which nothing opens."""
-        return frozenset(each.path for each in self.refusals if each.whole)
+        return frozenset(refusal.path for refusal in self.refusals if refusal.whole)
 
     @property
     def clear(self) -> bool:
         """True when every model that a refused file would define is known."""
-        return all(each.clear for each in self.refusals)
+        return all(refusal.clear for refusal in self.refusals)
 
-    def with_dialects(self, known: Mapping[str, str]) -> Mapping[str, str]:
+    def merge_dialects(self, known: Mapping[str, str]) -> Mapping[str, str]:
         """The dialects of models by name, with those of refused ones, which are not known; any, if none is certain."""
         return {**dict.fromkeys(self.names, "spark"), **known} if self.clear else _Any(known)
 
@@ -88,16 +88,16 @@ class RefusedModels:
     @property
     def errors(self) -> tuple[ProjectError, ...]:
         """Why, in the order of files."""
-        return tuple(error for each in self.refusals for error in each.errors)
+        return tuple(error for refusal in self.refusals for error in refusal.errors)
 
     def check_model(self, name: str) -> None:
         """ProjectErrors when this model is refused, or left out since it reads one that is."""
         for refusal in self.refusals:
             if name in refusal.models:
                 raise refusal.errors[0] if len(refusal.errors) == 1 else ProjectErrors(refusal.errors)
-        for each in self.left_out:
-            if each.model == name:
-                raise ProjectError(f"`{name}` reads `{each.reads}`, which cannot be opened.", place=each.place)
+        for reader in self.left_out:
+            if reader.model == name:
+                raise ProjectError(f"`{name}` reads `{reader.reads}`, which cannot be opened.", place=reader.place)
 
     def check(self) -> None:
         """ProjectErrors when anything is refused."""
@@ -139,7 +139,7 @@ class Refusing:
         for thing in things:
             note_file(path(thing))
             try:
-                with limited(partial(_too_much, path(thing))):
+                with limit_resources(partial(_too_much, path(thing))):
                     read(thing)
             except ProjectError as error:
                 self.file(path(thing), error)
@@ -154,32 +154,32 @@ class Refusing:
             try:
                 check(model)
             except ProjectError as error:
-                found = self.errors if self.strict else self._models.setdefault((model.path, model.name), [])
-                found.extend(_parts(error))
+                errors = self.errors if self.strict else self._models.setdefault((model.path, model.name), [])
+                errors.extend(_parts(error))
 
-    def made(self, models: Mapping[str, Model], make: Callable[[Model], Model]) -> dict[str, Model]:
+    def map_models(self, models: Mapping[str, Model], make: Callable[[Model], Model]) -> dict[str, Model]:
         """Every model as it is made here; one of which that cannot be made is refused, and stays as it was."""
-        found = dict(models)
+        results = dict(models)
 
         def one(model: Model) -> None:
-            found[model.name] = make(model)
+            results[model.name] = make(model)
 
         self.check(models.values(), one)
-        return found
+        return results
 
     def names(self) -> RefusedModels:
         """What is refused so far; what reads it is not looked for yet."""
-        found = [self._refusal(path, errors) for path, errors in self._files.items()]
-        found += [
+        refusals = [self._refusal(path, errors) for path, errors in self._files.items()]
+        refusals += [
             Refusal(path, _once(errors), (name,), whole=False)
             for (path, name), errors in self._models.items()
             if path not in self._files
         ]
-        return RefusedModels(tuple(sorted(found, key=lambda each: (each.path, each.models))))
+        return RefusedModels(tuple(sorted(refusals, key=lambda refusal: (refusal.path, refusal.models))))
 
     def _refusal(self, path: str, errors: list[ProjectError]) -> Refusal:
         try:
-            names, clear = defined_in(path, self.text(path), self.catalog, infer_names=self.infer_names)
+            names, clear = find_model_names(path, self.text(path), self.catalog, infer_names=self.infer_names)
         except ProjectError:  # it is not even text
             names, clear = (), False
         return Refusal(path, _once(errors), names, clear)
@@ -193,28 +193,30 @@ def without_refused(models: Mapping[str, Model], refused: RefusedModels) -> tupl
     """The models that are neither refused nor read one that is; and what is refused, with all that reads it."""
     if not refused:
         return dict(models), refused
-    left = {name: each for name, each in models.items() if each.path not in refused.paths and name not in refused.names}
+    left = {
+        name: model for name, model in models.items() if model.path not in refused.paths and name not in refused.names
+    }
     out = readers_of(left, refused.names)
-    found = tuple(LeftOut(name, read, _place(left[name], read)) for name, read in sorted(out.items()))
-    opened = {name: each for name, each in left.items() if name not in out}
-    return opened, RefusedModels(refused.refusals, found)
+    exclusions = tuple(LeftOut(name, read, _place(left[name], read)) for name, read in sorted(out.items()))
+    opened = {name: model for name, model in left.items() if name not in out}
+    return opened, RefusedModels(refused.refusals, exclusions)
 
 
 def readers_of(models: Mapping[str, Model], refused: Collection[str]) -> dict[str, str]:
     """The models that read one of these, or one that does: each with the name that it reads."""
-    found: dict[str, str] = {}
+    readers: dict[str, str] = {}
     while True:
         more = {
-            name: next(read for read in model.depends_on if read in refused or read in found)
+            name: next(read for read in model.depends_on if read in refused or read in readers)
             for name, model in models.items()
-            if name not in found and any(read in refused or read in found for read in model.depends_on)
+            if name not in readers and any(read in refused or read in readers for read in model.depends_on)
         }
         if not more:
-            return found
-        found |= more
+            return readers
+        readers |= more
 
 
-def defined_in(
+def find_model_names(
     path: str, text: str, catalog: str = SESSION_CATALOG, *, infer_names: bool = False
 ) -> tuple[tuple[str, ...], bool]:
     """The models that a file seems to define, and whether these are all; Python files may define none."""
@@ -222,18 +224,22 @@ def defined_in(
         return (), True
     if path.endswith(".py"):
         named = _DECORATED.findall(text)
-        return _cleaned(named, catalog), len(named) == len(_DECORATOR.findall(text)) and "blueprints" not in text
+        return _normalize_names(named, catalog), len(named) == len(
+            _DECORATOR.findall(text)
+        ) and "blueprints" not in text
     bare = _COMMENT.sub(" ", text)
     begins = _BLOCK.search(bare)
     if begins is None:
         return (), False
-    found = _NAME.search(bare, begins.end() - 1)
-    if found is None and infer_names:
-        return _cleaned([".".join(PurePosixPath(path).with_suffix("").parts[1:][-3:])], catalog), False
-    return _cleaned([found[1]] if found else [], catalog), found is not None and "blueprints" not in bare.lower()
+    match = _NAME.search(bare, begins.end() - 1)
+    if match is None and infer_names:
+        return _normalize_names([".".join(PurePosixPath(path).with_suffix("").parts[1:][-3:])], catalog), False
+    return _normalize_names(
+        [match[1]] if match else [], catalog
+    ), match is not None and "blueprints" not in bare.lower()
 
 
-def _cleaned(names: Iterable[str], catalog: str) -> tuple[str, ...]:
+def _normalize_names(names: Iterable[str], catalog: str) -> tuple[str, ...]:
     """Names as models have them; others could not be opened either."""
     bare = (without_default(name.replace("`", "").lower(), catalog) for name in names)
     return tuple(dict.fromkeys(bare))

@@ -19,7 +19,7 @@ from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Audit, AuditCall, Model
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults, Noted
-from mergeplan.planner.serial import Json, from_json, to_json
+from mergeplan.planner.serial import Json, decode_json, encode_json
 
 Said = tuple[tuple[Model, ...], tuple[Audit, ...]]  # what one file says
 _FORM = "1"
@@ -40,7 +40,7 @@ class Remembered:
         """Look for the entries of files, (path, hash), in one question."""
         self._found |= self.cache.get([self._key(path, hashed) for path, hashed in files])
 
-    def said(self, path: str, hashed: str, defaults: Defaults) -> Said | None:
+    def load_entry(self, path: str, hashed: str, defaults: Defaults) -> Said | None:
         """What the file of this hash says, as long as everything that it rests on is as it was; else None.
 
         Raises what asking for columns raises: NotRead while the model of a table is still to be read.
@@ -51,24 +51,24 @@ class Remembered:
         entry: dict[str, Json] = json.loads(text)
         if not self._holds(entry["asked"], defaults):
             return None
-        models = tuple(from_json(Model, each) for each in entry["models"])
-        return models, tuple(from_json(Audit, each) for each in entry["audits"])
+        models = tuple(decode_json(Model, model) for model in entry["models"])
+        return models, tuple(decode_json(Audit, audit) for audit in entry["audits"])
 
     def read(self, path: str, hashed: str, text: str, defaults: Defaults, read: Callable[[Defaults], Said]) -> Said:
         """What the file of this hash and text says, read anew and remembered."""
         noting = defaults.noting()
         models, audits = said = read(noting)
-        asked = self._asked(text, noting.noted)
+        asked = self._entry_dependencies(text, noting.noted)
         if asked is not None:
-            entry = {"models": to_json(models), "audits": to_json(audits), "asked": asked}
+            entry = {"models": encode_json(models), "audits": encode_json(audits), "asked": asked}
             self._new[self._key(path, hashed)] = json.dumps(entry, separators=(",", ":"))
         return said
 
-    def tried(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:
+    def find_tried_calls(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:
         """Those calls of built-in audits of which a query was made before."""
         keys = {call: digest("audit call", reader_version(), repr(call)) for call in calls}
-        found = self.cache.get(list(keys.values()))
-        return frozenset(call for call, key in keys.items() if key in found)
+        hits = self.cache.get(list(keys.values()))
+        return frozenset(call for call, key in keys.items() if key in hits)
 
     def keep_tried(self, calls: Iterable[AuditCall]) -> None:
         """Remember that a query can be made of these calls."""
@@ -82,7 +82,7 @@ class Remembered:
     def _key(self, path: str, hashed: str) -> str:
         return digest(self.context, path, hashed)
 
-    def _asked(self, text: str, noted: Noted) -> Json | None:
+    def _entry_dependencies(self, text: str, noted: Noted) -> Json | None:
         """What an entry rests on, with the answers; None for what cannot be asked again."""
         if noted.called:
             return None
@@ -101,25 +101,27 @@ class Remembered:
         dates, columns = asked.get("dates", ()), asked.get("columns", {})
         return (
             all(asked.get(fact, now) == now for fact, now in self.facts.items())
-            and all(defaults.dated(text, end=end) == datetime.fromisoformat(found) for text, end, found in dates)
-            and all(_pairs(defaults.columns(name)) == found for name, found in columns.items())
+            and all(
+                defaults.resolve_date(text, end=end) == datetime.fromisoformat(answer) for text, end, answer in dates
+            )
+            and all(_pairs(defaults.columns(name)) == answer for name, answer in columns.items())
         )
 
 
-def remembered(cache: Cache, defaults: Defaults, shared: str) -> Remembered:
+def open_file_cache(cache: Cache, defaults: Defaults, shared: str) -> Remembered:
     """The entries for files that are read with these defaults; `shared` is what config.yaml gives every model, as text,
     with its environment variables filled in."""
-    given = (
+    inputs = (
         defaults.infer_names,
         defaults.variables,
         defaults.gateway,
         defaults.gateways,
-        defaults.given,
+        defaults.overrides,
         sorted(defaults.apart.items()),
         defaults.catalog,
         sorted((gateway, *sorted(names)) for gateway, names in defaults.allowed.items() if names),
     )
-    context = digest(_FORM, reader_version(), repr(given), str(defaults.start), shared)
+    context = digest(_FORM, reader_version(), repr(inputs), str(defaults.start), shared)
     jinja = (part for pair in defaults.jinja for part in pair)
     facts = {
         "macros": digest(*sorted(defaults.macros.names)),

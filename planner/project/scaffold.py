@@ -86,14 +86,14 @@ def _config(text: bytes, wishes: Wishes) -> bytes:
 
 def _template() -> list[tuple[str, bytes]]:
     """Path and content of every file of the example."""
-    found: list[tuple[str, bytes]] = []
+    contents: list[tuple[str, bytes]] = []
 
     def walk(folder: Traversable, prefix: str) -> None:
         for entry in folder.iterdir():
             if entry.is_dir() and not entry.name.startswith("__"):
                 walk(entry, f"{prefix}{entry.name}/")
             elif entry.is_file():
-                found.append((prefix + entry.name, entry.read_bytes()))
+                contents.append((prefix + entry.name, entry.read_bytes()))
 
     walk(files("mergeplan.planner.project") / "example", "")
-    return found
+    return contents

@@ -29,7 +29,7 @@ _FLOAT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INFERRED = (("bigint", _INT), ("double", _FLOAT), ("boolean", re.compile("true|false", re.IGNORECASE)))
 
 
-def with_seed(root: Path, model: Model) -> Model:
+def load_seed(root: Path, model: Model) -> Model:
     """The model with its seed's header and hashes, and with column types by the content where none are declared.
 
     ProjectError: the file is missing, ragged, badly encoded, or lacks a declared column.
@@ -59,15 +59,15 @@ def _cells(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str],
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
     key = next((i for i, cells in enumerate(columns) if None not in cells and len(set(cells)) == len(rows)), None)
     ordered = sorted(rows, key=_sortable if key is None else lambda row: str(row[key]))
-    found = []
+    hashes = []
     for index, name in enumerate(header):
         hashed = hashlib.sha256()
         for row in ordered:
             cell = row[index]
             data = b"" if cell is None else cell.encode()
             hashed.update((2**64 - 1 if cell is None else len(data)).to_bytes(8, "big") + data)
-        found.append((name, hashed.hexdigest()[:32]))
-    return tuple(found)
+        hashes.append((name, hashed.hexdigest()[:32]))
+    return tuple(hashes)
 
 
 def _sortable(row: Cells) -> tuple[tuple[bool, str], ...]:
@@ -103,7 +103,7 @@ def _records(root: Path, seed: Seed, named_at: Callable[[], Place]) -> Iterator[
                         yield _header(row, Place(seed.path, reader.line_num))
                         continue
                     if len(row) > width:
-                        message = f"This row has {_counted(len(row), 'cell')}, the header has {width}."
+                        message = f"This row has {_format_count(len(row), 'cell')}, the header has {width}."
                         raise ProjectError(message, place=Place(seed.path, reader.line_num))
                     cells = (None if cell in seed.na_values else cell for cell in row)
                     yield (*cells, *[None] * (width - len(row)))
@@ -174,5 +174,5 @@ def _undecodable_line(path: Path, encoding: str) -> int:
     return 1
 
 
-def _counted(count: int, noun: str) -> str:
+def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -29,17 +29,17 @@ def read_unit_tests(
     if reading.errors:
         return []
     tests: list[UnitTest] = []
-    dialects = refused.with_dialects({name: model.dialect for name, model in models.items()})
+    dialects = refused.merge_dialects({name: model.dialect for name, model in models.items()})
     now, catalog = defaults.now, defaults.catalog
     read = partial(_test_file, reading)
     around = Surroundings(dialects, config.gateways, read, now, catalog, unknown)
     files = reading.files("tests", config.ignore_patterns, ".yaml", ".yml")
-    reading.each(files, lambda name: tests.extend(_of_file(reading, name, around)))
+    reading.each(files, lambda name: tests.extend(_load_tests(reading, name, around)))
     reading.each(tests, lambda test: _check_name(test, tests))
     return [test for test in tests if test.model in models]
 
 
-def _of_file(reading: Folder, name: str, around: Surroundings) -> tuple[UnitTest, ...]:
+def _load_tests(reading: Folder, name: str, around: Surroundings) -> tuple[UnitTest, ...]:
     """The tests of a file; a list is rows, which a test may name, unless the file is called `test...`."""
     document = read_document(name, reading.text(name))
     rows = isinstance(document.value, list) and not Path(document.path).name.startswith("test")
@@ -49,9 +49,9 @@ def _of_file(reading: Folder, name: str, around: Surroundings) -> tuple[UnitTest
 def _test_file(reading: Folder, path: str, test: str) -> str:
     """A file that a test names, from the project's folder or its own; ProjectError when none is in the project."""
     for folder in (reading.root, (reading.root / test).parent):
-        found = (folder / path).resolve()
-        if found.is_file() and found.is_relative_to(reading.root):
-            return reading.text(reading.name(found))
+        target = (folder / path).resolve()
+        if target.is_file() and target.is_relative_to(reading.root):
+            return reading.text(reading.name(target))
     raise ProjectError(f"There is no file `{path}` in the project.")
 
 

@@ -67,11 +67,11 @@ class Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         involved."""
         if isinstance(error, SyntaxError) and (name := self._name(error.filename or "")):
             return name, error.lineno or 1
-        found = ("", 0)
+        place = ("", 0)
         for frame, line in traceback.walk_tb(error.__traceback__):
             if name := self._name(frame.f_code.co_filename):
-                found = (name, line)
-        return found
+                place = (name, line)
+        return place
 
     def relative(self, filename: str) -> str:
         """A file's path from the project's root."""
@@ -101,10 +101,10 @@ class Answering:
             case "load":
                 return self._load(request)
             case "macro":
-                macros = {name: each.function for name, each in shims.REGISTRY.macros.items()}
+                macros = {name: macro.function for name, macro in shims.REGISTRY.macros.items()}
                 return call(macros[request["name"]], Evaluator(request, macros), request["args"], request["kwargs"])
             case "sql":
-                macros = {name: each.function for name, each in shims.REGISTRY.macros.items()}
+                macros = {name: macro.function for name, macro in shims.REGISTRY.macros.items()}
                 evaluator = Evaluator(request, macros)
                 return list(sql_of(self._entry(request)(evaluator), request["dialect"]))
             case "execute":
@@ -125,32 +125,32 @@ class Answering:
                 importlib.import_module(module_name(path))
             except BaseException as error:  # a project's file may raise, or exit, as it likes
                 errors.append({**error_data(error, self.files), "file": path})
-        found = shims.REGISTRY
+        registry = shims.REGISTRY
         return {
-            "macros": sorted(found.macros),
-            "signals": [self._named(each) for each in found.signals.values()],
-            "models": [self._model(each) for each in found.models],
+            "macros": sorted(registry.macros),
+            "signals": [self._describe(declaration) for declaration in registry.signals.values()],
+            "models": [self._model(model) for model in registry.models],
             "errors": errors,
         }
 
-    def _named(self, each: shims.Decorated) -> dict[str, Any]:
+    def _describe(self, each: shims.Decorated) -> dict[str, Any]:
         assert self.files is not None
         return {"name": each.name, "path": self.files.relative(each.path), "line": each.line}
 
     def _model(self, each: shims.Decorated) -> dict[str, Any]:
-        return {**self._named(each), "arguments": {key: plain(value) for key, value in each.arguments.items()}}
+        return {**self._describe(each), "arguments": {key: plain(value) for key, value in each.arguments.items()}}
 
     def _entry(self, request: Mapping[str, Any]) -> Any:
         return getattr(importlib.import_module(module_name(request["path"])), request["entrypoint"])
 
     def _signal(self, request: Mapping[str, Any]) -> Any:
         batch = intervals_of(request["intervals"])
-        context = Context(request, self._opened(request["spark"]))
+        context = Context(request, self._open_execution(request["spark"]))
         function = shims.REGISTRY.signals[request["name"]].function
         kwargs = {name: Evaluator({}, {}).eval_expression(value) for name, value in request["kwargs"].items()}
         return readiness(function, batch, context, kwargs)
 
-    def _opened(self, spark: Mapping[str, Any] | None) -> Execution:
+    def _open_execution(self, spark: Mapping[str, Any] | None) -> Execution:
         self.execution = self.execution or Execution(spark)
         return self.execution
 
@@ -164,13 +164,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(plain(key)): plain(each) for key, each in value.items()}
+        return {str(plain(key)): plain(element) for key, element in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(each) for each in (sorted(value) if isinstance(value, set | frozenset) else value)]
+        return [plain(element) for element in (sorted(value) if isinstance(value, set | frozenset) else value)]
     if isinstance(value, datetime) or hasattr(value, "isoformat"):
         return value.isoformat()
     if isinstance(value, shims.ModelKind):
-        return {"name": value.name, **{key: plain(each) for key, each in value.settings.items()}}
+        return {"name": value.name, **{key: plain(element) for key, element in value.settings.items()}}
     if isinstance(value, shims.TimeColumn):
         return {"column": plain(value.column), **({"format": value.format} if value.format else {})}
     if hasattr(value, "sql"):
@@ -193,9 +193,9 @@ def error_data(error: BaseException, files: Files) -> dict[str, Any]:
     if isinstance(error, ModuleNotFoundError):
         message += ". Install it in mergeplan's environment, and name it in requirements.txt"
     message = message.encode("utf-8", "replace").decode()  # an incomplete character is not JSON
-    found = {"message": message, "path": path, "line": line, "called": isinstance(error, TypeError) and not path}
+    data = {"message": message, "path": path, "line": line, "called": isinstance(error, TypeError) and not path}
     wants = error.wants if isinstance(error, UnknownColumns) else ""
-    return {**found, "wants": wants} if TABLE.fullmatch(wants) else found
+    return {**data, "wants": wants} if TABLE.fullmatch(wants) else data
 
 
 def serve(asking: IO[str], answering: IO[str]) -> None:

@@ -70,14 +70,14 @@ class Evaluator:
     def transform(self, expression: Any) -> Any:
         """The expression with variables and calls of the project's macros replaced."""
 
-        def replaced(node: Any) -> Any:
+        def replace_variable(node: Any) -> Any:
             if isinstance(node, exp.Parameter):
                 name = node.name.lower()
                 if name in self._variables:
                     return exp.convert(self._variables[name])
             return node
 
-        return expression.transform(replaced) if isinstance(expression, exp.Expression) else expression
+        return expression.transform(replace_variable) if isinstance(expression, exp.Expression) else expression
 
     def eval_expression(self, expression: Any) -> Any:
         """The Python value of a literal."""
@@ -93,10 +93,10 @@ class Evaluator:
 
 def call(function: Callable[..., Any], evaluator: Evaluator, args: list[str], kwargs: Mapping[str, str]) -> list[str]:
     """What a macro returns for arguments given as SQL texts, as SQL texts; TypeError for a wrong call."""
-    given = [_parsed(text, evaluator.dialect) for text in args]
-    named = {name: _parsed(text, evaluator.dialect) for name, text in kwargs.items()}
+    expressions = [_parse_argument(text, evaluator.dialect) for text in args]
+    named = {name: _parse_argument(text, evaluator.dialect) for name, text in kwargs.items()}
     signature = inspect.signature(function)
-    bound = signature.bind(evaluator, *given, **named)
+    bound = signature.bind(evaluator, *expressions, **named)
     try:
         hints = get_type_hints(function)
     except Exception:  # an annotation that cannot be evaluated is ignored
@@ -104,11 +104,11 @@ def call(function: Callable[..., Any], evaluator: Evaluator, args: list[str], kw
     for name, value in list(bound.arguments.items())[1:]:
         kind, hint = signature.parameters[name].kind, hints.get(name)
         if kind is inspect.Parameter.VAR_POSITIONAL:
-            bound.arguments[name] = tuple(coerced(each, hint, evaluator.dialect) for each in value)
+            bound.arguments[name] = tuple(coerce(argument, hint, evaluator.dialect) for argument in value)
         elif kind is inspect.Parameter.VAR_KEYWORD:
-            bound.arguments[name] = {key: coerced(each, hint, evaluator.dialect) for key, each in value.items()}
+            bound.arguments[name] = {key: coerce(argument, hint, evaluator.dialect) for key, argument in value.items()}
         else:
-            bound.arguments[name] = coerced(value, hint, evaluator.dialect)
+            bound.arguments[name] = coerce(value, hint, evaluator.dialect)
     return list(sql_of(function(*bound.args, **bound.kwargs), evaluator.dialect))
 
 
@@ -117,43 +117,45 @@ def sql_of(result: Any, dialect: str) -> Iterable[str]:
     if result is None:
         return
     if isinstance(result, exp.Expression):
-        yield _written(result, dialect)
+        yield _render(result, dialect)
     elif isinstance(result, str):
         yield result
     elif isinstance(result, bool | int | float | datetime | date):
         yield exp.convert(result).sql(dialect=dialect)
     elif isinstance(result, list | tuple | types.GeneratorType):
-        for each in result:
-            yield from sql_of(each, dialect)
+        for part in result:
+            yield from sql_of(part, dialect)
     else:
         raise TypeError(f"a macro returns SQL or an expression, not {type(result).__name__}")
 
 
-def _written(value: exp.Expression, dialect: str) -> str:
+def _render(value: exp.Expression, dialect: str) -> str:
     """The expression as SQL, with `@name` as it was: to Spark's own dialect that is `${name}`."""
     tree: Any = value.transform(lambda node: exp.var(f"@{node.name}") if isinstance(node, exp.Parameter) else node)
     return str(tree.sql(dialect=dialect))
 
 
-def coerced(value: Any, hint: Any, dialect: str) -> Any:
+def coerce(value: Any, hint: Any, dialect: str) -> Any:
     """The argument converted to its annotation; unchanged if that is not possible, as in SQLMesh."""
     if hint is None or hint is Any or not isinstance(value, exp.Expression):
         return value
     try:
-        return _coerced(value, hint, dialect)
+        return _coerce(value, hint, dialect)
     except (TypeError, ValueError, SqlglotError):
         return value
 
 
-def _coerced(value: exp.Expression, hint: Any, dialect: str) -> Any:
+def _coerce(value: exp.Expression, hint: Any, dialect: str) -> Any:
     base, inner = get_origin(hint) or hint, get_args(hint)
     if base in (Union, types.UnionType):
         return _first_that_fits(value, inner, dialect)
     if base is Literal:
         plain = value.name if isinstance(value, exp.Literal | exp.Column | exp.Boolean) else value.sql(dialect)
-        return next(each for each in inner if str(each) == plain) if plain in map(str, inner) else _no(value, hint)
+        return (
+            next(choice for choice in inner if str(choice) == plain) if plain in map(str, inner) else _no(value, hint)
+        )
     if getattr(base, "__name__", "") == "SQL" and not isinstance(base, type):
-        return _written(value, dialect)
+        return _render(value, dialect)
     if base in (list, tuple):
         return _items(value, base, inner, dialect)
     if isinstance(base, type) and issubclass(base, exp.Expression):
@@ -162,7 +164,7 @@ def _coerced(value: exp.Expression, hint: Any, dialect: str) -> Any:
 
 
 def _first_that_fits(value: exp.Expression, choices: tuple[Any, ...], dialect: str) -> Any:
-    if any(isinstance(each, type) and isinstance(value, each) for each in choices):
+    if any(isinstance(option, type) and isinstance(value, option) for option in choices):
         return value
     for choice in choices:
         if choice is type(None):
@@ -170,7 +172,7 @@ def _first_that_fits(value: exp.Expression, choices: tuple[Any, ...], dialect: s
                 return None
             continue
         try:
-            return _coerced(value, choice, dialect)
+            return _coerce(value, choice, dialect)
         except (TypeError, ValueError, SqlglotError):
             continue
     return _no(value, choices)
@@ -185,9 +187,9 @@ def _items(value: exp.Expression, base: Any, inner: tuple[Any, ...], dialect: st
     if base is tuple and inner and inner[-1] is not Ellipsis:
         if len(inner) != len(parts):
             return _no(value, base)
-        return tuple(_coerced(part, hint, dialect) for part, hint in zip(parts, inner, strict=True))
+        return tuple(_coerce(part, hint, dialect) for part, hint in zip(parts, inner, strict=True))
     hint = inner[0] if inner else None
-    return base(_coerced(part, hint, dialect) if hint is not None else part for part in parts)
+    return base(_coerce(part, hint, dialect) if hint is not None else part for part in parts)
 
 
 def _expression(value: exp.Expression, base: type[exp.Expression], dialect: str) -> Any:
@@ -224,7 +226,7 @@ def _no(value: exp.Expression, hint: Any) -> Any:
     raise TypeError(f"`{value.sql()}` is no {hint}")
 
 
-def _parsed(text: str, dialect: str) -> Any:
+def _parse_argument(text: str, dialect: str) -> Any:
     """One argument as an expression; inside a call, so that lambdas and lists are understood."""
     try:
         tree: Any = parse_one(f"SELECT mergeplan_argument({text})", dialect=dialect)

@@ -30,7 +30,7 @@ class Execution:
         if self._spark is None:
             if self._given is None:
                 raise RuntimeError("there is no Spark here")
-            self._spark = _connected(self._given)
+            self._spark = _connect(self._given)
         return self._spark
 
     def interrupt(self) -> None:
@@ -51,25 +51,25 @@ class Execution:
         moments = {name: datetime.fromisoformat(request[name]) for name in ("start", "end", "execution_time")}
         moments["end"] -= LAST
         count = 0
-        for frame in frames(_called(entry, context, moments)):
+        for frame in frames(_call_entry(entry, context, moments)):
             self._keep(frame, request["columns"], f"{request['prefix']}_{count}")
             count += 1
         return {"views": count}
 
     def _keep(self, frame: Any, columns: list[list[str]], name: str) -> None:
         """Create a global view of a frame's declared columns, for the planner's session."""
-        given = {str(column).lower(): column for column in frame.columns}
-        if missing := [column for column, _ in columns if column not in given]:
-            known = ", ".join(f"`{column}`" for column in given)
+        frame_columns = {str(column).lower(): column for column in frame.columns}
+        if missing := [column for column, _ in columns if column not in frame_columns]:
+            known = ", ".join(f"`{column}`" for column in frame_columns)
             raise ValueError(f"it returned no column `{missing[0]}`, which the model declares; it returned {known}")
-        chosen = [given[column] for column, _ in columns]
+        chosen = [frame_columns[column] for column, _ in columns]
         if hasattr(frame, "createGlobalTempView"):
             shown = frame.select(*(f"`{column}`" for column in chosen))
         else:
-            shown = self._from_pandas(frame[chosen], columns)
+            shown = self._convert_pandas(frame[chosen], columns)
         shown.createGlobalTempView(name)
 
-    def _from_pandas(self, frame: Any, columns: list[list[str]]) -> Any:
+    def _convert_pandas(self, frame: Any, columns: list[list[str]]) -> Any:
         """Rows of pandas with the declared types; if these do not fit, with their own types, or as strings: Spark
         casts them."""
         frame = frame.set_axis([name for name, _ in columns], axis=1)
@@ -160,11 +160,11 @@ def readiness(
 ) -> Any:
     """The result of a signal: all, none, or some intervals of the batch."""
     names = inspect.signature(function).parameters
-    given = {"context": context} if "context" in names else {}
-    result = function(batch, **given, **kwargs)
+    context_arguments = {"context": context} if "context" in names else {}
+    result = function(batch, **context_arguments, **kwargs)
     if isinstance(result, bool):
         return result
-    if isinstance(result, list | tuple) and all(isinstance(each, list | tuple) and len(each) == 2 for each in result):
+    if isinstance(result, list | tuple) and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in result):
         return [[_moment(start), _moment(end)] for start, end in result]
     raise TypeError(f"a signal returns True, False or intervals, not {type(result).__name__}")
 
@@ -180,14 +180,14 @@ def _moment(value: Any) -> str:
     return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
 
 
-def _called(entry: Callable[..., Any], context: Context, moments: Mapping[str, datetime]) -> Any:
+def _call_entry(entry: Callable[..., Any], context: Context, moments: Mapping[str, datetime]) -> Any:
     """Call a function with those of the arguments that it accepts."""
     wanted = inspect.signature(entry).parameters
-    takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in wanted.values())
+    takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in wanted.values())
     return entry(context, **{name: at for name, at in moments.items() if takes_all or name in wanted})
 
 
-def _connected(spark: Mapping[str, Any]) -> Any:
+def _connect(spark: Mapping[str, Any]) -> Any:
     warnings.filterwarnings("ignore", module="pyspark")
     from pyspark.sql.connect.client import ChannelBuilder
     from pyspark.sql.connect.client.retries import DefaultPolicy

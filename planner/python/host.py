@@ -27,9 +27,9 @@ from pydantic import ValidationError
 
 from mergeplan.planner.errors import Cancelled
 from mergeplan.planner.isolation.profile import PACKAGE, starting
-from mergeplan.planner.isolation.scratch import tidied
+from mergeplan.planner.isolation.scratch import remove_scratch
 from mergeplan.planner.isolation.system import hide_process
-from mergeplan.planner.python.isolation import NO_ISOLATION, OPTIONS, Isolation, isolated
+from mergeplan.planner.python.isolation import NO_ISOLATION, OPTIONS, Isolation, start_isolated
 from mergeplan.planner.python.messages import Reply, Wrong
 
 ENVIRONMENT = re.compile(r"PATH|LANG|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|PYTHONPATH|LD_LIBRARY_PATH|JAVA_HOME")
@@ -60,12 +60,12 @@ class Child:
         self._home = tempfile.TemporaryDirectory(prefix="mergeplan-code-")
         self.scratch = Path(self._home.name)  # the child writes in `home` in it alone; `spark.sock` is its way to Spark
         (self.scratch / "home").mkdir()
-        self._process = _started(root, self.scratch, isolation)
+        self._process = _start_process(root, self.scratch, isolation)
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._output: deque[str] = deque(maxlen=3)
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self._readers = [threading.Thread(target=each, daemon=True) for each in (self._read, self._hear)]
+        self._readers = [threading.Thread(target=target, daemon=True) for target in (self._read, self._hear)]
         for reader in self._readers:
             reader.start()
         self.stop = weakref.finalize(self, _stop, self._process, self._home, self._stopped, self._readers)
@@ -79,7 +79,7 @@ class Child:
                 self._pipe.write(json.dumps(request, default=str).encode() + b"\n")
                 self._pipe.flush()
             except (OSError, ValueError):
-                raise self._gone() from None
+                raise self._exit_error() from None
             return self._answer(timeout)
 
     def _answer(self, timeout: float | None) -> Any:
@@ -93,7 +93,7 @@ class Child:
                     self.stop()
                     raise ChildFailed(Wrong(message=f"It took longer than {timeout:.0f} seconds.")) from None
         if line is None:
-            raise self._gone()
+            raise self._exit_error()
         try:
             reply = Reply.model_validate_json(line)
         except ValidationError:
@@ -108,7 +108,7 @@ class Child:
         assert self._process.stdin is not None
         return self._process.stdin
 
-    def _gone(self) -> Exception:
+    def _exit_error(self) -> Exception:
         if self._stopped.is_set():
             return Cancelled("the run was cancelled.")
         _reap(self._process)
@@ -140,7 +140,7 @@ class Child:
                     print(text + more, file=sys.stderr)  # noqa: T201  # what a project's code prints
 
 
-def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Popen[bytes]:
+def _start_process(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Popen[bytes]:
     """The process, isolated if required; Refused if that is not possible."""
     home = scratch / "home"
     command = [sys.executable, *OPTIONS, "-c", START, str(PACKAGE)]
@@ -161,7 +161,7 @@ def _started(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Pope
     if not isolation.required:
         return start(command)
     environment["TMPDIR"] = str(home)
-    return isolated(start, command, root, scratch, isolation)
+    return start_isolated(start, command, root, scratch, isolation)
 
 
 def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:
@@ -192,7 +192,7 @@ def _stop(
         if pipe is not None and not (reading is not None and reading.is_alive()):
             with suppress(OSError):
                 pipe.close()
-    tidied(home)
+    remove_scratch(home)
 
 
 def _reap(process: subprocess.Popen[bytes]) -> None:

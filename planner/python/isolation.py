@@ -20,7 +20,7 @@ from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.isolation.profile import IsolationProfile, without
 from mergeplan.planner.isolation.user import OWN_USER
 
-__all__ = ["NO_ISOLATION", "SOCKET", "Isolation", "isolated", "isolation_of"]
+__all__ = ["NO_ISOLATION", "SOCKET", "Isolation", "isolation_of", "start_isolated"]
 SOCKET = "spark.sock"
 OPTIONS = ("-P", "-s")  # of the child's Python: its own folder and the user's own libraries are not imported from
 HINT = (
@@ -29,7 +29,7 @@ HINT = (
 )
 
 
-def isolated(
+def start_isolated(
     start: Callable[[Sequence[str], Sequence[int]], subprocess.Popen[bytes]],
     command: Sequence[str],
     root: Path,
@@ -44,9 +44,9 @@ def isolated(
     profile = code_profile(root, scratch, isolation)
     proxy = ConnectionProxy(scratch / SOCKET)
     try:
-        return start(profile.listening(proxy.descriptor).launched(command), (proxy.descriptor,))
+        return start(profile.listening(proxy.descriptor).launch_command(command), (proxy.descriptor,))
     finally:
-        proxy.started()
+        proxy.start()
 
 
 def code_profile(root: Path, scratch: Path, isolation: Isolation) -> IsolationProfile:

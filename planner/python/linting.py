@@ -55,7 +55,7 @@ def run_rules(
     request = {
         "op": "lint",
         "root": str(root),
-        "models": [_shown(model, columns.get(name)) for name, model in models.items()],
+        "models": [_rule_view(model, columns.get(name)) for name, model in models.items()],
         "rules": [
             {"name": r.name, "class_name": r.class_name, "path": r.place.path, "models": r.models} for r in rules
         ],
@@ -63,7 +63,7 @@ def run_rules(
     try:
         child = Child(root, files, isolation)
         try:
-            found = FOUND.validate_python(child.ask(request, LONGEST))
+            violations = FOUND.validate_python(child.ask(request, LONGEST))
         finally:
             child.stop()
     except ChildFailed as failed:
@@ -73,17 +73,17 @@ def run_rules(
     except ValidationError:
         raise ProjectError("A linter rule returned an invalid result.", place=rules[0].place) from None
     names = {rule.name for rule in rules}
-    return tuple(each for each in found if each.rule in names and each.model in models)
+    return tuple(violation for violation in violations if violation.rule in names and violation.model in models)
 
 
-def _shown(model: Model, columns: Sequence[tuple[str, str]] | None) -> dict[str, Any]:
+def _rule_view(model: Model, columns: Sequence[tuple[str, str]] | None) -> dict[str, Any]:
     """A model as a rule sees it."""
-    given = {name: getattr(model, name) for name in NAMES}
+    properties = {name: getattr(model, name) for name in NAMES}
     body = "python" if model.python else "sql"
     if not model.kind.has_query:
         body = model.kind.lower()
     return {
-        **given,
+        **properties,
         "kind": str(model.kind),
         "body": body,
         "tags": list(model.tags),

@@ -15,7 +15,7 @@ def _inside(path: str) -> str:
 
 def _sentence(text: str) -> str:
     """A text as one line of limited length."""
-    return " ".join("".join(each if each.isprintable() else " " for each in text).split())[:600]
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())[:600]
 
 
 Path = Annotated[str, AfterValidator(_inside)]

@@ -24,7 +24,7 @@ from mergeplan.planner.parsing.files.model_file import Defaults, parse_block, pa
 from mergeplan.planner.parsing.sql.names import model_name
 from mergeplan.planner.python.messages import RegisteredModel
 from mergeplan.planner.python.modules import Module, read_module, says_only
-from mergeplan.planner.python.reached import Reached, reached
+from mergeplan.planner.python.reached import Reached, trace_code
 
 BRACED = re.compile(r"@\{(\w+)\}|@(\w+)")
 OURS = ("is_sql", "blueprints", "entrypoint")
@@ -57,19 +57,21 @@ def python_models(found: RegisteredModel, reader: ModelReader) -> Iterator[Model
     module = read_module(found.path, reader.files[found.path])
     lines = _lines(module, found)
     blueprints: Any = found.arguments.get("blueprints")
-    if not isinstance(blueprints, list | None) or any(not isinstance(each, dict) for each in blueprints or ()):
+    if not isinstance(blueprints, list | None) or any(not isinstance(mapping, dict) for mapping in blueprints or ()):
         place = Place(found.path, lines.get("blueprints", found.line))
         raise ProjectError("`blueprints` is a list of mappings.", place=place)
-    each: dict[str, Any]
-    for each in blueprints or [{}]:
-        blueprint = dict(each)
-        given = {key: _filled(value, blueprint) for key, value in found.arguments.items() if key not in OURS}
-        text = header(given, lines, found.line, reader.defaults.dialect)
+    mapping: dict[str, Any]
+    for mapping in blueprints or [{}]:
+        blueprint = dict(mapping)
+        arguments = {
+            key: _fill_blueprint(value, blueprint) for key, value in found.arguments.items() if key not in OURS
+        }
+        text = header(arguments, lines, found.line, reader.defaults.dialect)
         try:
             model = _model(found, text, reader, blueprint, lines.get("kind", found.line))
         except ProjectError as error:
             nodes = module.defined.get(found.name, ())
-            raise _on_lines(error, found, text.count("\n") + 1, nodes[-1].lineno if nodes else found.line) from None
+            raise _adjust_lines(error, found, text.count("\n") + 1, nodes[-1].lineno if nodes else found.line) from None
         if model is not None:
             yield model
 
@@ -105,7 +107,7 @@ def _model(
         hint = 'Write `columns={"id": "int"}` in @model.'
         raise ProjectError("A Python model must declare its columns.", place=model.place, hint=hint)
     check_interval(model, _reads_interval(found, files))
-    code = reached(files, found.path, found.name, reader.versions)
+    code = trace_code(files, found.path, found.name, reader.versions)
     tables = _tables(found, model, code, defaults.catalog)
     model = _reading_itself(model) if model.name in tables else model
     variables = _variables(code, files, {**defaults.variables, **blueprint})
@@ -116,7 +118,7 @@ def _model(
     whole = digest(*parts, *([read] if read else []))[:32]
     any_file = next((str(access) for access in code.reads.unknown), "")
     python = PythonCode(found.path, found.name, whole, values, digest(*parts)[:32], any_file)
-    kept = {column.name for column in model.kept_columns}  # which the table has besides what the code returns
+    kept = {column.name for column in model.history_columns}  # which the table has besides what the code returns
     columns = tuple(column for column in model.columns if column.name not in kept)
     return replace(
         model, source=files[found.path], columns=columns, depends_on=tuple(sorted(tables - {model.name})), python=python
@@ -130,7 +132,7 @@ def _reads_interval(found: RegisteredModel, files: Mapping[str, str]) -> bool:
         if not isinstance(node, ast.FunctionDef):
             return True
         wanted = {"start", "end", *([node.args.kwarg.arg] if node.args.kwarg else [])}
-        if any(isinstance(each, ast.Name) and each.id in wanted for part in node.body for each in ast.walk(part)):
+        if any(isinstance(child, ast.Name) and child.id in wanted for part in node.body for child in ast.walk(part)):
             return True
     return not nodes
 
@@ -165,33 +167,33 @@ def _lines(module: Module, found: RegisteredModel) -> dict[str, int]:
     """Argument of @model -> its line."""
     lines: dict[str, int] = {}
     for node in module.defined.get(found.name, ()):
-        for each in getattr(node, "decorator_list", ()):
-            if isinstance(each, ast.Call) and says_only(each, module.imports, ("model",)):
-                lines = {keyword.arg: keyword.value.lineno for keyword in each.keywords if keyword.arg}
-                lines |= {"name": each.args[0].lineno} if each.args else {}
+        for decorator in getattr(node, "decorator_list", ()):
+            if isinstance(decorator, ast.Call) and says_only(decorator, module.imports, ("model",)):
+                lines = {keyword.arg: keyword.value.lineno for keyword in decorator.keywords if keyword.arg}
+                lines |= {"name": decorator.args[0].lineno} if decorator.args else {}
     return lines
 
 
-def _on_lines(error: ProjectError, found: RegisteredModel, last: int, function: int) -> ProjectError:
+def _adjust_lines(error: ProjectError, found: RegisteredModel, last: int, function: int) -> ProjectError:
     """The error without columns, because they are not those of the file; an error in the query is reported at the
     function."""
     if isinstance(error, ProjectErrors):
-        return ProjectErrors(tuple(_on_lines(each, found, last, function) for each in error.errors))
+        return ProjectErrors(tuple(_adjust_lines(single_error, found, last, function) for single_error in error.errors))
     at = error.place
     if at is not None and at.path == found.path and at.column:  # without one it is of the code, not of our text
         error.place = Place(found.path, at.line if at.line <= last else function)
     return error
 
 
-def _filled(value: Any, blueprint: Mapping[str, Any]) -> Any:
+def _fill_blueprint(value: Any, blueprint: Mapping[str, Any]) -> Any:
     """The value with `@{name}` and `@name` of the blueprint replaced in its texts."""
     if isinstance(value, str) and blueprint:
-        known = {name.lower(): each for name, each in blueprint.items()}
+        known = {name.lower(): element for name, element in blueprint.items()}
         return BRACED.sub(lambda match: str(known.get((match[1] or match[2]).lower(), match[0])), value)
     if isinstance(value, list):
-        return [_filled(each, blueprint) for each in value]
+        return [_fill_blueprint(element, blueprint) for element in value]
     if isinstance(value, dict):
-        return {key: _filled(each, blueprint) for key, each in value.items()}
+        return {key: _fill_blueprint(element, blueprint) for key, element in value.items()}
     return value
 
 
@@ -204,15 +206,15 @@ def _value(key: str, value: Any, dialect: str) -> str:
     if key == "columns" and isinstance(value, dict):
         return "(" + ", ".join(f"{_column(name, dialect)} {_raw(kind)}" for name, kind in value.items()) + ")"
     if key in ("audits", "signals") and isinstance(value, list):
-        return "(" + ", ".join(_call(each, dialect) for each in value) + ")"
+        return "(" + ", ".join(_call(call, dialect) for call in value) + ")"
     if key in NAMES:
         items = value if isinstance(value, list) else [value]
-        shown = (_text(each, dialect) if key in TEXTS else _raw(each) for each in items)
+        shown = (_text(element, dialect) if key in TEXTS else _raw(element) for element in items)
         return "(" + ", ".join(shown) + ")"
     if key == "grains" and isinstance(value, list):
         return "(" + ", ".join(f"({', '.join(map(_raw, g))})" if isinstance(g, list) else _raw(g) for g in value) + ")"
     if isinstance(value, dict):
-        pairs = (f"{_column(name, dialect)} = {_literal(each, dialect)}" for name, each in value.items())
+        pairs = (f"{_column(name, dialect)} = {_literal(setting, dialect)}" for name, setting in value.items())
         return "(" + ", ".join(pairs) + ")"
     return _raw(value) if key in PLAIN else _literal(value, dialect)
 
@@ -220,8 +222,8 @@ def _value(key: str, value: Any, dialect: str) -> str:
 def _kind(value: Any, dialect: str) -> str:
     if not isinstance(value, dict):
         return _raw(value)
-    rest = {key: each for key, each in value.items() if key != "name" and each is not None}
-    shown = ", ".join(f"{key} {_setting(key, each, dialect)}" for key, each in rest.items())
+    rest = {key: setting for key, setting in value.items() if key != "name" and setting is not None}
+    shown = ", ".join(f"{key} {_setting(key, setting, dialect)}" for key, setting in rest.items())
     return f"{value.get('name', '')}" + (f" ({shown})" if shown else "")
 
 
@@ -247,14 +249,19 @@ def _call(value: Any, dialect: str) -> str:
     name, arguments = value if isinstance(value, list) and len(value) == 2 else (value, {})
     if not isinstance(arguments, dict):
         return _raw(name)
-    shown = (f"{key} := {_argument(key, each, dialect)}" for key, each in arguments.items())
+    shown = (f"{key} := {_argument(key, argument, dialect)}" for key, argument in arguments.items())
     return f"{name}({', '.join(shown)})" if arguments else str(name)
 
 
 def _argument(key: str, value: Any, dialect: str) -> str:
     """An argument of an audit: of columns, texts are names."""
     if isinstance(value, list):
-        return "(" + ", ".join(_argument(key, each, dialect) for each in value) + ("," if len(value) == 1 else "") + ")"
+        return (
+            "("
+            + ", ".join(_argument(key, element, dialect) for element in value)
+            + ("," if len(value) == 1 else "")
+            + ")"
+        )
     return _raw(value) if key in ("column", "columns") else _literal(value, dialect)
 
 
@@ -270,7 +277,7 @@ def _literal(value: Any, dialect: str) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, list):
-        return "(" + ", ".join(_literal(each, dialect) for each in value) + ")"
+        return "(" + ", ".join(_literal(element, dialect) for element in value) + ")"
     return _text(value, dialect)
 
 

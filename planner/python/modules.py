@@ -81,28 +81,28 @@ def read_module(path: str, text: str) -> Module:
         line = getattr(error, "lineno", None) or 1
         why = getattr(error, "msg", None) or str(error)
         raise ProjectError(f"This is not Python: {why}.", place=Place(path, line)) from None
-    found = _Found()
+    contents = _Found()
     package = path.endswith("/__init__.py")
     for statement in tree.body:
-        _take(statement, module_name(path), package, found)
+        _take(statement, module_name(path), package, contents)
     return Module(
         module_name(path),
         path,
         tree,
-        {name: tuple(nodes) for name, nodes in found.defined.items()},
-        {name: tuple(each) for name, each in found.imports.items()},
-        frozenset(found.runs),
-        found.acts,
+        {name: tuple(nodes) for name, nodes in contents.defined.items()},
+        {name: tuple(bindings) for name, bindings in contents.imports.items()},
+        frozenset(contents.runs),
+        contents.acts,
     )
 
 
 def _take(statement: ast.stmt, module: str, package: bool, found: _Found) -> None:
     match statement:
         case ast.Import() | ast.ImportFrom():
-            for bound, each in imported(statement, module, package):
-                found.runs |= {each.module, f"{each.module}.{each.name}"}
+            for bound, origin in find_imports(statement, module, package):
+                found.runs |= {origin.module, f"{origin.module}.{origin.name}"}
                 found.acts = found.acts or bound == "*"
-                found.imports.setdefault(bound, []).append(each)
+                found.imports.setdefault(bound, []).append(origin)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             found.defined.setdefault(statement.name, []).append(statement)
             found.acts = found.acts or not _is_quiet_function(statement, found)
@@ -125,15 +125,15 @@ def _take(statement: ast.stmt, module: str, package: bool, found: _Found) -> Non
             found.acts = True
             for node in ast.walk(statement):
                 if isinstance(node, ast.Import | ast.ImportFrom):
-                    for bound, each in imported(node, module, package):
-                        found.runs |= {each.module, f"{each.module}.{each.name}"}
-                        found.imports.setdefault(bound, []).append(each)
+                    for bound, origin in find_imports(node, module, package):
+                        found.runs |= {origin.module, f"{origin.module}.{origin.name}"}
+                        found.imports.setdefault(bound, []).append(origin)
 
 
 _NEVER = ("TYPE_CHECKING", "t.TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
 
 
-def imported(statement: ast.Import | ast.ImportFrom, module: str, package: bool) -> Iterator[tuple[str, Import]]:
+def find_imports(statement: ast.Import | ast.ImportFrom, module: str, package: bool) -> Iterator[tuple[str, Import]]:
     """What an import statement binds: name -> what it is."""
     if isinstance(statement, ast.Import):
         for alias in statement.names:
@@ -155,36 +155,36 @@ def imported(statement: ast.Import | ast.ImportFrom, module: str, package: bool)
 
 def says_only(decorator: ast.expr, imports: Mapping[str, Iterable[Import]], names: tuple[str, ...]) -> bool:
     """True for one of these decorators, `@model(...)` or `@sqlmesh.model(...)`, of one of these names."""
-    called = _dotted(decorator.func if isinstance(decorator, ast.Call) else decorator).split(".")
+    called = _attribute_path(decorator.func if isinstance(decorator, ast.Call) else decorator).split(".")
     bound = tuple(imports.get(called[0], ()))
-    if not bound or any(each.module.split(".")[0] not in OURS for each in bound):
+    if not bound or any(origin.module.split(".")[0] not in OURS for origin in bound):
         return False
     return (called[-1] if len(called) > 1 else bound[0].name) in names
 
 
 def _is_quiet_function(node: ast.FunctionDef | ast.AsyncFunctionDef, found: _Found, *, member: bool = False) -> bool:
-    defaults = [*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)]
-    quiet = all(_is_quiet_decorator(each, found, member=member) for each in node.decorator_list)
-    return quiet and all(_makes_a_value(each, found) for each in defaults)
+    defaults = [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
+    quiet = all(_is_quiet_decorator(decorator, found, member=member) for decorator in node.decorator_list)
+    return quiet and all(_makes_a_value(default, found) for default in defaults)
 
 
 def _is_quiet_decorator(node: ast.expr, found: _Found, *, member: bool = False) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
-    given = [*node.args, *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
-    name = _dotted(called)
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(node, ast.Call) else []
+    name = _attribute_path(called)
     known = says_only(node, found.imports, ("model", "macro", "signal"))
     known = known or (name in PURE_DECORATORS and _is_well_known(name, found))
     known = known or (member and name.endswith((".setter", ".getter")))
-    return known and all(_makes_a_value(each, found) for each in given)
+    return known and all(_makes_a_value(argument, found) for argument in arguments)
 
 
 def _is_quiet_class(node: ast.ClassDef, found: _Found) -> bool:
-    bases = [_dotted(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases]
+    bases = [_attribute_path(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases]
     if node.keywords or not all(base in PURE_BASES and _is_well_known(base, found) for base in bases):
         return False
-    if not all(_is_quiet_decorator(each, found) for each in node.decorator_list):
+    if not all(_is_quiet_decorator(decorator, found) for decorator in node.decorator_list):
         return False
-    return all(_is_quiet_member(each, found) for each in node.body)
+    return all(_is_quiet_member(member, found) for member in node.body)
 
 
 def _is_quiet_member(node: ast.stmt, found: _Found) -> bool:
@@ -202,12 +202,12 @@ def _is_quiet_member(node: ast.stmt, found: _Found) -> bool:
 
 def _makes_a_value(node: ast.expr, found: _Found) -> bool:
     """True if evaluating it has no side effects: only calls that are known to be harmless, no walrus, no await."""
-    for each in ast.walk(node):
-        if isinstance(each, ast.Call) and not _is_harmless(_dotted(each.func), found):
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and not _is_harmless(_attribute_path(part.func), found):
             return False
-        if isinstance(each, ast.Call) and any(given.arg in ("key", None) for given in each.keywords):
+        if isinstance(part, ast.Call) and any(keyword.arg in ("key", None) for keyword in part.keywords):
             return False  # what it is given is called
-        if isinstance(each, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
+        if isinstance(part, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
             return False
     return True
 
@@ -215,7 +215,7 @@ def _makes_a_value(node: ast.expr, found: _Found) -> bool:
 def _is_harmless(called: str, found: _Found) -> bool:
     root = called.split(".")[0]
     ours = found.imports.get(root, ())
-    if ours and all(each.module.split(".")[0] in (*OURS, "sqlglot") for each in ours):
+    if ours and all(origin.module.split(".")[0] in (*OURS, "sqlglot") for origin in ours):
         return True
     return called in PURE_CALLS and _is_well_known(called, found)
 
@@ -223,11 +223,11 @@ def _is_harmless(called: str, found: _Found) -> bool:
 def _is_well_known(called: str, found: _Found) -> bool:
     """True if the name is a builtin of Python or of a known package, and not of the project."""
     root = called.split(".")[0]
-    given = found.imports.get(root, ())
+    origins = found.imports.get(root, ())
     if root in found.defined:
         return False
-    return all(each.module.split(".")[0] in _WELL_KNOWN for each in given) if given else root in BUILTINS
+    return all(origin.module.split(".")[0] in _WELL_KNOWN for origin in origins) if origins else root in BUILTINS
 
 
-def _dotted(node: ast.expr) -> str:
+def _attribute_path(node: ast.expr) -> str:
     return ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""

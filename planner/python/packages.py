@@ -19,8 +19,8 @@ def versions_in(folder: Path, package: str) -> str:
     """The version of a package that is imported by this name from the folder, with a digest of its files and with all
     that it requires there; '' when it is not there."""
     known = index_of(folder)
-    found = [name for name, each in known.items() if package in each["modules"]]
-    return " ".join(f"{name} {known[name]['version']} {known[name]['digest']}" for name in _closure(found, known))
+    names = [name for name, entry in known.items() if package in entry["modules"]]
+    return " ".join(f"{name} {known[name]['version']} {known[name]['digest']}" for name in _closure(names, known))
 
 
 def normal(name: str) -> str:
@@ -32,18 +32,18 @@ def normal(name: str) -> str:
 def index_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """What the folder holds; nothing where there is no index."""
     try:
-        found: Mapping[str, Mapping[str, Any]] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        index: Mapping[str, Mapping[str, Any]] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    return found
+    return index
 
 
 def _closure(names: Iterable[str], known: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    found: set[str] = set()
+    closure: set[str] = set()
     frontier = list(names)
     while frontier:
         name = frontier.pop()
-        if name in known and name not in found:
-            found.add(name)
+        if name in known and name not in closure:
+            closure.add(name)
             frontier += known[name]["requires"]
-    return sorted(found)
+    return sorted(closure)

@@ -50,7 +50,7 @@ class ProjectCode:
     isolation: Isolation = NO_ISOLATION
     names: frozenset[str] = frozenset()  # of its macros
     signals: Mapping[str, Place] = field(default_factory=dict)
-    found: tuple[RegisteredModel, ...] = ()
+    registrations: tuple[RegisteredModel, ...] = ()
     digests: dict[str, str] = field(default_factory=dict)  # of the code of its Python models, by name
     queried: dict[str, tuple[tuple[str, Place], ...]] = field(
         default_factory=dict
@@ -66,17 +66,17 @@ class ProjectCode:
         if not paths:
             return ()
         self._paths = tuple(paths)
-        loaded = self._loaded()
+        loaded = self._load_code()
         self.names = frozenset(loaded.macros)
-        self.signals = {each.name: Place(each.path, each.line) for each in loaded.signals}
-        self.found = tuple(each for each in loaded.models if each.path in self.files)
-        return tuple((each.file, failure(each, Place(each.file, 1))) for each in loaded.errors)
+        self.signals = {signal.name: Place(signal.path, signal.line) for signal in loaded.signals}
+        self.registrations = tuple(registration for registration in loaded.models if registration.path in self.files)
+        return tuple((error.file, failure(error, Place(error.file, 1))) for error in loaded.errors)
 
     def models(self, found: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
         """The models of one decorated function; ProjectError(s)."""
         query = partial(self._query, defaults.columns)
-        versions = partial(installed, packages=self.isolation.packages)
-        reader = ModelReader(self.files, defaults, query, versions, self._reached)
+        versions = partial(find_version, packages=self.isolation.packages)
+        reader = ModelReader(self.files, defaults, query, versions, self._record_reach)
         for model in python_models(found, reader):
             if model.python is not None:
                 self.digests[model.name] = model.python.digest
@@ -85,10 +85,15 @@ class ProjectCode:
     def again(self, model: Model, defaults: Defaults) -> Model:
         """A model of a Python file as it would be with these defaults."""
         fresh: dict[str, Any] = {"digests": {}, "queried": {}, "_child": None, "_lock": threading.Lock()}
-        other = replace(self, variables=defaults.variables, found=(), **fresh)
+        other = replace(self, variables=defaults.variables, registrations=(), **fresh)
         try:
-            own = (each for each in self.found if each.path == model.path)
-            return next(each for found in own for each in other.models(found, defaults) if each.name == model.name)
+            own = (entry for entry in self.registrations if entry.path == model.path)
+            return next(
+                candidate
+                for registration in own
+                for candidate in other.models(registration, defaults)
+                if candidate.name == model.name
+            )
         finally:
             other.close()
 
@@ -108,7 +113,7 @@ class ProjectCode:
             "columns": {name: list(columns) for name, columns in call.columns.items()},
         }
         try:
-            return TEXTS.validate_python(self._asked(request))
+            return TEXTS.validate_python(self._ask_child(request))
         except ChildFailed as failed:
             error = failure(failed.wrong, place, f"The macro `@{call.name}`")
             wants = failed.wrong.wants
@@ -126,7 +131,7 @@ class ProjectCode:
         child = Child(self.root, self.files, self.isolation)
         try:
             answer = child.ask({"op": "load", "paths": paths}, LOADING)
-            return child, checked(LoadedCode, answer)
+            return child, validate_reply(LoadedCode, answer)
         except BaseException:
             child.stop()
             raise
@@ -139,21 +144,21 @@ class ProjectCode:
                 message = f"The query names `{name}` directly, which is not its table in every environment."
                 raise ProjectError(message, place=place, hint=hint)
 
-    def _reached(self, model: str, code: Reached, given: Iterable[str]) -> str:
+    def _record_reach(self, model: str, code: Reached, given: Iterable[str]) -> str:
         """Record what a model's code reaches; a digest of the files that it may read, '' when there is none."""
         self.queried[model] = code.queried
         if self._data is None:
             self._data = DataFiles(self.root)
         return self._data.digest(code.reads, given)
 
-    def _loaded(self) -> LoadedCode:
+    def _load_code(self) -> LoadedCode:
         try:
             self._child, loaded = self.start(self._paths)
         except ChildFailed as failed:
             raise failure(failed.wrong, Place(self._paths[0], 1), "The project's Python") from None
         return loaded
 
-    def _asked(self, request: Mapping[str, Any]) -> Any:
+    def _ask_child(self, request: Mapping[str, Any]) -> Any:
         with self._lock:
             if self._child is None:
                 self._child, _ = self.start(self._paths)
@@ -179,7 +184,7 @@ class ProjectCode:
         }
         while True:
             try:
-                return ", ".join(TEXTS.validate_python(self._asked(request)))
+                return ", ".join(TEXTS.validate_python(self._ask_child(request)))
             except ChildFailed as failed:
                 wants = failed.wrong.wants
                 wanted = columns(wants) if wants and wants not in known else None
@@ -188,7 +193,7 @@ class ProjectCode:
                 known[wants] = list(wanted.items())
 
 
-def checked(kind: type[A], answer: Any) -> A:
+def validate_reply(kind: type[A], answer: Any) -> A:
     """The reply as data of that type; ChildFailed if it is invalid."""
     try:
         return kind.model_validate(answer)
@@ -204,24 +209,26 @@ def failure(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
     return ProjectError(text, place=at)
 
 
-def installed(package: str, packages: Path | None = None) -> str:
+def find_version(package: str, packages: Path | None = None) -> str:
     """The installed version of the package that is imported by this name, from mergeplan's own libraries or else from a
     folder of packages."""
-    if packages and find_spec(package) is None and (found := versions_in(packages, package)):
-        return found
-    return _installed(package)
+    if packages and find_spec(package) is None and (version := versions_in(packages, package)):
+        return version
+    return _find_own_version(package)
 
 
 @cache
-def _installed(package: str) -> str:
+def _find_own_version(package: str) -> str:
     """The version among mergeplan's own libraries; for a package that lies there without a version of its own, or that
     is installed to be edited, a digest of its files."""
     try:
-        found = [distribution(package)]
+        distributions = [distribution(package)]
     except PackageNotFoundError:
-        found = [distribution(name) for name in sorted(set(packages_distributions().get(package, [])))]
-    versions = [f"{each.name} {each.version}" for each in found]
-    if not found or any('"editable": true' in (each.read_text("direct_url.json") or "") for each in found):
+        distributions = [distribution(name) for name in sorted(set(packages_distributions().get(package, [])))]
+    versions = [f"{dist.name} {dist.version}" for dist in distributions]
+    if not distributions or any(
+        '"editable": true' in (dist.read_text("direct_url.json") or "") for dist in distributions
+    ):
         versions.append(_contents(package))
     return " ".join(versions)
 
@@ -229,7 +236,7 @@ def _installed(package: str) -> str:
 def _contents(package: str) -> str:
     """A digest of the Python files of a module or package that can be imported; '' when there is none."""
     spec = find_spec(package)
-    places = [Path(each) for each in spec.submodule_search_locations or ()] if spec else []
+    places = [Path(location) for location in spec.submodule_search_locations or ()] if spec else []
     if spec is not None and not places and spec.origin:
         places = [Path(spec.origin)]
     files = [file for place in places for file in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]

@@ -21,7 +21,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.python.files.code_names import Code, chain_of
 from mergeplan.planner.python.files.file_access import FileAccess
 from mergeplan.planner.python.files.filereads import FileReads
-from mergeplan.planner.python.modules import OURS, Import, Module, imported, module_name, says_only
+from mergeplan.planner.python.modules import OURS, Import, Module, find_imports, module_name, says_only
 from mergeplan.planner.python.project_modules import ProjectModules, module_names
 
 # Names with which code can reach other code that it does not name: as names, and as attributes or imports.
@@ -75,7 +75,7 @@ class _Walk:
         self.reads.unknown.append(FileAccess(name, place))
 
 
-def reached(
+def trace_code(
     files: Mapping[str, str], path: str, entrypoint: str, versions: Callable[[str], str] = lambda _name: ""
 ) -> Reached:
     """What the function `entrypoint` of the file at `path` reaches in these files (path -> text).
@@ -117,14 +117,14 @@ def _run(walk: _Walk, name: str) -> None:
         if module not in walk.modules or module in walk.run:
             continue
         walk.run.add(module)
-        found = walk.modules[module]
-        for each in found.runs:
-            _imported(walk, each)
-        if found.acts:
+        definition = walk.modules[module]
+        for import_name in definition.runs:
+            _run_import(walk, import_name)
+        if definition.acts:
             _whole(walk, module)
 
 
-def _imported(walk: _Walk, name: str) -> None:
+def _run_import(walk: _Walk, name: str) -> None:
     root = name.split(".")[0]
     if name in walk.modules or root in walk.modules or walk.modules.has_folder(root):
         _run(walk, name)
@@ -139,8 +139,8 @@ def _whole(walk: _Walk, name: str) -> None:
     walk.whole.add(name)
     module = walk.modules[name]
     _follow(walk, module, module.tree)
-    for each in module.defined:
-        _name(walk, name, each)
+    for definition in module.defined:
+        _name(walk, name, definition)
 
 
 def _name(walk: _Walk, module_of_it: str, name: str, *, entry: bool = False) -> None:
@@ -150,7 +150,7 @@ def _name(walk: _Walk, module_of_it: str, name: str, *, entry: bool = False) -> 
         return
     module = walk.modules[module_of_it]
     nodes, others = module.defined.get(name, ()), module.imports.get(name, ())
-    nodes = tuple(_undecorated(node, module) for node in nodes) if entry else nodes
+    nodes = tuple(_strip_decorators(node, module) for node in nodes) if entry else nodes
     walk.done[key] = " ".join([*(f"{other.module}:{other.name}" for other in others), *map(_normal, nodes)])
     for other in others:
         _import(walk, other)
@@ -162,11 +162,11 @@ def _name(walk: _Walk, module_of_it: str, name: str, *, entry: bool = False) -> 
 
 def _import(walk: _Walk, other: Import) -> None:
     """What an import binds counts; a module that is bound and used as a value counts whole."""
-    _imported(walk, other.module)
+    _run_import(walk, other.module)
     if not other.name:
         return  # `_follow` sees which attributes of the module are used
     if f"{other.module}.{other.name}" in walk.modules:
-        _imported(walk, f"{other.module}.{other.name}")
+        _run_import(walk, f"{other.module}.{other.name}")
     if other.module in walk.modules:
         _name(walk, other.module, other.name)
 
@@ -176,9 +176,9 @@ def _module(walk: _Walk, name: str) -> None:
     if name in walk.modules:
         _run(walk, name)
         _whole(walk, name)
-    for each in [known for known in walk.modules.known if known.startswith(f"{name}.")]:
-        _run(walk, each)
-        _whole(walk, each)
+    for submodule in [known for known in walk.modules.known if known.startswith(f"{name}.")]:
+        _run(walk, submodule)
+        _whole(walk, submodule)
 
 
 def _follow(walk: _Walk, module: Module, node: Code) -> None:
@@ -186,32 +186,32 @@ def _follow(walk: _Walk, module: Module, node: Code) -> None:
     package = module.path.endswith("/__init__.py")
     walk.reads.look(node, module, walk.modules)
     local: dict[str, list[Import]] = {}
-    for each in ast.walk(node):
-        if isinstance(each, ast.Import | ast.ImportFrom):
-            for bound, other in imported(each, module.name, package):
+    for statement in ast.walk(node):
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            for bound, other in find_imports(statement, module.name, package):
                 local.setdefault(bound, []).append(other)
-                _imported(walk, f"{other.module}.{other.name}" if other.name else other.module)
+                _run_import(walk, f"{other.module}.{other.name}" if other.name else other.module)
                 _import(walk, other)
-                _seeking(walk, Place(module.path, each.lineno), other.module.split(".")[0], other.name)
+                _seeking(walk, Place(module.path, statement.lineno), other.module.split(".")[0], other.name)
                 if bound == "*" and other.module in walk.modules:
                     _module(walk, other.module)
     inner: set[int] = set()  # the parts of chains that were followed as one
-    for each in ast.walk(node):
-        match each:
+    for child in ast.walk(node):
+        match child:
             case ast.Attribute():
-                chain = chain_of(each)
-                if id(each) not in inner and chain:
-                    inner |= {id(part) for part in ast.walk(each)}
-                    _used(walk, module, local, chain, each.lineno)
-                if each.attr in SEEKING_ATTRIBUTES:
-                    walk.seek(each.attr, Place(module.path, each.lineno))
+                chain = chain_of(child)
+                if id(child) not in inner and chain:
+                    inner |= {id(part) for part in ast.walk(child)}
+                    _used(walk, module, local, chain, child.lineno)
+                if child.attr in SEEKING_ATTRIBUTES:
+                    walk.seek(child.attr, Place(module.path, child.lineno))
             case ast.Name(id=name):
-                if id(each) not in inner:
-                    _used(walk, module, local, [name], each.lineno)
+                if id(child) not in inner:
+                    _used(walk, module, local, [name], child.lineno)
             case ast.Call():
-                _call(walk, module, each)
+                _call(walk, module, child)
             case ast.Constant(value=str() as text) if text.startswith("__") and text in SEEKING_ATTRIBUTES:
-                walk.seek(text, Place(module.path, each.lineno))
+                walk.seek(text, Place(module.path, child.lineno))
 
 
 def _seeking(walk: _Walk, place: Place, *names: str) -> None:
@@ -228,11 +228,11 @@ def _used(walk: _Walk, module: Module, local: Mapping[str, list[Import]], chain:
     for other in (*module.imports.get(first, ()), *local.get(first, ())):
         whole = f"{other.module}.{other.name}" if other.name else other.module
         if whole in walk.modules or walk.modules.has_folder(whole):
-            _taken(walk, whole, rest)
+            _take_attributes(walk, whole, rest)
         _seeking(walk, Place(module.path, line), other.module.split(".")[0], other.name)
 
 
-def _taken(walk: _Walk, name: str, rest: list[str]) -> None:
+def _take_attributes(walk: _Walk, name: str, rest: list[str]) -> None:
     """What a chain of attributes takes out of a module: a name of it, or of the module below it that they lead to."""
     _run(walk, name)
     for index, attribute in enumerate(rest):
@@ -243,12 +243,12 @@ def _taken(walk: _Walk, name: str, rest: list[str]) -> None:
             _run(walk, name)
             continue
         if name in walk.modules:
-            found = walk.modules[name]
+            module = walk.modules[name]
             _name(walk, name, attribute)
-            for other in found.imports.get(attribute, ()):
+            for other in module.imports.get(attribute, ()):
                 whole = f"{other.module}.{other.name}" if other.name else other.module
                 if whole in walk.modules or walk.modules.has_folder(whole):
-                    _taken(walk, whole, rest[index + 1 :])
+                    _take_attributes(walk, whole, rest[index + 1 :])
         return
     _module(walk, name)
 
@@ -258,9 +258,13 @@ def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
     if not isinstance(call.func, ast.Attribute):
         return
     what, receiver = call.func.attr, chain_of(call.func.value)
-    given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "name"), None)
-    given = _constant(module, given.id) if isinstance(given, ast.Name) else given
-    text = given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else None
+    table_argument = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "name"), None)
+    table_argument = _constant(module, table_argument.id) if isinstance(table_argument, ast.Name) else table_argument
+    text = (
+        table_argument.value
+        if isinstance(table_argument, ast.Constant) and isinstance(table_argument.value, str)
+        else None
+    )
     if what in CALLED and receiver and receiver[-1].lower().endswith(("context", "ctx")):
         if text is None:
             walk.unclear.append(Place(module.path, call.lineno))
@@ -269,9 +273,9 @@ def _call(walk: _Walk, module: Module, call: ast.Call) -> None:
     elif what in QUERIED:
         inner = {
             id(part)
-            for each in ast.walk(call)
-            if isinstance(each, ast.Call) and each is not call
-            for part in ast.walk(each)
+            for inner_call in ast.walk(call)
+            if isinstance(inner_call, ast.Call) and inner_call is not call
+            for part in ast.walk(inner_call)
         }  # another call's texts, `context.table("a.b")` above all, are its own
         for part in (part for argument in call.args for part in ast.walk(argument)):
             if id(part) not in inner and isinstance(part, ast.Constant) and isinstance(part.value, str):
@@ -296,12 +300,14 @@ def _normal(node: Code) -> str:
     return ast.dump(_Plain().visit(deepcopy(node)))  # a tree is read once and kept: it must not be changed
 
 
-def _undecorated(node: ast.stmt, module: Module) -> ast.stmt:
+def _strip_decorators(node: ast.stmt, module: Module) -> ast.stmt:
     """The function without `@model(...)`, whose arguments are part of the model already."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return node
     bare = type(node)(**{name: getattr(node, name) for name in node._fields})
-    bare.decorator_list = [each for each in node.decorator_list if not says_only(each, module.imports, ("model",))]
+    bare.decorator_list = [
+        decorator for decorator in node.decorator_list if not says_only(decorator, module.imports, ("model",))
+    ]
     return ast.copy_location(bare, node)
 
 

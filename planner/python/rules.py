@@ -113,10 +113,10 @@ class LintedModel:
         raise AttributeError("a rule cannot change a model")
 
     def __getattr__(self, name: str) -> Any:
-        given: Mapping[str, Any] = object.__getattribute__(self, "_given")
-        if name not in given:
-            raise AttributeError(f"a model shows no `{name}` to a rule; it shows {', '.join(sorted(given))}")
-        return given[name]
+        properties: Mapping[str, Any] = object.__getattribute__(self, "_given")
+        if name not in properties:
+            raise AttributeError(f"a model shows no `{name}` to a rule; it shows {', '.join(sorted(properties))}")
+        return properties[name]
 
     @property
     def kind(self) -> LintedKind:
@@ -196,26 +196,28 @@ class LintContext:
 
 def check(request: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The violations of each rule in the models that it is to check, as JSON data."""
-    models = {each["name"]: KINDS[each["body"]](each, request["root"]) for each in request["models"]}
+    models = {model["name"]: KINDS[model["body"]](model, request["root"]) for model in request["models"]}
     context = LintContext(models)
-    found = []
+    violations = []
     for rule in request["rules"]:
         made = getattr(importlib.import_module(module_name(rule["path"])), rule["class_name"])(context)
         for name in rule["models"]:
-            for each in _several(made.check_model(models[name]), rule["class_name"]):
-                start = each.violation_range.start if each.violation_range is not None else None
+            for violation in _several(made.check_model(models[name]), rule["class_name"]):
+                start = violation.violation_range.start if violation.violation_range is not None else None
                 place = {"line": start.line + 1, "column": start.character + 1} if start else {}
-                found.append({"rule": rule["name"], "model": name, "message": str(each.violation_msg), **place})
-    return found
+                violations.append(
+                    {"rule": rule["name"], "model": name, "message": str(violation.violation_msg), **place}
+                )
+    return violations
 
 
 def install() -> None:
     """Add the classes that rules import to the modules `sqlmesh` and `mergeplan`."""
-    rule = {each.__name__: each for each in (Rule, RuleViolation, Position, Range, Fix, TextEdit)}
+    rule = {rule_class.__name__: rule_class for rule_class in (Rule, RuleViolation, Position, Range, Fix, TextEdit)}
     for root in ("sqlmesh", "mergeplan"):
         for name in ("core.linter", "core.linter.rule", "core.linter.definition"):
             _module(f"{root}.{name}", rule)
-        models = {"Model": LintedModel, **{each.__name__: each for each in KINDS.values()}}
+        models = {"Model": LintedModel, **{model_class.__name__: model_class for model_class in KINDS.values()}}
         for name in ("core.model", "core.model.definition"):
             sys.modules[f"{root}.{name}"].__dict__.update(models)
         for name in ("core.context", ""):
@@ -234,9 +236,9 @@ def _module(name: str, holds: Mapping[str, Any]) -> None:
 
 def _several(result: Any, rule: str) -> Iterable[RuleViolation]:
     several = result if isinstance(result, list | tuple) else [] if result is None else [result]
-    for each in several:
-        if not isinstance(each, RuleViolation):
-            kind = type(each).__name__
+    for violation in several:
+        if not isinstance(violation, RuleViolation):
+            kind = type(violation).__name__
             raise TypeError(f"`{rule}` returned a {kind}: return `self.violation(...)`, a list of them, or None")
     return several
 

@@ -18,13 +18,13 @@ from mergeplan.planner.engine.protocol import Engine, ProjectConnection, Reading
 from mergeplan.planner.errors import MergeplanError, PlanMoved, ProjectError
 from mergeplan.planner.intervals import Interval, Timeline, batches, merge, subtract
 from mergeplan.planner.model.model import Model, SignalCall
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.render import no_rows
 from mergeplan.planner.python.given import NOTHING, Given
 from mergeplan.planner.python.host import Child, ChildFailed
 from mergeplan.planner.python.isolation import SOCKET
 from mergeplan.planner.python.messages import Executed
-from mergeplan.planner.python.project import CALLING, ProjectCode, checked, failure
+from mergeplan.planner.python.project import CALLING, ProjectCode, failure, validate_reply
 
 READY = TypeAdapter(bool | tuple[tuple[datetime, datetime], ...])
 MOST_IDLE = 4  # children that are kept for their model's next batch
@@ -34,11 +34,11 @@ TABLE = re.compile(r"\w+(\.\w+){1,2}", re.ASCII)
 @contextmanager
 def running(code: ProjectCode, engine: Engine) -> Iterator[Running]:
     """A context with what computes the rows of Python models over an engine's tables."""
-    found = Running(code, engine)
+    runner = Running(code, engine)
     try:
-        yield found
+        yield runner
     finally:
-        found.stop()
+        runner.stop()
 
 
 @dataclass(frozen=True)
@@ -91,18 +91,18 @@ class Running:
         code that failed, PlanMoved when the project holds other code than the model was planned with, Cancelled.
         """
         self._check_code(model)
-        prefix, engine = f"mergeplan_{uuid4().hex}", self.engine.on(model.gateway)
+        prefix, engine = f"mergeplan_{uuid4().hex}", self.engine.engine_for(model.gateway)
         context = self._context(model, tables)
         if model.reads_itself:
             context["tables"][model.name] = tables[model.name]
-        context["variables"] |= {name.lower(): each for name, each in given.variables.items()}
+        context["variables"] |= {name.lower(): variable for name, variable in given.variables.items()}
         request = {**context, **_execution(model, interval, execution), "prefix": prefix}
         reading = Reading(tuple(context["tables"].values()), dict(given.views), prefix)
         left: tuple[str, ...] = ()
         worker = self._take(model)
         try:
             try:
-                views = checked(Executed, self._asked(worker, request, reading, model)).views
+                views = validate_reply(Executed, self._ask_worker(worker, request, reading, model)).views
             finally:
                 left = worker.connection.refuse()
             yield _union(model, [f"global_temp.{prefix}_{index}" for index in range(views)])
@@ -138,7 +138,7 @@ class Running:
                 **context,
                 "op": "signal",
                 "name": call.name,
-                "intervals": [[each.start.isoformat(), each.end.isoformat()] for each in batch],
+                "intervals": [[interval.start.isoformat(), interval.end.isoformat()] for interval in batch],
                 "kwargs": {name: json.loads(text) for name, text in call.arguments},
             }
             reading = Reading((*context["tables"].values(), *_tables_named(call)))
@@ -174,7 +174,7 @@ class Running:
             "catalog": self.code.catalog,
         }
 
-    def _asked(self, worker: ModelWorker, request: Mapping[str, Any], reading: Reading, model: Model) -> Any:
+    def _ask_worker(self, worker: ModelWorker, request: Mapping[str, Any], reading: Reading, model: Model) -> Any:
         assert model.python is not None
         try:
             return worker.ask(request, reading, None)
@@ -189,13 +189,13 @@ class Running:
         try:
             # nothing but what the model itself imports: what else the project has must not touch its rows
             child, loaded = self.code.start(
-                sorted({each.path for each in self.code.signals.values()}) if signals else ()
+                sorted({place.path for place in self.code.signals.values()}) if signals else ()
             )
         except ChildFailed as failed:
             raise failure(failed.wrong, model.place, f"`{model.name}`") from None
         try:
             python = not child.isolation.required or child.isolation.functions
-            connection = self.engine.on(model.gateway).connect_project(child.scratch / SOCKET, python=python)
+            connection = self.engine.engine_for(model.gateway).connect_project(child.scratch / SOCKET, python=python)
         except BaseException:
             child.stop()
             raise
@@ -216,10 +216,10 @@ class Running:
         with self._lock:
             if worker.alive:
                 self._idle.setdefault(key, []).append(worker)
-            idle = [(name, each) for name, workers in self._idle.items() for each in workers]
-            for name, each in idle[: max(len(idle) - MOST_IDLE, 0)]:
-                self._idle[name].remove(each)
-                each.stop()
+            idle = [(name, idle_worker) for name, workers in self._idle.items() for idle_worker in workers]
+            for name, idle_worker in idle[: max(len(idle) - MOST_IDLE, 0)]:
+                self._idle[name].remove(idle_worker)
+                idle_worker.stop()
 
 
 def _execution(model: Model, interval: Interval, execution: datetime) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def _union(model: Model, views: Sequence[str]) -> str:
     """The rows of all views with the declared types; no views, no rows."""
     if not views:
         return no_rows(model.columns)
-    names = {column: quoted_column(column.name) for column in model.columns}
+    names = {column: quote_column(column.name) for column in model.columns}
     cast = ", ".join(f"CAST({name} AS {column.type}) AS {name}" for column, name in names.items())
     return "\nUNION ALL\n".join(f"SELECT {cast} FROM {view}" for view in views)
 
@@ -249,13 +249,13 @@ def _ready_part(reply: bool | tuple[tuple[datetime, datetime], ...], batch: Time
     if isinstance(reply, bool):
         return batch if reply else ()
     named = merge(Interval(start.astimezone(UTC), end.astimezone(UTC)) for start, end in reply if start < end)
-    return tuple(each for each in batch if not subtract((each,), named))  # a unit that is ready in part is not
+    return tuple(unit for unit in batch if not subtract((unit,), named))  # a unit that is ready in part is not
 
 
 def _tables_named(call: SignalCall) -> Iterator[str]:
     """The tables that a signal is given by name: it may read these too, for it decides on no row."""
     for _, text in call.arguments:
         value = json.loads(text)
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, str) and TABLE.fullmatch(each):
-                yield each
+        for table in value if isinstance(value, list) else [value]:
+            if isinstance(table, str) and TABLE.fullmatch(table):
+                yield table

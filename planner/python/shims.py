@@ -77,7 +77,7 @@ class MacroEvalError(SQLMeshError):
     """A wrong call of a macro."""
 
 
-def _registered(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Decorated:
+def _register(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Decorated:
     code = inspect.unwrap(function).__code__
     return Decorated(name, function, arguments, code.co_filename, code.co_firstlineno)
 
@@ -86,8 +86,8 @@ def model(name: Any = "", **arguments: Any) -> Callable[[F], F]:
     """`@model("schema.table", kind=..., columns={...})` the decorator of a function that returns the rows."""
 
     def decorate(function: F) -> F:
-        given = {"name": name, **arguments} if name else arguments
-        REGISTRY.models.append(_registered(function.__name__, function, given))
+        settings = {"name": name, **arguments} if name else arguments
+        REGISTRY.models.append(_register(function.__name__, function, settings))
         return function
 
     return decorate
@@ -100,7 +100,7 @@ def macro(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
 
     def decorate(function: F) -> F:
         called = (name or function.__name__).lower()
-        REGISTRY.macros[called] = _registered(called, function, {})
+        REGISTRY.macros[called] = _register(called, function, {})
         return function
 
     return decorate
@@ -113,7 +113,7 @@ def signal(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
 
     def decorate(function: F) -> F:
         called = (name or function.__name__).lower()
-        REGISTRY.signals[called] = _registered(called, function, {})
+        REGISTRY.signals[called] = _register(called, function, {})
         return function
 
     return decorate

@@ -14,9 +14,9 @@ from mergeplan.planner.semantics.expressions import Reader, Scope, has_op
 from mergeplan.planner.semantics.rewrites import conjuncts
 from mergeplan.planner.semantics.row_order import Way
 from mergeplan.planner.semantics.sources import Group, is_constant
-from mergeplan.planner.semantics.syntax import given
+from mergeplan.planner.semantics.syntax import clause_keys
 from mergeplan.planner.semantics.types import PLAIN, type_of
-from mergeplan.planner.semantics.unique import settled_aggregate
+from mergeplan.planner.semantics.unique import mark_deterministic_aggregate
 
 # Operations with the same result for all equal keys of a group, even for keys that look different (0.0 and -0.0). A
 # predicate made of these may be applied before the rows are grouped.
@@ -52,7 +52,7 @@ class Grouping:
     among: Among
     keys: Mapping[str, Value]
 
-    def lifted(self, value: Part) -> Part:
+    def lift_value(self, value: Part) -> Part:
         """The value over the group's rows; Opaque when it uses a column that is neither a key nor aggregated."""
         if isinstance(value, str):
             return value
@@ -63,9 +63,9 @@ class Grouping:
                     raise Opaque("one key or another made of it")
                 return Ref(self.group, key)
             if isinstance(value, Term) and value.op == "aggregate":
-                return Ref(self.group, settled_aggregate(value, self.group))
+                return Ref(self.group, mark_deterministic_aggregate(value, self.group))
         if isinstance(value, Term) and value.op not in ("exists", "scalar"):
-            return replace(value, parts=tuple(self.lifted(part) for part in value.parts))
+            return replace(value, parts=tuple(self.lift_value(part) for part in value.parts))
         if value.free & frozenset(self.among.block.all_sources):
             raise Opaque("a column that is neither grouped by nor aggregated")
         return value
@@ -82,19 +82,19 @@ class Grouping:
         )
 
 
-def grouped(
+def group_block(
     block: Block, keys: Sequence[Value], sets: Value | None, having: Value | None, way: Way
 ) -> tuple[Grouping, Block]:
     """The block with its rows grouped, and HAVING applied; predicates on keys alone filter before grouping."""
     among = Among(block)
     by_digest = {among.digest(key): key for key in keys}
     early, late = list[Value](), list[Value]()
-    for each in conjuncts([having]) if having else []:
+    for predicate in conjuncts([having]) if having else []:
         # ROLLUP and the like add groups in which a key is NULL, so that the predicate must wait for them.
-        (early if keys and sets is None and _is_of_keys(among, each, by_digest) else late).append(each)
-    group = Group(block.kept(early), tuple(keys), way, sets)
+        (early if keys and sets is None and _is_of_keys(among, predicate, by_digest) else late).append(predicate)
+    group = Group(block.add_predicates(early), tuple(keys), way, sets)
     grouping = Grouping(group, among, by_digest)
-    predicates = [as_value(grouping.lifted(each)) for each in late]
+    predicates = [as_value(grouping.lift_value(predicate)) for predicate in late]
     return grouping, Block((group,), (), tuple(predicates))
 
 
@@ -129,57 +129,61 @@ def group_keys(
         if any(folds(value) and _uses_bare(value) for value in outputs.values()):
             raise Opaque("GROUP BY ALL with columns beside an aggregate")
         return [value for value in outputs.values() if not folds(value)], None
-    if odd := set(given(group)) - {"expressions", "cube", "rollup", "grouping_sets"}:
+    if odd := set(clause_keys(group)) - {"expressions", "cube", "rollup", "grouping_sets"}:
         raise Opaque(f"GROUP BY with {sorted(odd)}")
-    sets = [each for kind in ("cube", "rollup", "grouping_sets") for each in group.args.get(kind) or ()]
-    sets += [each for each in group.expressions if isinstance(each, _SETS)]
+    sets = [grouping_set for kind in ("cube", "rollup", "grouping_sets") for grouping_set in group.args.get(kind) or ()]
+    sets += [expression for expression in group.expressions if isinstance(expression, _SETS)]
     if any(map(_is_ordinal, group.find_all(exp.Literal))):
         raise Opaque("a number in GROUP BY")
-    keys = [reader.value(each, scope) for each in group.expressions if not isinstance(each, _SETS)]
+    keys = [reader.value(expression, scope) for expression in group.expressions if not isinstance(expression, _SETS)]
     if not sets:
         return keys, None
     if any(map(is_constant, keys)):
         raise Opaque("a constant in a grouping of several sets")
-    inner = [column for each in sets for column in _set_members(each)]
-    whole = [each for each in sets if not each.expressions]  # WITH ROLLUP: over all the keys
+    inner = [column for grouping_set in sets for column in _set_members(grouping_set)]
+    whole = [grouping_set for grouping_set in sets if not grouping_set.expressions]  # WITH ROLLUP: over all the keys
     if whole and len(sets) > 1:
         raise Opaque("several groupings, one of them over all keys")
-    set_terms = [_grouping_set(reader, each, scope) for each in sets]
+    set_terms = [_grouping_set(reader, grouping_set, scope) for grouping_set in sets]
     if whole:
-        return keys, Term("sets", ("then", _expanded(type(whole[0]).__name__, keys)))
+        return keys, Term("sets", ("then", _expand_grouping_sets(type(whole[0]).__name__, keys)))
     all_sets = Term("sets", (*keys, "then", *set_terms))
-    return [*keys, *(reader.value(each, scope) for each in inner)], all_sets
+    return [*keys, *(reader.value(member, scope) for member in inner)], all_sets
 
 
 def _grouping_set(reader: Reader, node: exp.Expr, scope: Scope) -> Value:
     """ROLLUP, CUBE and GROUPING SETS, in the order they are written."""
     if isinstance(node, (*_SETS, exp.Tuple)):
-        members = [_grouping_set(reader, each, scope) for each in node.expressions]
-        return Term("Tuple", tuple(members)) if isinstance(node, exp.Tuple) else _expanded(type(node).__name__, members)
+        members = [_grouping_set(reader, member, scope) for member in node.expressions]
+        return (
+            Term("Tuple", tuple(members))
+            if isinstance(node, exp.Tuple)
+            else _expand_grouping_sets(type(node).__name__, members)
+        )
     if isinstance(node, exp.Paren):
         return Term("Tuple", (_grouping_set(reader, node.this, scope),))
     return reader.value(node, scope)
 
 
-def _expanded(kind: str, members: Sequence[Value]) -> Value:
+def _expand_grouping_sets(kind: str, members: Sequence[Value]) -> Value:
     """ROLLUP and CUBE as the equivalent GROUPING SETS, in the order that GROUPING_ID numbers them."""
-    if any(isinstance(each, Term) and each.op == "GroupingSets" for each in members):
+    if any(isinstance(member, Term) and member.op == "GroupingSets" for member in members):
         return Term(kind, tuple(members))  # one inside another
     count = len(members)
     if kind == "GroupingSets":
-        return Term(kind, tuple(_tuple([each]) for each in members))
+        return Term(kind, tuple(_tuple([member]) for member in members))
     if kind == "Rollup":
         return Term("GroupingSets", tuple(_tuple(members[:length]) for length in range(count, -1, -1)))
     if count > _CUBED:
         return Term(kind, tuple(members))
-    chosen = (each for length in range(count, -1, -1) for each in combinations(members, length))
+    chosen = (member for length in range(count, -1, -1) for member in combinations(members, length))
     return Term("GroupingSets", tuple(map(_tuple, chosen)))
 
 
 def _tuple(members: Sequence[Value]) -> Value:
     flat: list[Part] = []
-    for each in members:
-        flat += each.parts if isinstance(each, Term) and each.op == "Tuple" else [each]
+    for member in members:
+        flat += member.parts if isinstance(member, Term) and member.op == "Tuple" else [member]
     return Term("Tuple", tuple(flat))
 
 
@@ -206,7 +210,7 @@ def _uses_bare(value: Value) -> bool:
 
 def _set_members(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, (*_SETS, exp.Tuple)):
-        return [member for each in node.expressions for member in _set_members(each)]
+        return [member for child in node.expressions for member in _set_members(child)]
     return _set_members(node.this) if isinstance(node, exp.Paren) else [node]
 
 

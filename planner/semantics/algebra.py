@@ -65,7 +65,7 @@ class Ref:
 class Digesting(Protocol):
     """What a source needs from `digests.py` to compute the digests of its rows and values."""
 
-    def of(self, *texts: str) -> str:
+    def hash_texts(self, *texts: str) -> str:
         """One digest of texts."""
 
     def table_rows(self, name: str) -> str:
@@ -97,7 +97,7 @@ class Source(ABC):
         """What it is made of."""
 
     @property
-    def bound(self) -> frozenset[Source]:
+    def inner_sources(self) -> frozenset[Source]:
         """The sources inside it, which its parts may refer to."""
         return NOTHING
 
@@ -131,7 +131,7 @@ class Source(ABC):
     # Cached: without it every enclosing block would walk the whole tree below again.
     @cached_property
     def free(self) -> frozenset[Source]:
-        return NOTHING.union(*(part.free for part in self.parts if not isinstance(part, str))) - self.bound
+        return NOTHING.union(*(part.free for part in self.parts if not isinstance(part, str))) - self.inner_sources
 
     def free_of(self, inner: Part) -> frozenset[Source]:
         """The sources of outer blocks that a value inside it refers to, in addition to the source itself."""
@@ -182,18 +182,18 @@ class Block:
     def free(self) -> frozenset[Source]:
         """The sources of enclosing blocks that it refers to."""
         inside = (*self.all_sources, *self.where)
-        return NOTHING.union(*(each.free for each in inside)) - frozenset(self.all_sources)
+        return NOTHING.union(*(part.free for part in inside)) - frozenset(self.all_sources)
 
     @cached_property
     def is_plain(self) -> bool:
         """True if its rows are exactly those of one source."""
         return len(self.sources) == 1 and not self.steps and not self.where
 
-    def kept(self, predicates: Iterable[Value]) -> Block:
+    def add_predicates(self, predicates: Iterable[Value]) -> Block:
         """The block with more predicates."""
         return replace(self, where=(*self.where, *predicates))
 
-    def with_step(self, step: LateralJoin) -> Block:
+    def add_step(self, step: LateralJoin) -> Block:
         return replace(self, steps=(*self.steps, step))
 
     def times(self, other: Block) -> Block:

@@ -18,23 +18,25 @@ WHOLE = (Fill.WHOLE, Fill.FILE, Fill.KEY)  # of which all rows are audited toget
 Keys = tuple[tuple[str, ...], ...]
 
 
-def audited_keys(model: Model) -> Keys:
+def keys_from_audits(model: Model) -> Keys:
     """The keys that blocking audits hold in a table; NULLs are equal to them, as they are to GROUP BY.
 
     A batch of a table that is cut by time is audited by itself: rows that agree in the time column lie in one batch.
     What a view shows may move without its being audited.
     """
     if model.kind.fill in WHOLE or model.kind.is_external:
-        return tuple(sorted({*_said(model.audits), *_merged(model)}))
+        return tuple(sorted({*_unique_audit_keys(model.audits), *_merge_key(model)}))
     if model.kind.is_by_time and model.time_column:
-        return tuple(sorted({tuple(sorted({*key, model.time_column})) for key in _said(model.audits)}))
+        return tuple(sorted({tuple(sorted({*key, model.time_column})) for key in _unique_audit_keys(model.audits)}))
     return ()
 
 
-def relied_on(model: Model) -> tuple[AuditCall, ...]:
+def key_audits(model: Model) -> tuple[AuditCall, ...]:
     """The audits by which its keys are known."""
     names = ("unique_values", "unique_combination_of_columns", "not_null")
-    return tuple(call for call in model.audits if call.name in names and _columns(call)) if audited_keys(model) else ()
+    return (
+        tuple(call for call in model.audits if call.name in names and _columns(call)) if keys_from_audits(model) else ()
+    )
 
 
 def never_null(model: Model) -> frozenset[str]:
@@ -42,7 +44,7 @@ def never_null(model: Model) -> frozenset[str]:
     return frozenset(column for call in model.audits if call.name == "not_null" for column in _columns(call))
 
 
-def _said(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...]]:
+def _unique_audit_keys(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...]]:
     for call in audits:
         if call.name == "unique_values":
             yield from ((column,) for column in _columns(call))
@@ -50,32 +52,32 @@ def _said(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...]]:
             yield tuple(sorted(columns))
 
 
-def _merged(model: Model) -> Iterator[tuple[str, ...]]:
+def _merge_key(model: Model) -> Iterator[tuple[str, ...]]:
     """The `unique_key` of a merge, if its columns are audited to have no NULL: to a merge NULL is equal to nothing."""
     if model.kind.fill is not Fill.KEY or model.when_matched or model.merge_filter:
         return
     present = never_null(model)
-    key = tuple(sorted({column for text in model.unique_key for column in _listed(text) or [""]}))
+    key = tuple(sorted({column for text in model.unique_key for column in _parse_columns(text) or [""]}))
     if key and present.issuperset(key):
         yield key
 
 
 def _columns(call: AuditCall) -> frozenset[str]:
     """The columns of a call of a built-in audit that looks at all rows and blocks; none where it is another one."""
-    given = dict(call.arguments)
-    if call.query or call.blocking is False or set(given) != {"columns"}:
+    arguments = dict(call.arguments)
+    if call.query or call.blocking is False or set(arguments) != {"columns"}:
         return frozenset()
-    return frozenset(_listed(given["columns"]))
+    return frozenset(_parse_columns(arguments["columns"]))
 
 
-def _listed(text: str) -> list[str]:
+def _parse_columns(text: str) -> list[str]:
     """`(a, b)`, `array(a, b)` or `a` as names of columns; nothing where one of them is something else."""
     try:
         (value,) = tree_of(f"SELECT {text}").expressions
     except FAILURES:
         return []
     listed = value.expressions if isinstance(value, (exp.Tuple, exp.Array)) else [value.unnest()]
-    plain = all(isinstance(each, exp.Column) and isinstance(each.this, exp.Identifier) for each in listed)
-    if not plain or any(each.args.get("table") for each in listed):
+    plain = all(isinstance(column, exp.Column) and isinstance(column.this, exp.Identifier) for column in listed)
+    if not plain or any(column.args.get("table") for column in listed):
         return []
-    return [str(each.name).lower() for each in listed]
+    return [str(column.name).lower() for column in listed]

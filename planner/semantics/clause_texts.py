@@ -50,7 +50,7 @@ _NODES: Mapping[type[exp.Expr], str] = {
 }
 
 
-def changed_clauses(labels: Iterable[str], before: str, after: str) -> tuple[str, ...]:
+def find_changed_clauses(labels: Iterable[str], before: str, after: str) -> tuple[str, ...]:
     """The keywords whose text differs, of clauses whose meaning does; of any clause where that is none of these."""
     old, new = clause_texts(before), clause_texts(after)
     wanted = list(dict.fromkeys(keyword for label in labels for keyword in KEYWORDS.get(label, ())))
@@ -74,14 +74,14 @@ def clause_texts(sql: str) -> Mapping[str, tuple[str, ...]]:
         tree = tree_of(sql)
     except FAILURES:
         return {}
-    found: dict[str, list[str]] = {}
+    texts_by_keyword: dict[str, list[str]] = {}
     for node in tree.walk():
-        for keyword, text in _written(node):
-            found.setdefault(keyword, []).append(text)
-    return {keyword: tuple(sorted(texts)) for keyword, texts in found.items()}
+        for keyword, text in _node_clauses(node):
+            texts_by_keyword.setdefault(keyword, []).append(text)
+    return {keyword: tuple(sorted(texts)) for keyword, texts in texts_by_keyword.items()}
 
 
-def _written(node: exp.Expr) -> list[tuple[str, str]]:
+def _node_clauses(node: exp.Expr) -> list[tuple[str, str]]:
     if keyword := _NODES.get(type(node)):
         return [(keyword, _text(node))]
     if isinstance(node, exp.Select):

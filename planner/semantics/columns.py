@@ -17,17 +17,17 @@ from sqlglot.optimizer.qualify import qualify
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.semantics.algebra import Opaque, Relation, Term
 from mergeplan.planner.semantics.clauses import clauses
-from mergeplan.planner.semantics.dependencies import depends_on, made_from
+from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import SORTED, Digests, Seen
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
-from mergeplan.planner.semantics.normalize import captures, join_catalogs, misread, prepared
+from mergeplan.planner.semantics.normalize import captures, join_catalogs, misread, normalize_query
 from mergeplan.planner.semantics.queries import Query
 from mergeplan.planner.semantics.row_order import order_of
 from mergeplan.planner.semantics.sources import TableSource
 from mergeplan.planner.semantics.spark_functions import is_volatile, multiplies_rows
 from mergeplan.planner.semantics.spark_settings import TIME_ZONE
 from mergeplan.planner.semantics.spark_sql import FAILURES, tree_of
-from mergeplan.planner.semantics.time_locality import TimeDependence, bounded, time_dependence
+from mergeplan.planner.semantics.time_locality import TimeDependence, interval_filters, time_dependence
 from mergeplan.planner.semantics.types import reader_type
 from mergeplan.planner.semantics.unique import Keys, keys_of
 
@@ -82,7 +82,7 @@ class Shape:
     relies: tuple[tuple[str, Keys], ...] = ()  # the parents' keys that make results deterministic
     unresolved: str | None = None
 
-    def seen(self, parents: Mapping[str, Seen]) -> Seen:
+    def compute_digest(self, parents: Mapping[str, Seen]) -> Seen:
         """The digests of the query over parents with these digests."""
         digests = Digests(parents)
         if self.relation is not None:
@@ -93,8 +93,8 @@ class Shape:
             for name in sorted(parents)
             for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
         ] + [part for name in sorted(parents) if (part := parents[name].order)]
-        rows = digests.of("opaque", self.text, *whole)
-        return Seen(rows, {name: digests.of("column of", name) for name in self.columns or ()})
+        rows = digests.hash_texts("opaque", self.text, *whole)
+        return Seen(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
 
     @property
     def order(self) -> str:
@@ -105,14 +105,14 @@ class Shape:
         if self.way is None:
             return ""
         above = [parents[name].order for name in map(str, self.way.parts) if name in parents]
-        is_sorted = self.has_order or any(each.startswith(SORTED) for each in above)
+        is_sorted = self.has_order or any(order.startswith(SORTED) for order in above)
         return f"{SORTED if is_sorted else ''}{digests.part(self.way, {})}"
 
 
 def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "") -> Shape:
     """The shape of a Spark query over these parents; a parent that is not given has unknown columns. With a time
     column, the query loads a table by time interval."""
-    return _shape(sql, tuple(sorted(parents.items(), key=lambda each: each[0])), time_column)
+    return _shape(sql, tuple(sorted(parents.items(), key=lambda parent: parent[0])), time_column)
 
 
 def code_shape(code: str, columns: Iterable[str], parents: Iterable[str]) -> Shape:
@@ -137,14 +137,14 @@ def _read(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> 
     schemas = {name: parent.columns for name, parent in parents.items()}
     # Before qualification, which would resolve these names without a warning.
     doubtful = mistakes_keywords(tree, schemas)
-    tree = prepared(tree)
+    tree = normalize_query(tree)
     if any(columns is None for columns in schemas.values()) or captures(tree, schemas):
         return _unknown(sql, tree, names)
     try:
-        qualified = qualify(tree.copy(), dialect="spark", schema=_nested(schemas), identify=True)
+        qualified = qualify(tree.copy(), dialect="spark", schema=_nest_schemas(schemas), identify=True)
     except SqlglotError:
-        return _unknown(sql, tree, names, _unresolved(tree, schemas))
-    return _known(tree, qualified, parents, time_column, doubtful or misread(tree))
+        return _unknown(sql, tree, names, _find_unresolved_column(tree, schemas))
+    return _build_shape(tree, qualified, parents, time_column, doubtful or misread(tree))
 
 
 def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
@@ -156,19 +156,19 @@ def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
     """
     own = _itself(model, parents) if model.reads_itself else {}
     shape = shape_of(model.sql, {**parents, **own}, model.time_column)
-    if model.kind.is_embedded and (names := written_names(model.sql)):
-        shape = replace(shape, text=Digests().of("spelled", shape.text, *sorted(names.values())))
+    if model.kind.is_embedded and (names := names_with_capitals(model.sql)):
+        shape = replace(shape, text=Digests().hash_texts("spelled", shape.text, *sorted(names.values())))
     by_rules = not model.shaping and all(key in RULED for key, _ in model.settings)
     if by_rules and not own and not model.misread:
         return shape
-    text = shape.text if by_rules else Digests().of("as written", repr(model.shaping), _as_written(model.sql))
-    text = Digests().of("as written", model.misread, text) if model.misread else text
+    text = shape.text if by_rules else Digests().hash_texts("as written", repr(model.shaping), _as_written(model.sql))
+    text = Digests().hash_texts("as written", model.misread, text) if model.misread else text
     every = {name: Reads(every=True) for name in parents}
     return Shape(shape.known, text, shape.columns, reads=every, unresolved=shape.unresolved if by_rules else None)
 
 
 @lru_cache(maxsize=1024)
-def written_names(sql: str) -> Mapping[str, str]:
+def names_with_capitals(sql: str) -> Mapping[str, str]:
     """Each output with a capital in its name: the name in lower case, and as it is written."""
     try:
         tree = tree_of(sql)
@@ -196,23 +196,23 @@ def tables_of(tree: exp.Expr) -> frozenset[str]:
     )
 
 
-def _known(
+def _build_shape(
     written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], time_column: str, is_misread: bool
 ) -> Shape:
     outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
     columns = tuple(name for output in outputs for name in _names(output))
-    if not columns or len(set(columns)) < len(columns) or any(map(_named_by_spark, outputs)):
+    if not columns or len(set(columns)) < len(columns) or any(map(_is_named_by_spark, outputs)):
         return _unknown(_text(written), tree, frozenset(parents))
     tables = {
         name: TableSource(name, parent.volatile, parent.volatile_rows, parent.types, parent.keys, parent.audited)
         for name, parent in parents.items()
     }
     # The fields of STRUCT(*) are named as written; without capitals, qualification cannot have changed them.
-    lower = all(each.name == each.name.lower() for each in written.find_all(exp.Identifier))
+    lower = all(identifier.name == identifier.name.lower() for identifier in written.find_all(exp.Identifier))
     schema = {name: parent.columns or () for name, parent in parents.items()}
     query = Query(tables, schema, lower)
     by_day = not time_column or not any(
-        each.name.startswith(("start_", "end_")) for each in tree.find_all(exp.Parameter)
+        parameter.name.startswith(("start_", "end_")) for parameter in tree.find_all(exp.Parameter)
     )
     try:
         if is_misread:
@@ -227,7 +227,7 @@ def _known(
     further = time_dependence(relation, time_column) if time_column else TimeDependence()
     return Shape(
         known=True,
-        text=Digests().of(seen.rows, *(part for pair in seen.columns.items() for part in pair)),
+        text=Digests().hash_texts(seen.rows, *(part for pair in seen.columns.items() for part in pair)),
         columns=columns,
         relation=relation,
         way=way,
@@ -236,7 +236,7 @@ def _known(
         volatile=further.outputs | {name for name, value in relation.columns.items() if value.volatile},
         volatile_rows=further.rows or relation.block.volatile,
         reads=_reads(relation, parents),
-        bounded=bounded(relation) if time_column else {},
+        bounded=interval_filters(relation) if time_column else {},
         day=further.day,
         types=tuple((name, known) for name, value in relation.columns.items() if (known := reader_type(value))),
         keys=keys_of(relation),
@@ -262,7 +262,7 @@ def _opaque(tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Pare
 
 def _reads(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads]:
     rows = depends_on(relation.block)
-    outputs = {name: made_from(value) for name, value in relation.columns.items()}
+    outputs = {name: source_columns(value) for name, value in relation.columns.items()}
     return {
         parent: Reads(
             frozenset(column for table, column in rows if table == parent),
@@ -286,14 +286,16 @@ def _text(tree: exp.Expr) -> str:
     while left:
         key, value = left.pop()
         if isinstance(value, exp.Expr):
-            args = [(name, each) for name, each in value.args.items() if each is not None and each != []]
+            args = [
+                (name, argument) for name, argument in value.args.items() if argument is not None and argument != []
+            ]
             if value.type is not None and not value.is_data_type:
                 args.append(("type", value.type))
             parts.append(f"{key}={type(value).__name__}({len(args)})")
             left += reversed(args)
         elif isinstance(value, list):
             parts.append(f"{key}=[{len(value)}]")
-            left += [("", each) for each in reversed(value)]
+            left += [("", element) for element in reversed(value)]
         else:
             parts.append(f"{key}={value!r}")
     return "\n".join(parts)
@@ -301,11 +303,11 @@ def _text(tree: exp.Expr) -> str:
 
 def _names(output: exp.Expr) -> list[str]:
     if isinstance(output, exp.Aliases):  # the columns of a generator
-        return [each.name.lower() for each in output.expressions]
+        return [alias.name.lower() for alias in output.expressions]
     return [output.alias_or_name]
 
 
-def _named_by_spark(output: exp.Expr) -> bool:
+def _is_named_by_spark(output: exp.Expr) -> bool:
     """True for a generator without an alias: Spark names its columns, and there may be several."""
     return multiplies_rows(output.unalias()) and output.alias.startswith("_col_")
 
@@ -320,7 +322,7 @@ def _unknown(sql: str, tree: exp.Expr, names: frozenset[str], unresolved: str | 
     return Shape(False, sql, columns, reads=reads, unresolved=unresolved)
 
 
-def _nested(schemas: Mapping[str, tuple[str, ...] | None]) -> dict[str, object]:
+def _nest_schemas(schemas: Mapping[str, tuple[str, ...] | None]) -> dict[str, object]:
     nested: dict[str, dict[str, dict[str, str]]] = {}
     for name, columns in schemas.items():
         schema, table = name.rsplit(".", 1)
@@ -328,7 +330,7 @@ def _nested(schemas: Mapping[str, tuple[str, ...] | None]) -> dict[str, object]:
     return dict(nested)
 
 
-def _unresolved(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> str | None:
+def _find_unresolved_column(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> str | None:
     """A column that certainly does not exist: no parent has it, and nothing in the query could define it."""
     if any(multiplies_rows(node) or isinstance(node, (exp.Lateral, exp.Lambda, exp.Pivot)) for node in tree.walk()):
         return None

@@ -23,7 +23,7 @@ Columns: TypeAlias = frozenset[tuple[str, str]]  # (table, column)
 NONE: Columns = frozenset()
 
 
-def made_from(part: Part) -> Columns:
+def source_columns(part: Part) -> Columns:
     """The columns that a value is computed from, without those that only decide which rows there are."""
     if isinstance(part, str):
         return NONE
@@ -45,12 +45,12 @@ def depends_on(block: Block) -> Columns:
 
 def tables_in(block: Block) -> frozenset[str]:
     """The tables whose rows a block reads, subqueries in expressions included."""
-    found: set[str] = set()
+    names: set[str] = set()
     for source in block.all_sources:
-        found |= {source.name} if isinstance(source, TableSource) else set()
+        names |= {source.name} if isinstance(source, TableSource) else set()
         for part in source.parts:
-            found |= _tables(part)
-    return frozenset(found).union(*(_tables(value) for value in block.where))
+            names |= _tables(part)
+    return frozenset(names).union(*(_tables(value) for value in block.where))
 
 
 def _tables(part: Part) -> frozenset[str]:
@@ -62,11 +62,11 @@ def _tables(part: Part) -> frozenset[str]:
         return tables_in(part.block).union(*(_tables(value) for value in part.columns.values()))
     if isinstance(part, Ref):
         return _tables(part.inner)
-    return frozenset().union(*(_tables(each) for each in part.parts))
+    return frozenset().union(*(_tables(inner) for inner in part.parts))
 
 
 def _all(parts: Iterable[Part]) -> Columns:
-    return NONE.union(*(made_from(part) for part in parts))
+    return NONE.union(*(source_columns(part) for part in parts))
 
 
 def _inside(source: Source, inner: Part) -> Columns:
@@ -76,15 +76,15 @@ def _inside(source: Source, inner: Part) -> Columns:
         case Union():
             return _all(column_at(branch, inner) for branch in source.branches)
         case Generated():
-            return made_from(source.call)
+            return source_columns(source.call)
         case Compound():
             return _rows(source)
         # Whether a row was found decides between its value and NULL, so what finds it counts for the value.
         case Sealed() if source.finds_at_most_one:
-            return made_from(inner) | _rows(source)
+            return source_columns(inner) | _rows(source)
         case Values():  # literals
             return NONE
-    return made_from(inner)
+    return source_columns(inner)
 
 
 def _rows(source: Source) -> Columns:
@@ -98,7 +98,7 @@ def _rows(source: Source) -> Columns:
         case Full():
             return depends_on(source.left.block) | depends_on(source.right.block) | _all(source.on)
         case Generated():
-            return made_from(source.call)
+            return source_columns(source.call)
         case Union():
             return NONE.union(*(depends_on(branch.block) for branch in source.branches))
         case Compound():

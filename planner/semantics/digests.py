@@ -40,7 +40,7 @@ class Digests:
     _memo: dict[object, str] = field(default_factory=dict)
     _numbered: dict[object, tuple[Names, str]] = field(default_factory=dict)
 
-    def of(self, *texts: str) -> str:
+    def hash_texts(self, *texts: str) -> str:
         """One digest of texts, each with its length, so that no two lists run together."""
         hashed = hashlib.sha256(FORM)
         for text in texts:
@@ -55,20 +55,20 @@ class Digests:
         return Seen(self.block(relation.block, {}), columns)
 
     def table_rows(self, name: str) -> str:
-        return self.seen[name].rows if name in self.seen else self.of("table", name)
+        return self.seen[name].rows if name in self.seen else self.hash_texts("table", name)
 
     def table_order(self, name: str) -> str:
         return self.seen[name].order if name in self.seen else ""
 
     def table_column(self, name: str, column: str) -> str:
-        return self.seen[name].columns[column] if name in self.seen else self.of("column of", column)
+        return self.seen[name].columns[column] if name in self.seen else self.hash_texts("column of", column)
 
     def part(self, part: Part, names: Names) -> str:
         """The digest of a value, with the names that the sources around it have."""
         if isinstance(part, str):
             return f"'{part}"
         # The same subtree has another digest under other names around it, so these names are part of the key.
-        key = (part, *_known(part, names))
+        key = (part, *_names_key(part, names))
         if key not in self._memo:
             self._memo[key] = self._part(part, names)
         return self._memo[key]
@@ -79,18 +79,18 @@ class Digests:
         if isinstance(part, Relation):
             inside = self.inside(part.block, names)
             values = (self.part(value, inside) for value in part.columns.values())
-            return self.of("relation", self.block(part.block, names), *values)
+            return self.hash_texts("relation", self.block(part.block, names), *values)
         if isinstance(part, Ref):
             inner = "row" if part.inner is ROW else part.source.column(self, names, part.inner)
-            return self.of("of", names[part.source], inner) if names[part.source] else inner
+            return self.hash_texts("of", names[part.source], inner) if names[part.source] else inner
         if part.op in ("way", "way if sorted"):
             # Spark inlines a view, so the text of the view decides the order too; the rows of a table have no order.
             text, *tables = map(str, part.parts)
-            return self.of("way", text, *(f"{name} {self.table_order(name)}" for name in tables))
-        digests = [self.part(each, names) for each in part.parts if not self._is_irrelevant_order(each)]
+            return self.hash_texts("way", text, *(f"{name} {self.table_order(name)}" for name in tables))
+        digests = [self.part(operand, names) for operand in part.parts if not self._is_irrelevant_order(operand)]
         if part.op in UNORDERED:
             digests = sorted(set(digests) if part.op in REPEATABLE else digests)
-        return self.of(part.op, *digests)
+        return self.hash_texts(part.op, *digests)
 
     def _is_irrelevant_order(self, part: Part) -> bool:
         """True for a written form that matters only to rounding, where no view below has an ORDER BY."""
@@ -111,7 +111,7 @@ class Digests:
         return {source: f"^{name}" for source, name in names.items()}
 
     def _number(self, block: Block, names: Names) -> tuple[Names, str]:
-        key = (block, *_known(block, names))
+        key = (block, *_names_key(block, names))
         if key not in self._numbered:
             around = self.around(names)
             # A block that only passes on one source has that source's digest: a subquery around it changes nothing.
@@ -122,7 +122,7 @@ class Digests:
             else:
                 # Equal tables can be numbered in several ways; the smallest digest does not depend on how it was
                 # written.
-                self._numbered[key] = min(self._numberings(block, around), key=lambda found: found[1])
+                self._numbered[key] = min(self._numberings(block, around), key=lambda numbering: numbering[1])
         return self._numbered[key]
 
     def _numberings(self, block: Block, names: Names) -> Iterator[tuple[Names, str]]:
@@ -145,7 +145,7 @@ class Digests:
             # a set: a predicate that is repeated, or stands in ON and in WHERE, filters once
             where = sorted({self.part(value, names | own) for value in block.where})
             tables = [f"{rows}*{len(by_rows[rows])}" for rows in sorted(by_rows)]
-            yield own, self.of("block", *tables, "steps", *steps, "where", *where)
+            yield own, self.hash_texts("block", *tables, "steps", *steps, "where", *where)
 
     def _number_steps(self, steps: tuple[LateralJoin, ...], names: Names, own: Names) -> list[str]:
         """Name the sources of lateral joins: of those whose inputs are named already, the smallest digest first; a
@@ -157,8 +157,8 @@ class Digests:
         ours = {step.source for step in steps}
         while waiting:
             ready = [s for s in waiting if not (s.source.free & ours) - own.keys()] or waiting[:1]  # never none
-            digests = {step: self.of(str(step.outer), step.source.rows(self, names | own)) for step in ready}
-            step = min(ready, key=lambda each: digests[each])
+            digests = {step: self.hash_texts(str(step.outer), step.source.rows(self, names | own)) for step in ready}
+            step = min(ready, key=lambda candidate: digests[candidate])
             waiting.remove(step)
             if step.is_lookup:
                 own[step.source] = f"lookup {digests[step]}"
@@ -169,5 +169,5 @@ class Digests:
         return order
 
 
-def _known(part: Term | Ref | Block | Relation, names: Names) -> tuple[tuple[int, str], ...]:
+def _names_key(part: Term | Ref | Block | Relation, names: Names) -> tuple[tuple[int, str], ...]:
     return tuple(sorted((id(source), names[source]) for source in part.free if source in names))

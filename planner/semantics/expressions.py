@@ -20,7 +20,7 @@ from mergeplan.planner.semantics.spark_functions import (
     multiplies_rows,
 )
 from mergeplan.planner.semantics.types import is_collated, is_exact, is_of_alike, type_of
-from mergeplan.planner.semantics.unique import settled_window
+from mergeplan.planner.semantics.unique import mark_deterministic_window
 
 _CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
 _DATE_PARTS = {"YEAR": "Year", "MONTH": "Month", "DAY": "Day"}
@@ -130,16 +130,20 @@ class _Expression:
         if not isinstance(over, (exp.ArraySort, exp.ArraySize)) or over.this is not whole or over.expression:
             return False
         listed = node.this.expressions if isinstance(node.this, exp.Distinct) else [node.this]
-        fields = [part for each in listed for part in (each.expressions if isinstance(each, exp.Struct) else [each])]
-        values = [each.expression if isinstance(each, exp.PropertyEQ) else each for each in fields]
-        return all(is_of_alike(type_of(self.value(each))) for each in values)
+        fields = [
+            part
+            for argument in listed
+            for part in (argument.expressions if isinstance(argument, exp.Struct) else [argument])
+        ]
+        values = [argument.expression if isinstance(argument, exp.PropertyEQ) else argument for argument in fields]
+        return all(is_of_alike(type_of(self.value(value))) for value in values)
 
     def _picks_one_of_equals(self, node: exp.Expr, value: Part) -> bool:
         """True for an aggregate that returns one of several equal strings that may look different."""
         return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
 
     def _way(self) -> tuple[Part, ...]:
-        return (self.scope.way.of_values,) if self.scope.way else ()
+        return (self.scope.way.values_trace,) if self.scope.way else ()
 
     def _rounding(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
         """What a floating point aggregate depends on besides its arguments: an explicit order of the query or of a
@@ -149,7 +153,7 @@ class _Expression:
         return () if exact or a_list or is_orderless(node) or not self.scope.way else (self.scope.way.if_sorted,)
 
     def _value(self, node: exp.Expr) -> Value:
-        node = _respelled(node)
+        node = _canonical_function(node)
         if type(node) not in _SPELLED:  # CONCAT_WS is a kind of CONCAT to the parser, and not to Spark
             if isinstance(node, (exp.Query, exp.Star)):
                 raise Opaque(type(node).__name__)
@@ -186,9 +190,9 @@ class _Expression:
         """AND, OR, comparisons, arithmetic, CASE and their spellings."""
         match node:
             case exp.And():
-                return rules.conjunction([self.value(each) for each in node.flatten()])
+                return rules.conjunction([self.value(operand) for operand in node.flatten()])
             case exp.Or():
-                return rules.disjunction([self.value(each) for each in node.flatten()])
+                return rules.disjunction([self.value(operand) for operand in node.flatten()])
             case exp.Not():
                 return rules.negation(self.value(node.this))
             case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE() | exp.NullSafeEQ():
@@ -225,13 +229,13 @@ class _Expression:
             case exp.Dot() if isinstance(node.expression, exp.Identifier):
                 return Term("field", (self.value(node.this), node.expression.name))
             case exp.Bracket() if len(node.expressions) == 1 and _is_text(node.expressions[0]):
-                return Term("field", (self.value(node.this), encoded(node.expressions[0].name)))
+                return Term("field", (self.value(node.this), encode_case(node.expressions[0].name)))
             case exp.DPipe():
                 return rules.concatenation([self.value(node.this), self.value(node.expression)])
             case exp.Concat():
-                return rules.concatenation([self.value(each) for each in node.expressions])
+                return rules.concatenation([self.value(operand) for operand in node.expressions])
             case exp.Filter() | exp.WithinGroup() if folds_rows(node.this):
-                return self._with_clause(node)
+                return self._aggregate_with_clause(node)
             case exp.Count() if _counts_rows(node):
                 return Term("aggregate", ("Count", "rows"))
         return self._plain(node)
@@ -241,7 +245,7 @@ class _Expression:
         parts = (*self._parts(node), *node.meta.get(NAMES, ()))
         return Term("aggregate", (_name(node), *parts)) if folds_rows(node) else Term(_name(node), parts)
 
-    def _with_clause(self, node: exp.Expr) -> Value:
+    def _aggregate_with_clause(self, node: exp.Expr) -> Value:
         """An aggregate with FILTER or WITHIN GROUP, which refer to the ungrouped rows."""
         whole = self.value(node.this)
         clause = self.value(node.expression.this if isinstance(node, exp.Filter) else node.expression)
@@ -256,7 +260,7 @@ class _Expression:
         match node:
             case exp.Case():
                 of = self.value(node.this) if node.this else None
-                cases = [(self.value(each.this), self.value(each.args["true"])) for each in node.args["ifs"]]
+                cases = [(self.value(branch.this), self.value(branch.args["true"])) for branch in node.args["ifs"]]
                 if of is not None:
                     cases = [(rules.comparison("EQ", of, condition), answer) for condition, answer in cases]
                 default = node.args.get("default")
@@ -281,8 +285,8 @@ class _Expression:
             if key == "this" and isinstance(argument, str) and isinstance(node, exp.Func):
                 continue  # an anonymous function's name, which `_name` returns
             parts.append(key)
-            for each in argument if isinstance(argument, list) else [argument]:
-                parts += self._argument(each, node)
+            for element in argument if isinstance(argument, list) else [argument]:
+                parts += self._argument(element, node)
             parts.append("end")
         return tuple(parts)
 
@@ -334,7 +338,7 @@ class _Expression:
         return Term("variable", (str(depth),))
 
     def _lambda(self, node: exp.Lambda) -> Value:
-        names = tuple(each.name.lower() for each in node.expressions)
+        names = tuple(variable.name.lower() for variable in node.expressions)
         inside = replace(self, variables=(*self.variables, *names))
         return Term("lambda", (str(len(names)), inside.value(node.this)))
 
@@ -343,26 +347,28 @@ class _Expression:
             named = self.windows.get(name.name.lower())
             if named is None or any(node.args.get(key) for key in ("partition_by", "order", "spec")):
                 raise Opaque("a window made from another")
-            node = _named_window(node, named)
+            node = _resolve_window(node, named)
         if node.args.get("first") is not None or isinstance(node.args.get("over"), exp.Expr):
             raise Opaque("an unusual window")
         # The keys of a partition have no order, and repeating one changes nothing.
-        partition = Term("all of", tuple(self.value(each) for each in node.args.get("partition_by") or ()))
+        partition = Term(
+            "all of", tuple(self.value(partition_key) for partition_key in node.args.get("partition_by") or ())
+        )
         order = node.args.get("order")
-        ordered = Term("order", tuple(self.value(each) for each in order.expressions) if order else ())
+        ordered = Term("order", tuple(self.value(sort_key) for sort_key in order.expressions) if order else ())
         spec = node.args.get("spec")
         frame = self.value(spec) if spec and not (order and _is_default(spec)) else Term("frame")
-        return Term("window", (self._windowed(node.this), partition, ordered, frame, ROWS))
+        return Term("window", (self._window_function(node.this), partition, ordered, frame, ROWS))
 
-    def _windowed(self, node: exp.Expr) -> Value:
+    def _window_function(self, node: exp.Expr) -> Value:
         """The function of a window, which does not aggregate rows of the query."""
         if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls)):
-            return Term(type(node).__name__, (self._windowed(node.this),))
+            return Term(type(node).__name__, (self._window_function(node.this),))
         if isinstance(node, exp.Filter):
-            return Term("filter", (self._windowed(node.this), self.value(node.expression.this)))
+            return Term("filter", (self._window_function(node.this), self.value(node.expression.this)))
         if isinstance(node, exp.Count) and _counts_rows(node):
             return Term("window function", ("Count", "rows"))
-        node = _respelled(node)
+        node = _canonical_function(node)
         parts = self._parts(node)
         doubtful = is_volatile(node) or self._picks_one_of_equals(node, Term("window function", parts))
         rests = self._non_determinism(node) if doubtful else self._rounding(node, parts)
@@ -370,40 +376,40 @@ class _Expression:
 
     def _subquery(self, node: exp.Expr) -> Value:
         if isinstance(node, exp.Subquery):
-            return Term("scalar", (self._related(node),))
+            return Term("scalar", (self._subquery_relation(node),))
         if isinstance(node, exp.Exists):
-            return rules.found(self._related(node.this).block)
+            return rules.exists(self._subquery_relation(node.this).block)
         this = self.value(node.this)
         if query := node.args.get("query"):
-            return Term("in query", (this, self._related(query)))
+            return Term("in query", (this, self._subquery_relation(query)))
         if not node.expressions or node.args.get("unnest") or node.args.get("field"):
             raise Opaque("an unusual IN")
-        return rules.membership(this, [self.value(each) for each in node.expressions])
+        return rules.membership(this, [self.value(element) for element in node.expressions])
 
-    def _related(self, node: exp.Expr) -> Relation:
+    def _subquery_relation(self, node: exp.Expr) -> Relation:
         # Its names could be the lambda's variables, which no scope knows.
         if self.variables:
             raise Opaque("a subquery inside a lambda")
         return self.reader.relation(node, self.scope)
 
 
-def encoded(field: str) -> str:
+def encode_case(field: str) -> str:
     """A field's name in lower case with a suffix that encodes its capitals: keys of maps are case-sensitive."""
     if field == field.lower():
         return field
     return f"{field.lower()}${''.join('1' if letter.isupper() else '0' for letter in field)}"
 
 
-def placed(value: Part, block: Block) -> Part:
+def place_windows(value: Part, block: Block) -> Part:
     """The value with this block as the rows of its windows."""
     if not isinstance(value, Term):
         return value
     if value.op == "window" and value.parts[-1] == ROWS:
         # COUNT(*) OVER () depends on the rows without naming a column
         row = Term("any of", tuple(Ref(source, ROW) for source in block.all_sources))
-        whole = replace(value, parts=(*(placed(part, block) for part in value.parts[:-1]), row, block))
-        return settled_window(whole, block)
-    parts = tuple(placed(part, block) for part in value.parts)
+        whole = replace(value, parts=(*(place_windows(part, block) for part in value.parts[:-1]), row, block))
+        return mark_deterministic_window(whole, block)
+    parts = tuple(place_windows(part, block) for part in value.parts)
     return value if parts == value.parts else replace(value, parts=parts)
 
 
@@ -412,7 +418,7 @@ def has_op(value: Part, *ops: str) -> bool:
     return isinstance(value, Term) and (value.op in ops or any(has_op(part, *ops) for part in value.parts))
 
 
-def _respelled(node: exp.Expr) -> exp.Expr:
+def _canonical_function(node: exp.Expr) -> exp.Expr:
     """The function under the first of its several names."""
     if isinstance(node, exp.StddevSamp):
         return exp.Stddev(this=node.this.copy())
@@ -428,12 +434,16 @@ def has_other_precedence(node: exp.Expr) -> bool:
     and a comparison of a comparison, without parentheses; and `-1::STRING`, where the sign belongs to the number."""
     if isinstance(node, exp.Neg):
         return _is_cast_number(node.this)
-    operands = [each for each in (node.args.get("this"), node.args.get("expression")) if isinstance(each, exp.Expr)]
+    operands = [
+        operand for operand in (node.args.get("this"), node.args.get("expression")) if isinstance(operand, exp.Expr)
+    ]
     if isinstance(node, _LOOSE):
-        return any(isinstance(each, (*_LOOSE, exp.Add, exp.Sub)) and type(each) is not type(node) for each in operands)
+        return any(
+            isinstance(operand, (*_LOOSE, exp.Add, exp.Sub)) and type(operand) is not type(node) for operand in operands
+        )
     if isinstance(node, (exp.Add, exp.Sub)):
-        return any(isinstance(each, _LOOSE) for each in operands)
-    return isinstance(node, _PREDICATES) and any(isinstance(each, _PREDICATES) for each in operands)
+        return any(isinstance(operand, _LOOSE) for operand in operands)
+    return isinstance(node, _PREDICATES) and any(isinstance(operand, _PREDICATES) for operand in operands)
 
 
 def _is_cast_number(node: exp.Expr) -> bool:
@@ -474,7 +484,7 @@ def _counts_rows(node: exp.Count) -> bool:
     return isinstance(node.this, (exp.Star, exp.Literal))
 
 
-def _named_window(node: exp.Window, named: exp.Expr) -> exp.Window:
+def _resolve_window(node: exp.Window, named: exp.Expr) -> exp.Window:
     """The window of `OVER name`, around the same function."""
     if named.args.get("alias"):
         raise Opaque("a window made from another")

@@ -21,20 +21,20 @@ _EXPLODING = {  # name -> the operation, and whether it has a column with positi
 }
 
 
-def generated(
+def read_generator(
     reader: Reader, output: exp.Expr, scope: Scope, block: Block, lift: Grouping | None
 ) -> tuple[Block, dict[str, Value]]:
     """A generator among the outputs of a SELECT."""
     names = (
-        [each.name.lower() for each in output.expressions]
+        [alias.name.lower() for alias in output.expressions]
         if isinstance(output, exp.Aliases)
         else [output.alias_or_name.lower()]
     )
     call, columns = call_of(reader, output.this, scope, names)
     if lift:
-        call = as_value(lift.lifted(call)) if call else None
-        columns = [lift.lifted(each) for each in columns]
-    return made(block, call, columns, names, outer=False)
+        call = as_value(lift.lift_value(call)) if call else None
+        columns = [lift.lift_value(column) for column in columns]
+    return apply_generator(block, call, columns, names, outer=False)
 
 
 def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) -> tuple[Value | None, list[Part]]:
@@ -42,14 +42,14 @@ def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) 
     if not multiplies_rows(node):
         raise Opaque("no generator")
     name = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
-    given = [each for key, each in sorted(node.args.items()) if each is not None and key != "is_outer"]
-    parts = [each for arg in given for each in (arg if isinstance(arg, list) else [arg])]
-    if any(not isinstance(each, exp.Expr) for each in parts) and not isinstance(node, exp.Anonymous):
+    arguments = [argument for key, argument in sorted(node.args.items()) if argument is not None and key != "is_outer"]
+    parts = [part for arg in arguments for part in (arg if isinstance(arg, list) else [arg])]
+    if any(not isinstance(part, exp.Expr) for part in parts) and not isinstance(node, exp.Anonymous):
         raise Opaque("an unusual generator")
-    values = [reader.value(each, scope) for each in parts if isinstance(each, exp.Expr)]
+    values = [reader.value(part, scope) for part in parts if isinstance(part, exp.Expr)]
     doubtful = is_volatile(node)
     # Only a non-deterministic generator depends on how the query is written.
-    way = (scope.way.of_values,) if doubtful and scope.way else ()
+    way = (scope.way.values_trace,) if doubtful and scope.way else ()
     # json_tuple makes one row of one row: its columns are plain values.
     if name == "json_tuple" and len(values) == len(names) + 1 and not doubtful:
         return None, [Term("json_tuple", (values[0], key)) for key in values[1:]]
@@ -60,7 +60,7 @@ def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) 
     return Term(f"generator {name}", (*values, *way), doubtful), [str(index) for index in range(len(names))]
 
 
-def made(
+def apply_generator(
     block: Block, call: Value | None, columns: list[Part], names: Sequence[str], *, outer: bool
 ) -> tuple[Block, dict[str, Value]]:
     """The block with what a generator makes of each row, and its columns by name."""
@@ -70,7 +70,7 @@ def made(
         return block, dict(zip(names, map(as_value, columns), strict=True))
     generated = Generated(call)
     made: dict[str, Value] = {name: Ref(generated, column) for name, column in zip(names, columns, strict=True)}
-    return block.with_step(LateralJoin(generated, outer)), made
+    return block.add_step(LateralJoin(generated, outer)), made
 
 
 def without_volatility(value: Value) -> Value:

@@ -11,12 +11,12 @@ from sqlglot import exp
 from mergeplan.planner.semantics import rewrites as rules
 from mergeplan.planner.semantics.algebra import Block, LateralJoin, Opaque, Ref, Relation, Source, Term, Value
 from mergeplan.planner.semantics.expressions import Reader, Scope
-from mergeplan.planner.semantics.generators import call_of, made
+from mergeplan.planner.semantics.generators import apply_generator, call_of
 from mergeplan.planner.semantics.normalize import WRITTEN
 from mergeplan.planner.semantics.row_order import Way, With
 from mergeplan.planner.semantics.sources import Compound, Full, Sealed, TableSource, Values, fresh
 from mergeplan.planner.semantics.spark_functions import is_volatile, multiplies_rows
-from mergeplan.planner.semantics.syntax import alias_columns, given
+from mergeplan.planner.semantics.syntax import alias_columns, clause_keys
 from mergeplan.planner.semantics.types import is_collated
 
 
@@ -31,16 +31,16 @@ class FromClause(ABC):
 
     def __post_init__(self) -> None:
         self._ctes = With()
-        self._reader = Reader(self._nested, self.lower)
+        self._reader = Reader(self._read_subquery, self.lower)
 
-    def _nested(self, node: exp.Expr, scope: Scope) -> Relation:
+    def _read_subquery(self, node: exp.Expr, scope: Scope) -> Relation:
         return self._query(node, self._ctes, scope)
 
     @abstractmethod
     def _query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:
         """The relation of a query, with these CTEs in scope."""
 
-    def _from(self, node: exp.Select, outer: Scope | None) -> tuple[Block, Scope]:
+    def _read_from(self, node: exp.Select, outer: Scope | None) -> tuple[Block, Scope]:
         block, scope = Block(), Scope(outer=outer, way=Way(node, self._ctes, outer.way if outer else None))
         clause = node.args.get("from_")
         if clause is not None:
@@ -67,15 +67,15 @@ class FromClause(ABC):
         # merged.
         if self._reader.random_calls > random_calls:
             relation = fresh(relation, Sealed(relation.block))
-        if names := [each.name.lower() for each in alias_columns(node)]:
+        if names := [column.name.lower() for column in alias_columns(node)]:
             if len(names) != len(relation.columns):
                 raise Opaque("an alias for some columns")
             relation = replace(relation, columns=dict(zip(names, relation.columns.values(), strict=True)))
-        if set(given(node)) & {"joins", "laterals", "when", "changes", "partition", "version", "hints", "only"}:
+        if set(clause_keys(node)) & {"joins", "laterals", "when", "changes", "partition", "version", "hints", "only"}:
             raise Opaque("a table with clauses of its own")
         pivots = node.args.get("pivots") or [node]
         assert scope.way is not None
-        return pivots[-1].alias.lower() or alias, _reshaped(node, relation, scope.way.of_item)
+        return pivots[-1].alias.lower() or alias, _apply_sample_and_pivot(node, relation, scope.way.trace_item)
 
     def _table(self, node: exp.Table) -> Relation:
         name = node.name.lower()
@@ -92,10 +92,13 @@ class FromClause(ABC):
         return Relation(Block((table,)), {column: Ref(table, column) for column in self.columns[full]})
 
     def _values(self, node: exp.Values) -> Relation:
-        rows = [each.expressions if isinstance(each, exp.Tuple) else [each] for each in node.expressions]
+        rows = [
+            expression.expressions if isinstance(expression, exp.Tuple) else [expression]
+            for expression in node.expressions
+        ]
         values = tuple(tuple(self._reader.value(cell, Scope()) for cell in row) for row in rows)
         source = Values(values)
-        names = [each.name.lower() for each in alias_columns(node)]
+        names = [column.name.lower() for column in alias_columns(node)]
         names = names or [f"col{index + 1}" for index in range(len(rows[0]))]
         return Relation(Block((source,)), {name: Ref(source, str(index)) for index, name in enumerate(names)})
 
@@ -115,15 +118,15 @@ class FromClause(ABC):
         on = rules.filters(self._reader.value(condition, both)) if condition else []
         # An inner join is a product with a filter, so the order of joins and ON or WHERE make no difference.
         if not side:
-            return block.times(right.block).kept(on), both
+            return block.times(right.block).add_predicates(on), both
         # A LEFT JOIN appends rows: its condition must be inside, because it decides what is found, not what stays.
         if side == "LEFT":
-            sealed = Sealed(right.block.kept(on))
+            sealed = Sealed(right.block.add_predicates(on))
             columns = {name: Ref(sealed, value) for name, value in right.columns.items()}
-            return block.with_step(LateralJoin(sealed, outer=True)), scope.having(alias, columns)
+            return block.add_step(LateralJoin(sealed, outer=True)), scope.having(alias, columns)
         if side == "RIGHT":  # a LEFT JOIN with the sides exchanged
-            sealed = Sealed(block.kept(on))
-            return right.block.with_step(LateralJoin(sealed, outer=True)), _through(sealed, scope).having(
+            sealed = Sealed(block.add_predicates(on))
+            return right.block.add_step(LateralJoin(sealed, outer=True)), _through(sealed, scope).having(
                 alias, right.columns
             )
         raise Opaque(side)
@@ -141,7 +144,7 @@ class FromClause(ABC):
     def _lateral(self, node: exp.Lateral, block: Block, scope: Scope, *, outer: bool) -> tuple[Block, Scope]:
         """LATERAL VIEW and LATERAL joins: rows that are appended to each row."""
         alias, inner = node.alias_or_name.lower(), node.this
-        names = [each.name.lower() for each in alias_columns(node)]
+        names = [column.name.lower() for column in alias_columns(node)]
         if isinstance(inner, (exp.Subquery, exp.Query)):
             relation = self._query(inner, self._ctes, scope)
             sealed = Sealed(relation.block)
@@ -149,12 +152,12 @@ class FromClause(ABC):
             if names and len(names) != len(columns):
                 raise Opaque("an alias for some columns")
             columns = dict(zip(names, columns.values(), strict=True)) if names else columns
-            return block.with_step(LateralJoin(sealed, outer)), scope.having(alias, columns)
+            return block.add_step(LateralJoin(sealed, outer)), scope.having(alias, columns)
         if not multiplies_rows(inner) or not names:
             raise Opaque("LATERAL of an unknown function")
         call, parts = call_of(self._reader, inner, scope, names)
-        block, found = made(block, call, parts, names, outer=outer)
-        return block, scope.having(alias, found)
+        block, outputs = apply_generator(block, call, parts, names, outer=outer)
+        return block, scope.having(alias, outputs)
 
 
 def _through(source: Source, scope: Scope) -> Scope:
@@ -176,7 +179,7 @@ class _AnyColumn(dict[str, Value]):
         return Ref(self.source, name)
 
 
-def _reshaped(node: exp.Expr, relation: Relation, way: Callable[[exp.Expr], Term]) -> Relation:
+def _apply_sample_and_pivot(node: exp.Expr, relation: Relation, way: Callable[[exp.Expr], Term]) -> Relation:
     """The relation after TABLESAMPLE or PIVOT, which are represented by their text."""
     if sample := node.args.get("sample"):
         text = Term("text", (sample.sql("spark"),))
@@ -186,7 +189,7 @@ def _reshaped(node: exp.Expr, relation: Relation, way: Callable[[exp.Expr], Term
     if pivots := node.args.get("pivots"):
         text = Term("text", tuple(map(_pivot_text, pivots)))
         # PIVOT groups by all other columns: with a collation it returns one of several equal spellings.
-        own_volatile = is_collated(relation) or any(is_volatile(each) for pivot in pivots for each in pivot.walk())
+        own_volatile = is_collated(relation) or any(is_volatile(part) for pivot in pivots for part in pivot.walk())
         source = Compound("PIVOT", (relation,), (text, way(node)) if own_volatile else (text,), own_volatile)
         return Relation(Block((source,)), _AnyColumn(source))
     return relation

@@ -76,22 +76,24 @@ class _ColumnNames:
         if not isinstance(select, exp.Select):
             return None
         clause = _clause_of(node, select)
-        known = self._in(_items(select, clause), name)
+        known = self._has_column(_items(select, clause), name)
         if isinstance(clause, _BEHIND_OUTPUTS):
-            outputs = [each for each in select.expressions if each.alias_or_name.lower() == name or each.is_star]
-            keeps = bool(outputs) and all(is_keyword(each.unalias()) for each in outputs)
+            outputs = [
+                output for output in select.expressions if output.alias_or_name.lower() == name or output.is_star
+            ]
+            keeps = bool(outputs) and all(is_keyword(output.unalias()) for output in outputs)
             return known if keeps or (known is False and not outputs) else None
         if isinstance(clause, (exp.From, exp.Join)) and node.find_ancestor(exp.Pivot, exp.Select) is not select:
             return None
         return known
 
-    def _in(self, items: Sequence[exp.Expr], name: str) -> bool | None:
-        columns = [self._of(item) for item in items]
+    def _has_column(self, items: Sequence[exp.Expr], name: str) -> bool | None:
+        columns = [self._item_columns(item) for item in items]
         if any(names is not None and name in names for names in columns):
             return True
         return None if None in columns else False
 
-    def _of(self, item: exp.Expr) -> set[str] | None:
+    def _item_columns(self, item: exp.Expr) -> set[str] | None:
         """The columns of a table, CTE, subquery or lateral; None if they are unknown."""
         alias = item.args.get("alias")
         if item.args.get("pivots"):
@@ -104,10 +106,10 @@ class _ColumnNames:
             columns = self.schemas.get(f"{item.db}.{item.name}".lower())
             return None if columns is None else {*columns}
         if isinstance(item, exp.Table):
-            return self._of_cte(item.name.lower())
-        return self._of_query(item.this) if isinstance(item, exp.Subquery) else None
+            return self._cte_columns(item.name.lower())
+        return self._query_columns(item.this) if isinstance(item, exp.Subquery) else None
 
-    def _of_cte(self, name: str) -> set[str] | None:
+    def _cte_columns(self, name: str) -> set[str] | None:
         if name not in self.ctes or name in self.open:
             return None
         cte = self.ctes[name]
@@ -115,25 +117,25 @@ class _ColumnNames:
             return {column.name.lower() for column in columns}
         self.open.add(name)
         try:
-            return self._of_query(cte.this)
+            return self._query_columns(cte.this)
         finally:
             self.open.remove(name)
 
-    def _of_query(self, query: exp.Expr) -> set[str] | None:
+    def _query_columns(self, query: exp.Expr) -> set[str] | None:
         while isinstance(query, (exp.SetOperation, exp.Subquery)):
             query = query.this
         if not isinstance(query, exp.Select):
             return None
         names: set[str] = set()
         for output in query.expressions:
-            columns = self._of_star(query) if output.is_star else {output.alias_or_name.lower()}
+            columns = self._star_columns(query) if output.is_star else {output.alias_or_name.lower()}
             if columns is None or isinstance(output, exp.Aliases):
                 return None
             names |= columns
         return names
 
-    def _of_star(self, select: exp.Select) -> set[str] | None:
-        columns = [self._of(item) for item in _items(select, None)]
+    def _star_columns(self, select: exp.Select) -> set[str] | None:
+        columns = [self._item_columns(item) for item in _items(select, None)]
         narrowed = any(star.args.get(key) for star in select.find_all(exp.Star) for key in ("except_", "rename"))
         return None if narrowed or None in columns else {name for names in columns for name in names or ()}
 

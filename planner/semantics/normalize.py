@@ -6,27 +6,29 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from mergeplan.planner.semantics.expressions import NAMES, RANDOM_CALL, encoded
-from mergeplan.planner.semantics.row_order import marked
+from mergeplan.planner.semantics.expressions import NAMES, RANDOM_CALL, encode_case
+from mergeplan.planner.semantics.row_order import mark_stars
 from mergeplan.planner.semantics.spark_functions import is_random
 
 WRITTEN = "written"  # marks nodes of the original query, as against those that qualification adds
 
 
-def prepared(tree: exp.Expr) -> exp.Expr:
+def normalize_query(tree: exp.Expr) -> exp.Expr:
     """The query with dates as parameters, and SEMI and ANTI joins as the equivalent EXISTS and NOT EXISTS."""
     for column in list(tree.find_all(exp.Column)):  # sqlglot parses `@start_ds` as a column
         if column.name.startswith("@"):
             column.replace(exp.Parameter(this=exp.var(column.name[1:].lower())))
     # Each call of RAND() gets a number, which its copies keep: qualification copies an alias's expression to its uses.
-    for number, node in enumerate(each for each in tree.walk() if is_random(each)):
+    for number, node in enumerate(call for call in tree.walk() if is_random(call)):
         node.meta[RANDOM_CALL] = number
     for pivot in tree.find_all(exp.Pivot):
         if pivot.args.get("unpivot"):
             pivot.meta[WRITTEN] = pivot.sql("spark")  # qualification would turn its names into values
     for node in tree.find_all(exp.ArraysZip, exp.Anonymous):
         if isinstance(node, exp.ArraysZip) or node.name.lower() == "arrays_zip":
-            node.meta[NAMES] = tuple(each.name if isinstance(each, exp.Column) else "" for each in node.expressions)
+            node.meta[NAMES] = tuple(
+                argument.name if isinstance(argument, exp.Column) else "" for argument in node.expressions
+            )
     for row in tree.find_all(exp.Tuple):
         if not _is_compared(row):
             row.meta[NAMES] = tuple(map(_field_name, row.expressions))
@@ -36,7 +38,7 @@ def prepared(tree: exp.Expr) -> exp.Expr:
             collation := type_.args.get("collate"), exp.Column
         ):  # sqlglot parses the collation's name as a column
             type_.set("collate", exp.var(collation.name))
-    marked(tree)
+    mark_stars(tree)
     for coalesce in tree.find_all(exp.Coalesce):
         coalesce.meta[WRITTEN] = True  # qualification adds others for USING
     for select in reversed(list(tree.find_all(exp.Select))):  # inner ones first: a join's subquery is copied
@@ -73,33 +75,35 @@ def _mark_fields(tree: exp.Expr) -> None:
     for named in tree.find_all(exp.PropertyEQ, exp.ColumnDef):
         if isinstance(named.this, exp.Identifier):
             named.set(
-                "this", exp.to_identifier(encoded(named.this.name))
+                "this", exp.to_identifier(encode_case(named.this.name))
             )  # a copy: the node may be shared with a column
-    columns = [each for each in tree.find_all(exp.Column) if each.table and each.table.lower() not in _around(each)]
-    dots = [each for each in tree.find_all(exp.Dot) if isinstance(each.expression, exp.Identifier)]
+    columns = [
+        column for column in tree.find_all(exp.Column) if column.table and column.table.lower() not in _around(column)
+    ]
+    dots = [dot for dot in tree.find_all(exp.Dot) if isinstance(dot.expression, exp.Identifier)]
     for field in (*columns, *dots):
         name = field.expression if isinstance(field, exp.Dot) else field.this
-        if not isinstance(name, exp.Identifier) or encoded(name.name) == name.name:
+        if not isinstance(name, exp.Identifier) or encode_case(name.name) == name.name:
             continue
         if isinstance(field.parent, exp.Select) and field.arg_key == "expressions":
             aliased = exp.alias_(field.copy(), name.name, quoted=True)
             field.replace(aliased)
             field = aliased.this
             name = field.expression if isinstance(field, exp.Dot) else field.this
-        name.set("this", encoded(name.name))
+        name.set("this", encode_case(name.name))
 
 
 def _around(column: exp.Expr) -> set[str]:
     """The names of the tables in FROM of the queries around a column."""
-    found: set[str] = set()
+    names: set[str] = set()
     select = column.find_ancestor(exp.Select)
     while select is not None:
         items = [select.args["from_"].this] if select.args.get("from_") else []
         items += [join.this for join in select.args.get("joins") or ()] + list(select.args.get("laterals") or ())
-        found |= {item.alias_or_name.lower() for item in items}
-        found |= {pivot.alias.lower() for item in items for pivot in item.args.get("pivots") or ()}
+        names |= {item.alias_or_name.lower() for item in items}
+        names |= {pivot.alias.lower() for item in items for pivot in item.args.get("pivots") or ()}
         select = select.find_ancestor(exp.Select)
-    return found
+    return names
 
 
 def misread(tree: exp.Expr) -> bool:
@@ -122,9 +126,10 @@ def _sees_itself(select: exp.Select) -> bool:
     if outside is None or (isinstance(outside, exp.Subquery) and isinstance(outside.parent, (exp.From, exp.Join))):
         return False
     renamed = {
-        each.alias.lower()
-        for each in select.selects
-        if isinstance(each, exp.Alias) and not (isinstance(each.this, exp.Column) and each.this.name == each.alias)
+        output.alias.lower()
+        for output in select.selects
+        if isinstance(output, exp.Alias)
+        and not (isinstance(output.this, exp.Column) and output.this.name == output.alias)
     }
     clauses = [select.args.get("where"), *(join.args.get("on") for join in select.args.get("joins") or ())]
     return any(renamed & _bare_names(clause) for clause in clauses if clause is not None)
@@ -138,7 +143,7 @@ def _resolve_having(select: exp.Select) -> None:
     if having is None or clause is None or select.args.get("joins") or select.args.get("laterals"):
         return
     source = clause.this.alias_or_name
-    outputs = {each.alias.lower(): each.this for each in select.selects if isinstance(each, exp.Alias)}
+    outputs = {output.alias.lower(): output.this for output in select.selects if isinstance(output, exp.Alias)}
     grouped = _bare_names(select.args["group"]) if select.args.get("group") else set()
     if not source or (select.args.get("group") and select.args["group"].args.get("all")):
         return
@@ -149,10 +154,10 @@ def _resolve_having(select: exp.Select) -> None:
         if column.find_ancestor(exp.AggFunc, exp.Having).__class__ is not exp.Having:
             column.set("table", exp.to_identifier(source))
         elif name not in grouped:
-            column.replace(exp.Paren(this=_of_source(outputs[name].copy(), source)))
+            column.replace(exp.Paren(this=_qualify_names(outputs[name].copy(), source)))
 
 
-def _of_source(value: exp.Expr, source: str) -> exp.Expr:
+def _qualify_names(value: exp.Expr, source: str) -> exp.Expr:
     """The value with its unqualified names qualified by the table."""
     whole = exp.Paren(this=value)
     for column in list(whole.find_all(exp.Column)):
@@ -173,8 +178,8 @@ def _without_semi_joins(select: exp.Select) -> None:
     if any(condition is None for condition in conditions):
         return
     for join, condition in zip(semi, conditions, strict=True):
-        found = exp.Exists(this=exp.select("1").from_(join.this.copy()).where(condition))
-        select.where(exp.Not(this=found) if (join.kind or "").upper() == "ANTI" else found, copy=False)
+        exists = exp.Exists(this=exp.select("1").from_(join.this.copy()).where(condition))
+        select.where(exp.Not(this=exists) if (join.kind or "").upper() == "ANTI" else exists, copy=False)
     select.set("joins", others)
 
 
@@ -186,7 +191,7 @@ def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
     using, right = join.args.get("using"), join.this.alias_or_name
     if not using or left is None or not right or not left.alias_or_name:
         return None
-    pairs = [exp.column(each.name, table=left.alias_or_name).eq(exp.column(each.name, table=right)) for each in using]
+    pairs = [exp.column(name.name, table=left.alias_or_name).eq(exp.column(name.name, table=right)) for name in using]
     return exp.and_(*pairs)
 
 

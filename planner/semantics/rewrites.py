@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mergeplan.planner.semantics.algebra import Block, Part, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.sources import Group
-from mergeplan.planner.semantics.types import PLAIN, spelled, type_of
+from mergeplan.planner.semantics.types import PLAIN, normalize_type, type_of
 
 TRUE, FALSE, NULL = Term("TRUE"), Term("FALSE"), Term("NULL")
 # `NOT a < b` is `b <= a` even for NaN, because Spark orders all values; True: the operands change places.
@@ -34,24 +34,24 @@ _COMPARED: dict[str, Callable[[int, int], bool]] = {
 
 def conjunction(values: Iterable[Value]) -> Value:
     """AND of all: nested ANDs are flattened, TRUE is dropped, FALSE decides."""
-    found = [value for value in conjuncts(values) if not _is(value, "TRUE")]
-    if any(_is(value, "FALSE") for value in found):
+    operands = [value for value in conjuncts(values) if not _is(value, "TRUE")]
+    if any(_is(value, "FALSE") for value in operands):
         return FALSE
-    alone = len(found) == 1 and type_of(found[0]) == "boolean"  # AND casts a string to boolean, so it must stay
-    return TRUE if not found else found[0] if alone else Term("and", tuple(found))
+    alone = len(operands) == 1 and type_of(operands[0]) == "boolean"  # AND casts a string to boolean, so it must stay
+    return TRUE if not operands else operands[0] if alone else Term("and", tuple(operands))
 
 
 def conjuncts(values: Iterable[Value]) -> list[Value]:
     """The operands of nested ANDs, one after another."""
-    found: list[Value] = []
+    operands: list[Value] = []
     for value in values:
-        found += conjuncts(_values(value)) if _is(value, "and") else [value]
-    return found
+        operands += conjuncts(_values(value)) if _is(value, "and") else [value]
+    return operands
 
 
 def filters(value: Value) -> list[Value]:
     """The predicates of a condition that is a filter: only rows for which all are true count, so NULL is FALSE."""
-    return [_as_filter(each) for each in conjuncts([conjunction([value])]) if each is not TRUE]
+    return [_as_filter(predicate) for predicate in conjuncts([conjunction([value])]) if predicate is not TRUE]
 
 
 def _as_filter(value: Value) -> Value:
@@ -68,7 +68,7 @@ def _as_filter(value: Value) -> Value:
     if len(query.columns) != 1 or _is(this, "Tuple"):
         return value
     (column,) = query.columns.values()
-    return found(query.block.kept([comparison("EQ", column, this)]))
+    return exists(query.block.add_predicates([comparison("EQ", column, this)]))
 
 
 def _truth_test(value: Term) -> Value:
@@ -83,21 +83,21 @@ def _truth_test(value: Term) -> Value:
 def membership(this: Value, listed: Sequence[Value]) -> Value:
     """IN over literals of one type is OR of equalities, if the other side has a plain type. With decimals, or
     literals of several types, IN compares in a common type of all."""
-    ops = {each.op if isinstance(each, Term) else "" for each in listed}
+    ops = {literal.op if isinstance(literal, Term) else "" for literal in listed}
     if ops in ({"int"}, {"text"}) and type_of(this) in PLAIN:
-        return disjunction([comparison("EQ", this, each) for each in listed])
+        return disjunction([comparison("EQ", this, literal) for literal in listed])
     return Term("in", (this, Term("any of", tuple(listed))))
 
 
 def disjunction(values: Sequence[Value]) -> Value:
     """OR of all: nested ORs are flattened, FALSE is dropped, TRUE decides."""
-    found: list[Value] = []
+    operands: list[Value] = []
     for value in values:
-        found += _values(value) if _is(value, "or") else [] if _is(value, "FALSE") else [value]
-    if any(_is(value, "TRUE") for value in found):
+        operands += _values(value) if _is(value, "or") else [] if _is(value, "FALSE") else [value]
+    if any(_is(value, "TRUE") for value in operands):
         return TRUE
-    alone = len(found) == 1 and type_of(found[0]) == "boolean"  # OR casts a string to boolean too
-    return FALSE if not found else found[0] if alone else Term("or", tuple(found))
+    alone = len(operands) == 1 and type_of(operands[0]) == "boolean"  # OR casts a string to boolean too
+    return FALSE if not operands else operands[0] if alone else Term("or", tuple(operands))
 
 
 def negation(value: Value) -> Value:
@@ -113,9 +113,9 @@ def negation(value: Value) -> Value:
         case "not" if type_of(value.parts[0]) == "boolean":
             return _values(value)[0]
         case "and":
-            return disjunction([negation(each) for each in _values(value)])
+            return disjunction([negation(operand) for operand in _values(value)])
         case "or":
-            return conjunction([negation(each) for each in _values(value)])
+            return conjunction([negation(operand) for operand in _values(value)])
         case "EQ" | "NEQ" | "LT" | "LTE":
             op, turned = _OPPOSITE[value.op]
             one, two = _values(value)  # NULL stays NULL on both sides, so that this is exact in three-valued logic
@@ -171,7 +171,7 @@ def cast(value: Value, type_: str, *, safe: bool) -> Value:
     # The declared type of a table's column may be wrong, so a cast of a column always stays; a computed type is
     # certain.
     computed = value.inner if isinstance(value, Ref) else value
-    if isinstance(computed, Term) and type_of(computed) == spelled(type_):
+    if isinstance(computed, Term) and type_of(computed) == normalize_type(type_):
         return as_constant(value)
     return Term("try cast" if safe else "cast", (value, type_))
 
@@ -182,15 +182,15 @@ def concatenation(parts: Sequence[Value]) -> Value:
     for part in parts:
         nested += _values(part) if _is(part, "concat") else [part]
     # Without a string literal they may be arrays, whose types are widened pair by pair: there the nesting matters.
-    if not any(_is(each, "text") for each in nested):
+    if not any(_is(operand, "text") for operand in nested):
         return Term("concat", tuple(parts))
     flat: list[Value] = []
-    for each in nested:
+    for operand in nested:
         # Only neighbours: a value between two literals keeps them apart.
-        if flat and _is(flat[-1], "text") and _is(each, "text"):
-            flat[-1] = Term("text", (text_of(flat[-1]) + text_of(each),))
+        if flat and _is(flat[-1], "text") and _is(operand, "text"):
+            flat[-1] = Term("text", (text_of(flat[-1]) + text_of(operand),))
         else:
-            flat.append(each)
+            flat.append(operand)
     return flat[0] if len(flat) == 1 else Term("concat", tuple(flat))
 
 
@@ -200,19 +200,19 @@ def text_of(value: Value) -> str:
     return str(value.parts[0])
 
 
-def found(block: Block) -> Value:
+def exists(block: Block) -> Value:
     """EXISTS: a group exists if one of its rows does, so GROUP BY and DISTINCT are removed."""
     while len(block.sources) == 1 and not block.steps and isinstance(block.sources[0], Group):
         group = block.sources[0]
         # Without keys there is one group even of no rows, and HAVING on an aggregate needs the groups.
-        early = [ungrouped(group, each) for each in block.where]
+        early = [ungroup_predicate(group, predicate) for predicate in block.where]
         if group.sets or not group.keys or None in early:
             break
-        block = group.block.kept([each for each in early if each])
+        block = group.block.add_predicates([predicate for predicate in early if predicate])
     return Term("exists", (block,))
 
 
-def ungrouped(group: Group, predicate: Value) -> Value | None:
+def ungroup_predicate(group: Group, predicate: Value) -> Value | None:
     """An equality of a key with a value outside, applied to the ungrouped rows; None for any other predicate."""
     if not isinstance(predicate, Term) or predicate.op != "EQ":
         return None
@@ -241,5 +241,5 @@ def _is(value: Part, op: str) -> bool:
 
 def _numbers(*values: Value) -> tuple[int, int] | None:
     plain = [output(value) for value in values]
-    found = [int(str(v.parts[0])) for v in plain if isinstance(v, Term) and v.op == "int"]
-    return (found[0], found[1]) if len(found) == 2 else None
+    numbers = [int(str(v.parts[0])) for v in plain if isinstance(v, Term) and v.op == "int"]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None

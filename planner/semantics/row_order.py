@@ -49,35 +49,35 @@ class Way:
     outer: Way | None = None
 
     @cached_property
-    def of_values(self) -> Term:
+    def values_trace(self) -> Term:
         """The way to the rows that the values of a SELECT are computed over, and the windows beside them."""
-        return self._told(_AFTERWARDS)[0]
+        return self._trace(_AFTERWARDS)[0]
 
     @cached_property
-    def of_rows(self) -> Term:
+    def rows_trace(self) -> Term:
         """The way to the rows that it returns, its own ORDER BY and LIMIT aside."""
-        return self._told(("order", "limit", "offset"))[0]
+        return self._trace(("order", "limit", "offset"))[0]
 
     @cached_property
     def if_sorted(self) -> Term:
         """The way to the rows below where an ORDER BY or its like stands there, or in a view; nothing elsewhere."""
-        way, sorts = self._told(_AFTERWARDS)
+        way, sorts = self._trace(_AFTERWARDS)
         return way if sorts else replace(way, op="way if sorted")
 
-    def of_item(self, node: exp.Expr) -> Term:
+    def trace_item(self, node: exp.Expr) -> Term:
         """The way to the rows of one table, CTE or subquery in its FROM."""
         writer = _Writer()
-        text = writer.item(node, self._named(), self.ctes)
+        text = writer.item(node, self._tables_in_scope(), self.ctes)
         return Term("way", (_digest(text), *sorted(writer.tables)))
 
-    def _named(self) -> _Named:
-        return _named(self.node, self.outer._named() if self.outer else None)
+    def _tables_in_scope(self) -> _Named:
+        return _collect_tables(self.node, self.outer._tables_in_scope() if self.outer else None)
 
-    def _told(self, left_out: tuple[str, ...]) -> tuple[Term, bool]:
+    def _trace(self, left_out: tuple[str, ...]) -> tuple[Term, bool]:
         writer = _Writer()
         if isinstance(self.node, exp.Select):
-            text = writer.clauses(self.node, self._named(), self.ctes, left_out)
-            text += writer.beside(self.node, self._named(), self.ctes)
+            text = writer.clauses(self.node, self._tables_in_scope(), self.ctes, left_out)
+            text += writer.windows(self.node, self._tables_in_scope(), self.ctes)
         else:
             text = writer.query(self.node, None, self.ctes, limits=False)
         return Term("way", (_digest(text), *sorted(writer.tables))), writer.sorts > 0
@@ -85,18 +85,18 @@ class Way:
 
 def order_of(node: exp.Expr) -> tuple[Term, bool]:
     """The way to the rows of a whole query, its own ORDER BY and LIMIT included, and whether it says an order."""
-    writer, ctes = _Writer(), with_ctes(node, With())
+    writer, ctes = _Writer(), add_ctes(node, With())
     while isinstance(node, exp.Subquery) and not node.args.get("with_"):
         node = node.this
     if isinstance(node, exp.Select):
-        named = _named(node, None)
-        text = writer.clauses(node, named, ctes, ()) + writer.beside(node, named, ctes)
+        named = _collect_tables(node, None)
+        text = writer.clauses(node, named, ctes, ()) + writer.windows(node, named, ctes)
     else:
         text = writer.query(node, None, ctes)
     return Term("way", (_digest(text), *sorted(writer.tables))), writer.sorts > 0
 
 
-def with_ctes(node: exp.Expr, ctes: With) -> With:
+def add_ctes(node: exp.Expr, ctes: With) -> With:
     """The CTEs in force inside a query."""
     clause = node.args.get("with_")
     for cte in clause.expressions if clause else ():
@@ -104,16 +104,19 @@ def with_ctes(node: exp.Expr, ctes: With) -> With:
     return ctes
 
 
-def marked(tree: exp.Expr) -> None:
+def mark_stars(tree: exp.Expr) -> None:
     """Say of each SELECT with a star what else it lists, before the star becomes the columns that there are."""
     for select in tree.find_all(exp.Select):
-        stars = [each for each in select.expressions if each.is_star]
+        stars = [output for output in select.expressions if output.is_star]
         if not stars:
             continue
-        select.meta[STARRED] = (len(select.expressions) - len(stars), *(each.sql("spark").lower() for each in stars))
-        for each in select.expressions:
-            if not each.is_star:
-                each.unalias().meta[LISTED] = True
+        select.meta[STARRED] = (
+            len(select.expressions) - len(stars),
+            *(output.sql("spark").lower() for output in stars),
+        )
+        for output in select.expressions:
+            if not output.is_star:
+                output.unalias().meta[LISTED] = True
 
 
 @dataclass
@@ -127,17 +130,17 @@ class _Writer:
     def query(self, node: exp.Expr, outer: _Named | None, ctes: With, *, limits: bool = True) -> str:
         """A whole query: its clauses and all that it lists."""
         if isinstance(node, exp.Subquery):
-            inside = with_ctes(node, ctes)
+            inside = add_ctes(node, ctes)
             rest = self._arguments(node, outer, inside, ("this", "with_", "alias"))
             return self.query(node.this, outer, inside, limits=limits) + rest
         # A CTE is written once per use: without the cache, nested ones would grow exponentially.
         if outer is None and limits and id(node) in self._known:
             return self._known[id(node)]
-        ctes, named = with_ctes(node, ctes), _named(node, outer)
+        ctes, named = add_ctes(node, ctes), _collect_tables(node, outer)
         if isinstance(node, exp.Select):
             text = f"{self.clauses(node, named, ctes, ())} lists {self._outputs(node, named, ctes)}"
         elif isinstance(node, exp.SetOperation):
-            sides = [self.query(each, outer, ctes) for each in (node.this, node.expression)]
+            sides = [self.query(side, outer, ctes) for side in (node.this, node.expression)]
             left_out = ("this", "expression", "with_", *(() if limits else ("order", "limit", "offset")))
             self.sorts += bool(node.args.get("order")) and limits
             rest = self._arguments(node, named, ctes, left_out)
@@ -155,22 +158,22 @@ class _Writer:
         for key in (key for key in _KEYS.split() if key not in left_out and node.args.get(key)):
             self.sorts += key in SORTS
             argument = node.args[key]
-            around = replace(named, listed=self._listed(node, named, ctes)) if key in SORTS else named
-            each = [self.item(part, around, ctes) for part in (argument if isinstance(argument, list) else [argument])]
-            told.append(f"{key}({', '.join(each)})")
+            around = replace(named, listed=self._outputs_by_name(node, named, ctes)) if key in SORTS else named
+            texts = [self.item(part, around, ctes) for part in (argument if isinstance(argument, list) else [argument])]
+            told.append(f"{key}({', '.join(texts)})")
         text = " ".join(told)
         return f"{text} of {self._outputs(node, named, ctes, names=True)}" if "bare:" in text else text
 
-    def beside(self, node: exp.Expr, named: _Named, ctes: With) -> str:
+    def windows(self, node: exp.Expr, named: _Named, ctes: With) -> str:
         """The windows and the DISTINCT aggregates of a SELECT: they change the order in which others meet the rows."""
-        found = [
-            each
+        nodes = [
+            window
             for output in node.args.get("expressions") or ()
-            for each in output.find_all(exp.Window, exp.Distinct)
-            if each.find_ancestor(exp.Select) is node
+            for window in output.find_all(exp.Window, exp.Distinct)
+            if window.find_ancestor(exp.Select) is node
         ]
         # Each distinct window adds a sort to Spark's plan, and the rows arrive at the next one in that order.
-        texts = dict.fromkeys(self._any(each, named, ctes) for each in found)
+        texts = dict.fromkeys(self._any(window, named, ctes) for window in nodes)
         return f" beside {'; '.join(texts)}" if len(texts) > 1 else ""
 
     def item(self, node: exp.Expr, named: _Named | None, ctes: With) -> str:
@@ -183,7 +186,7 @@ class _Writer:
             case exp.Subquery() | exp.Values():
                 outer = named if isinstance(node.parent, exp.Lateral) else None
                 own = node.this if isinstance(node, exp.Subquery) else None
-                inner = with_ctes(node, ctes)
+                inner = add_ctes(node, ctes)
                 text = self.query(own, outer, inner) if isinstance(own, exp.Query) else ""
                 skipped = ("alias", "with_", *(("this",) if text else ()))
                 return f"{type(node).__name__}({text}){self._arguments(node, named, inner, skipped)}"
@@ -211,17 +214,17 @@ class _Writer:
         outputs = list(node.args.get("expressions") or ())
         star: tuple[str, ...] = ()
         if starred := node.meta.get(STARRED):
-            listed = [each for each in outputs if each.unalias().meta.get(LISTED)]
+            listed = [output for output in outputs if output.unalias().meta.get(LISTED)]
             outputs, star = (listed, starred[1:]) if len(listed) == starred[0] else (outputs, ("*",))
-        texts = [self._any(each.unalias(), named, ctes) for each in outputs]
+        texts = [self._any(output.unalias(), named, ctes) for output in outputs]
         if names or star or any("bare:" in text for text in texts):
-            texts = [f"{text} as {each.alias_or_name.lower()}" for text, each in zip(texts, outputs, strict=True)]
+            texts = [f"{text} as {output.alias_or_name.lower()}" for text, output in zip(texts, outputs, strict=True)]
         return f"[{', '.join((*texts, *star))}]"
 
-    def _listed(self, node: exp.Expr, named: _Named, ctes: With) -> dict[str, str]:
+    def _outputs_by_name(self, node: exp.Expr, named: _Named, ctes: With) -> dict[str, str]:
         """What an ORDER BY means by a bare name: the output that is called so."""
         outputs = node.args.get("expressions") or ()
-        return {each.alias_or_name.lower(): self._any(each.unalias(), named, ctes) for each in outputs}
+        return {output.alias_or_name.lower(): self._any(output.unalias(), named, ctes) for output in outputs}
 
     def _any(self, node: exp.Expr, named: _Named | None, ctes: With) -> str:
         match node:
@@ -250,8 +253,10 @@ class _Writer:
         for key, argument in sorted(node.args.items()):
             if key in left_out or argument is None or argument is False or argument == []:
                 continue
-            each = argument if isinstance(argument, list) else [argument]
-            parts = [self._any(one, named, ctes) if isinstance(one, exp.Expr) else repr(one).lower() for one in each]
+            elements = argument if isinstance(argument, list) else [argument]
+            parts = [
+                self._any(one, named, ctes) if isinstance(one, exp.Expr) else repr(one).lower() for one in elements
+            ]
             told.append(f"{key}={', '.join(parts)}")
         return f"{{{'; '.join(told)}}}" if told else ""
 
@@ -270,7 +275,7 @@ def _column(node: exp.Column, named: _Named | None) -> str:
     return f"column({table}.{name})"
 
 
-def _named(node: exp.Expr, outer: _Named | None) -> _Named:
+def _collect_tables(node: exp.Expr, outer: _Named | None) -> _Named:
     if not isinstance(node, exp.Select):
         return _Named({}, outer)
     tables: dict[str, tuple[int, tuple[str, ...] | None]] = {}
@@ -290,7 +295,7 @@ def _items(select: exp.Select) -> Iterator[exp.Expr]:
 def _columns(item: exp.Expr) -> tuple[str, ...] | None:
     """The names of an item's columns by place; None where they are known by name only."""
     if names := alias_columns(item):
-        return tuple(each.name.lower() for each in names)
+        return tuple(column.name.lower() for column in names)
     query = item.this if isinstance(item, exp.Subquery) and not item.args.get("pivots") else None
     while isinstance(query, (exp.Subquery, exp.SetOperation)):
         query = query.this

@@ -14,14 +14,14 @@ from mergeplan.planner.semantics.sources import Compound, Group, Union, column_a
 from mergeplan.planner.semantics.types import are_of_one_type, is_collated
 
 
-def united(node: exp.SetOperation, left: Relation, right: Relation, way: Way) -> Relation:
+def apply_set_operation(node: exp.SetOperation, left: Relation, right: Relation, way: Way) -> Relation:
     """The relation of a set operation over two relations with the same number of columns."""
     every = not node.args.get("distinct")
     if not isinstance(node, exp.Union):
         kind = f"{type(node).__name__.upper()}{' ALL' if every else ''}"
         # With a collation, one of several equal rows is returned, and which one depends on their order.
         own_volatile = is_collated(left) or is_collated(right)
-        compound = Compound(kind, (left, right), (way.of_rows,) if own_volatile else (), own_volatile)
+        compound = Compound(kind, (left, right), (way.rows_trace,) if own_volatile else (), own_volatile)
         columns: dict[str, Value] = {name: Ref(compound, str(i)) for i, name in enumerate(left.columns)}
         return Relation(Block((compound,)), columns)
     if not every:
@@ -50,7 +50,7 @@ def tells_groups_apart(relation: Relation) -> bool:
     if not isinstance(group, Group) or group.sets:
         return False
     shown = [value.inner for value in relation.columns.values() if isinstance(value, Ref) and value.source is group]
-    return all(is_constant(key) or any(key is each for each in shown) for key in group.keys)
+    return all(is_constant(key) or any(key is inner for inner in shown) for key in group.keys)
 
 
 def _as_set(relation: Relation) -> Relation:
@@ -98,7 +98,7 @@ def _same_constant(values: list[Value]) -> bool:
     )
 
 
-def pushed(block: Block, scope: Scope) -> tuple[Block, Scope]:
+def push_filter(block: Block, scope: Scope) -> tuple[Block, Scope]:
     """A filter over UNION ALL as a filter in each of its branches."""
     if len(block.sources) != 1 or block.steps or not isinstance(block.sources[0], Union) or not block.where:
         return block, scope
@@ -107,14 +107,18 @@ def pushed(block: Block, scope: Scope) -> tuple[Block, Scope]:
         return block, scope  # the union widens types, so a branch would compare in another type
     branches = []
     for branch in union.branches:
-        where = [_within(each, union, branch) for each in block.where]
-        branches.append(replace(branch, block=branch.block.kept([each for each in where if each is not None])))
+        where = [_within(predicate, union, branch) for predicate in block.where]
+        branches.append(
+            replace(
+                branch, block=branch.block.add_predicates([predicate for predicate in where if predicate is not None])
+            )
+        )
         if None in where:
             return block, scope
     # A source is immutable and compared by identity, so every column has to be moved to the new union.
     pushed = Union(tuple(branches))
     tables = {
-        alias: {name: _moved(value, union, pushed) for name, value in columns.items()}
+        alias: {name: _move_column(value, union, pushed) for name, value in columns.items()}
         for alias, columns in scope.tables.items()
     }
     return Block((pushed,)), replace(scope, tables=tables)
@@ -132,7 +136,7 @@ def _within(value: Value, union: Union, branch: Relation) -> Value | None:
     return None if None in parts else replace(value, parts=tuple(part for part in parts if part is not None))
 
 
-def _moved(value: Value, union: Union, pushed: Union) -> Value:
+def _move_column(value: Value, union: Union, pushed: Union) -> Value:
     """A column of the union as the same one of the other."""
     if isinstance(value, Ref) and value.source is union:
         return Ref(pushed, value.inner)

@@ -72,7 +72,7 @@ class _Over(Source):
         return is_collated(inner)
 
     @property
-    def bound(self) -> frozenset[Source]:
+    def inner_sources(self) -> frozenset[Source]:
         return frozenset(self.block.all_sources)
 
     def column_type(self, inner: Part) -> str | None:
@@ -93,8 +93,10 @@ class Sealed(_Over):
         group = self.block.sources[0] if len(self.block.sources) == 1 and not self.block.steps else None
         if not isinstance(group, Group) or group.sets:
             return False
-        equated = [side for value in self.block.where if _is_of_one_type(value) for side in _equated(group, value)]
-        return all(is_constant(key) or any(key is each for each in equated) for key in group.keys)
+        equated = [
+            side for value in self.block.where if _is_of_one_type(value) for side in _equality_keys(group, value)
+        ]
+        return all(is_constant(key) or any(key is key_part for key_part in equated) for key in group.keys)
 
     def rows(self, digests: Digesting, names: Names) -> str:
         return digests.block(self.block, names)
@@ -125,8 +127,8 @@ class Group(_Over):
         if not _is_key(inner):
             return value
         # Not the value itself: a key is one of several equal values (-0.0 becomes 0.0), and NULL in a subtotal.
-        way = (digests.part(self.way.of_rows, {}),) if is_collated(inner) else ()
-        return digests.of("key", value, *way)
+        way = (digests.part(self.way.rows_trace, {}),) if is_collated(inner) else ()
+        return digests.hash_texts("key", value, *way)
 
     def column_volatile(self, inner: Part) -> bool:
         return super().column_volatile(inner) or (_is_key(inner) and is_collated(inner))
@@ -137,7 +139,7 @@ class Group(_Over):
         splitting = [key for key in self.keys if sets or not is_constant(key)]  # a constant key splits no group
         keys = sorted({digests.part(key, inside) for key in splitting})
         some = "of some" if self.keys else "of any"  # without keys there is one group even of no rows
-        return digests.of("group", some, digests.block(self.block, names), sets, *keys)
+        return digests.hash_texts("group", some, digests.block(self.block, names), sets, *keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +164,7 @@ class Limit(_Over):
         count = [digests.part(value, inside) for value in self.count]
         way = digests.part(self.way, inside)
         # The written form is part of it: two queries with the same rows may deliver them in another order.
-        return digests.of("limit", digests.block(self.block, names), *order, "count", *count, "way", way)
+        return digests.hash_texts("limit", digests.block(self.block, names), *order, "count", *count, "way", way)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,10 +197,10 @@ class Generated(Source):
         return NOTHING if isinstance(inner, str) else inner.free
 
     def rows(self, digests: Digesting, names: Names) -> str:
-        return digests.of("generated", digests.part(self.call, names))
+        return digests.hash_texts("generated", digests.part(self.call, names))
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
-        return digests.of("generated column", digests.part(self.call, names), digests.part(inner, names))
+        return digests.hash_texts("generated column", digests.part(self.call, names), digests.part(inner, names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +224,7 @@ class Values(Source):
     def volatile(self) -> bool:
         return False
 
-    def _sorted(self, digests: Digesting, names: Names) -> list[tuple[str, ...]]:
+    def _sort_rows(self, digests: Digesting, names: Names) -> list[tuple[str, ...]]:
         """The rows, sorted by the first column with unique values, else by all columns. An edit of another column
         then does not reorder the rows, so that it changes the digest of that column only."""
         rows = [tuple(digests.part(value, names) for value in row) for row in self.table]
@@ -232,10 +234,10 @@ class Values(Source):
 
     def rows(self, digests: Digesting, names: Names) -> str:
         # Only the number: the cells are in the columns' digests, so that an edited cell changes one column.
-        return digests.of("values", str(len(self.table)))
+        return digests.hash_texts("values", str(len(self.table)))
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
-        return digests.of("cells", *(row[int(str(inner))] for row in self._sorted(digests, names)))
+        return digests.hash_texts("cells", *(row[int(str(inner))] for row in self._sort_rows(digests, names)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,12 +253,12 @@ class Full(Source):
         return (self.left.block, self.right.block, *self.on)
 
     @property
-    def bound(self) -> frozenset[Source]:
+    def inner_sources(self) -> frozenset[Source]:
         return frozenset((self.left, self.right, *self.left.block.all_sources, *self.right.block.all_sources))
 
     @property
     def volatile(self) -> bool:
-        return any(each.volatile for each in (self.left, self.right, *self.on))
+        return any(part.volatile for part in (self.left, self.right, *self.on))
 
     def _names(self, digests: Digesting, names: Names) -> Names:
         # Named after their content, so that `a FULL JOIN b` and `b FULL JOIN a` have the same names.
@@ -269,7 +271,7 @@ class Full(Source):
     def rows(self, digests: Digesting, names: Names) -> str:
         on = sorted({digests.part(value, self._names(digests, names)) for value in self.on})
         sides = sorted((self.left.rows(digests, names), self.right.rows(digests, names)))
-        return digests.of("full", *sides, *on)
+        return digests.hash_texts("full", *sides, *on)
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
         return digests.part(inner, self._names(digests, names))
@@ -295,19 +297,21 @@ class Union(Source):
         columns = [column_at(branch, inner) for branch in self.branches]
         return type_of(columns[0]) if are_of_one_type(columns) else None
 
-    def _ordered(self, digests: Digesting, names: Names) -> list[Relation]:
+    def _sort_branches(self, digests: Digesting, names: Names) -> list[Relation]:
         # By rows and columns: two branches over the same rows differ in what they select.
         return sorted(self.branches, key=lambda b: (digests.block(b.block, names), *columns_of(b, digests, names)))
 
     def rows(self, digests: Digesting, names: Names) -> str:
-        return digests.of("union", *(digests.block(b.block, names) for b in self._ordered(digests, names)))
+        return digests.hash_texts(
+            "union", *(digests.block(b.block, names) for b in self._sort_branches(digests, names))
+        )
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
         parts = (
             digests.part(column_at(branch, inner), digests.inside(branch.block, names))
-            for branch in self._ordered(digests, names)
+            for branch in self._sort_branches(digests, names)
         )
-        return digests.of("union column", *parts)
+        return digests.hash_texts("union column", *parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,7 +329,7 @@ class Compound(Source):
         return (*(relation.block for relation in self.relations), *columns, *self.arguments)
 
     @property
-    def bound(self) -> frozenset[Source]:
+    def inner_sources(self) -> frozenset[Source]:
         return NOTHING.union(*(relation.block.all_sources for relation in self.relations))
 
     @property
@@ -337,16 +341,18 @@ class Compound(Source):
 
     def rows(self, digests: Digesting, names: Names) -> str:
         wholes = []
-        for each in self.relations:
+        for relation in self.relations:
             # The outputs of set operations have the names of the first query; those of PIVOT contain column names.
-            titles = each.columns if self.op not in ("EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL") else ()
+            titles = relation.columns if self.op not in ("EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL") else ()
             wholes.append(
-                digests.of(digests.block(each.block, names), *columns_of(each, digests, names), "named", *titles)
+                digests.hash_texts(
+                    digests.block(relation.block, names), *columns_of(relation, digests, names), "named", *titles
+                )
             )
         arguments = [digests.part(value, self._names(digests, names)) for value in self.arguments]
         if self.op.startswith("INTERSECT"):  # commutative, unlike EXCEPT
             wholes.sort()
-        return digests.of(self.op, *wholes, "said", *arguments)
+        return digests.hash_texts(self.op, *wholes, "said", *arguments)
 
     def _names(self, digests: Digesting, names: Names) -> Names:
         for relation in self.relations:
@@ -355,7 +361,7 @@ class Compound(Source):
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
         # By position only: the digest of the rows contains every column already.
-        return digests.of("column", str(inner))
+        return digests.hash_texts("column", str(inner))
 
 
 def _is_key(inner: Part) -> bool:
@@ -366,7 +372,7 @@ def _is_of_one_type(predicate: Value) -> bool:
     return isinstance(predicate, Term) and are_of_one_type(predicate.parts)
 
 
-def _equated(group: Group, predicate: Value) -> list[Part]:
+def _equality_keys(group: Group, predicate: Value) -> list[Part]:
     """The keys of a group that a predicate compares with a value outside of it."""
     if not isinstance(predicate, Term) or predicate.op != "EQ":
         return []

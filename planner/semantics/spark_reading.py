@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from mergeplan.planner.semantics.syntax import given
+from mergeplan.planner.semantics.syntax import clause_keys
 
 
 def as_spark_reads(tree: exp.Expr) -> exp.Expr:
@@ -12,7 +12,7 @@ def as_spark_reads(tree: exp.Expr) -> exp.Expr:
     for node in reversed(list(tree.find_all(exp.Lambda))):  # inner lambdas first: their variables hide the outer ones
         _bind_variables(node)
     for membership in tree.find_all(exp.In):
-        if inner := _bracketed_twice(membership):
+        if inner := _inner_subquery(membership):
             membership.set("query", None)
             membership.set("expressions", [inner])
     return tree
@@ -21,7 +21,7 @@ def as_spark_reads(tree: exp.Expr) -> exp.Expr:
 def without_double_brackets(tree: exp.Expr) -> exp.Expr:
     """A tree of another dialect, where `IN ((SELECT ...))` is `IN (SELECT ...)`, for Spark, where it is not."""
     for node in tree.find_all(exp.In):
-        while inner := _bracketed_twice(node):
+        while inner := _inner_subquery(node):
             node.set("query", inner)
     return tree
 
@@ -39,8 +39,8 @@ def _bind_variables(node: exp.Lambda) -> None:
             column.replace(value)
 
 
-def _bracketed_twice(node: exp.In) -> exp.Subquery | None:
+def _inner_subquery(node: exp.In) -> exp.Subquery | None:
     """The inner subquery of `IN ((SELECT ...))`. To Spark it is one value of a list, NULL where it has no rows."""
     query = node.args.get("query")
-    inner = query.this if isinstance(query, exp.Subquery) and given(query) == ["this"] else None
-    return inner if isinstance(inner, exp.Subquery) and given(inner) == ["this"] else None
+    inner = query.this if isinstance(query, exp.Subquery) and clause_keys(query) == ["this"] else None
+    return inner if isinstance(inner, exp.Subquery) and clause_keys(inner) == ["this"] else None

@@ -102,7 +102,7 @@ UNREADABLE = {
 
 def shaping(conf: Mapping[str, str]) -> Settings:
     """The settings of a session that change results and differ from Spark's defaults, sorted."""
-    spelled = ((key, _spelled(key, value)) for key, value in conf.items())
+    spelled = ((key, _normalize_value(key, value)) for key, value in conf.items())
     return tuple(sorted((key, value) for key, value in spelled if value and not is_harmless(key)))
 
 
@@ -136,7 +136,7 @@ def unreadable(conf: Mapping[str, str]) -> tuple[str, ...]:
 _FIXED = frozenset(("spark.sql.runSQLOnFiles", "spark.sql.variable.substitute"))
 
 
-def _spelled(key: str, value: str) -> str:
+def _normalize_value(key: str, value: str) -> str:
     """The value in one spelling; '' for the default, and for a list without entries that change results."""
     text = value.strip()
     if key == TIME_ZONE:
@@ -144,8 +144,8 @@ def _spelled(key: str, value: str) -> str:
     if _JAVA.fullmatch(key):
         return " ".join(part for part in text.split() if part.startswith(("-Dspark.", "-Duser.", "-Dfile.")))
     if key in _LISTS:
-        items = (each.strip() for each in re.split(r":(?!//)" if "Path" in key else ",", text))
-        return ",".join(each for each in items if each and not _LISTS[key].fullmatch(each))
+        items = (entry.strip() for entry in re.split(r":(?!//)" if "Path" in key else ",", text))
+        return ",".join(entry for entry in items if entry and not _LISTS[key].fullmatch(entry))
     plain = text.lower() if text.lower() in ("true", "false") else text
     return "" if plain.lower() == DEFAULTS.get(key, "").lower() else plain
 
@@ -155,7 +155,7 @@ def properties(text: str) -> dict[str, tuple[str, int]]:
 
     White space, `=` or `:` ends a key, a backslash continues in the next line, and the last of two equal keys counts.
     """
-    found: dict[str, tuple[str, int]] = {}
+    settings: dict[str, tuple[str, int]] = {}
     before, began = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         line = before + line.strip() if before else line.strip()
@@ -167,5 +167,5 @@ def properties(text: str) -> dict[str, tuple[str, int]]:
             continue
         before = ""
         key, *value = re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1)
-        found[key] = (value[0] if value else "", began)
-    return found
+        settings[key] = (value[0] if value else "", began)
+    return settings

@@ -18,7 +18,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.semantics.keywords import bare_as_columns
-from mergeplan.planner.semantics.reading.other_dialects import mark, with_translations
+from mergeplan.planner.semantics.reading.other_dialects import add_translations, mark
 from mergeplan.planner.semantics.reading.readable_tokens import NESTED, readable, restore
 from mergeplan.planner.semantics.spark_reading import as_spark_reads, without_double_brackets
 
@@ -33,7 +33,7 @@ REWRITTEN = ("LOG10", "LOG2", "ARRAY_SIZE", "UNIX_DATE", "GET_JSON_OBJECT", "TO_
 SPARK = ("spark", "databricks")
 
 
-def _with_brackets(generator: Generator, call: exp.Expr) -> str:
+def _write_with_brackets(generator: Generator, call: exp.Expr) -> str:
     assert isinstance(call, exp.Func)
     return f"{generator.normalize_func(call.sql_name())}()"
 
@@ -48,21 +48,24 @@ def _select(generator: Generator, node: exp.Expr) -> str:
     rest.set("expressions", [exp.Star()])
     plain = {key for key, value in node.args.items() if value} == {"expressions", "from_"} and from_ is not None
     source = generator.sql(from_) if plain else f" FROM ({generator.sql(rest)})"
-    pairs = (f"{generator.sql(each, 'alias')} = {generator.sql(each, 'this')}" for each in star.args["replace"])
+    pairs = (
+        f"{generator.sql(assignment, 'alias')} = {generator.sql(assignment, 'this')}"
+        for assignment in star.args["replace"]
+    )
     return f"{source.lstrip()} |> SET {', '.join(pairs)}"
 
 
 SELECT_WRITER = SparkGenerator(dialect="spark")._dispatch[exp.Select]
 # sqlglot writes these without brackets, where Spark takes a column of that name
 CALLS: Mapping[type[exp.Expr], Callable[..., str]] = dict.fromkeys(
-    (exp.CurrentDate, exp.SessionUser, exp.Localtimestamp, exp.CurrentCatalog), _with_brackets
+    (exp.CurrentDate, exp.SessionUser, exp.Localtimestamp, exp.CurrentCatalog), _write_with_brackets
 )
 
 
 def spark_text_of(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
     """The tree as Spark SQL, with each WITH in its place; UnsupportedError as the level says."""
     generator = SparkGenerator(dialect="spark", comments=False, unsupported_level=unsupported)
-    generator._dispatch = with_translations({**generator._dispatch, **CALLS, exp.Select: _select})
+    generator._dispatch = add_translations({**generator._dispatch, **CALLS, exp.Select: _select})
     return generate_in_place(generator, tree)
 
 
@@ -79,16 +82,16 @@ def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[ex
     _check_depth(tokens)
     if dialect != "spark":
         read = bare_as_columns(tokens) if dialect in SPARK else list(tokens)
-        found = Dialect.get_or_raise(dialect).parser().parse(read, text)
+        statements = Dialect.get_or_raise(dialect).parser().parse(read, text)
         if dialect in SPARK:
-            return [tree and as_spark_reads(tree) for tree in found]
-        return [tree and mark(without_double_brackets(tree), dialect) for tree in found]
+            return [tree and as_spark_reads(tree) for tree in statements]
+        return [tree and mark(without_double_brackets(tree), dialect) for tree in statements]
     parser = SparkParser(dialect=Dialect.get_or_raise("spark"))
     own = readable(tokens)
     marked, calls = _as_written(bare_as_columns(own.tokens))
-    found = [tree and as_spark_reads(tree) for tree in parser.parse(marked, text)]
-    found = restore(found, own)
-    return [tree and _with_known_calls(parser, tree) for tree in found] if calls else found
+    statements = [tree and as_spark_reads(tree) for tree in parser.parse(marked, text)]
+    statements = restore(statements, own)
+    return [tree and _restore_known_calls(parser, tree) for tree in statements] if calls else statements
 
 
 def _check_depth(tokens: Sequence[Token]) -> None:
@@ -105,9 +108,9 @@ def _check_depth(tokens: Sequence[Token]) -> None:
 
 def tree_of(sql: str) -> exp.Expr:
     """A Spark query as a tree; raises sqlglot's errors."""
-    found = trees(Dialect.get_or_raise("spark").tokenize(sql), sql)
-    assert found[0] is not None
-    return found[0]
+    statements = trees(Dialect.get_or_raise("spark").tokenize(sql), sql)
+    assert statements[0] is not None
+    return statements[0]
 
 
 def _as_written(tokens: Sequence[Token]) -> tuple[list[Token], int]:
@@ -124,7 +127,7 @@ def _as_written(tokens: Sequence[Token]) -> tuple[list[Token], int]:
     return out, marked
 
 
-def _with_known_calls(parser: SparkParser, tree: exp.Expr) -> exp.Expr:
+def _restore_known_calls(parser: SparkParser, tree: exp.Expr) -> exp.Expr:
     """The tree in which a marked call is the node that sqlglot knows, if that is generated as the same text."""
     calls = []
     for node in tree.walk():
@@ -134,7 +137,7 @@ def _with_known_calls(parser: SparkParser, tree: exp.Expr) -> exp.Expr:
             calls.append(node)
     for call in reversed(calls):  # from the inside out
         call.set("this", call.name.upper())
-        built = _known(call)
+        built = _build_call(call)
         if built is not None:
             built = parser.validate_expression(built, call.expressions)
             built.comments = call.comments
@@ -144,9 +147,9 @@ def _with_known_calls(parser: SparkParser, tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _known(call: exp.Anonymous) -> exp.Expr | None:
+def _build_call(call: exp.Anonymous) -> exp.Expr | None:
     """What sqlglot builds for a call; None when that is generated otherwise than it is written."""
-    build, arguments = SparkParser.FUNCTIONS[call.name], [each.copy() for each in call.expressions]
+    build, arguments = SparkParser.FUNCTIONS[call.name], [argument.copy() for argument in call.expressions]
     try:
         try:
             built = build(arguments)

@@ -11,7 +11,7 @@ def alias_columns(node: exp.Expr) -> list[exp.Expr]:
     return list(alias.args.get("columns") or ()) if isinstance(alias, exp.TableAlias) else []
 
 
-def given(node: exp.Expr) -> list[str]:
+def clause_keys(node: exp.Expr) -> list[str]:
     """The keys of the clauses that a node has."""
     return [key for key, value in node.args.items() if value]
 

@@ -32,7 +32,7 @@ def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
         return TimeDependence()  # without dates, every batch reads all rows
     block = relation.block
     if block.is_plain and isinstance(block.sources[0], Union):
-        return _of_union(relation, block.sources[0], time_column)
+        return _union_dependence(relation, block.sources[0], time_column)
     groups: list[Group] = []
     above: list[Value] = []
     # Down through GROUP BY and DISTINCT to the block that has the filter on the day.
@@ -59,16 +59,19 @@ def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
     return TimeDependence(outputs, False, (source.name, str(day.inner)))
 
 
-def _of_union(relation: Relation, union: Union, time_column: str) -> TimeDependence:
+def _union_dependence(relation: Relation, union: Union, time_column: str) -> TimeDependence:
     """Each branch of UNION ALL loads its own rows, so each must filter by the day."""
     names = list(relation.columns)
-    found = []
+    dependences = []
     for branch in union.branches:
         if len(branch.columns) != len(names) or time_column not in names:
             return TimeDependence(rows=True)
         named = Relation(branch.block, dict(zip(names, branch.columns.values(), strict=True)))
-        found.append(time_dependence(named, time_column))
-    return TimeDependence(frozenset[str]().union(*(each.outputs for each in found)), any(each.rows for each in found))
+        dependences.append(time_dependence(named, time_column))
+    return TimeDependence(
+        frozenset[str]().union(*(dependence.outputs for dependence in dependences)),
+        any(dependence.rows for dependence in dependences),
+    )
 
 
 def _day(block: Block) -> Ref | None:
@@ -77,7 +80,7 @@ def _day(block: Block) -> Ref | None:
     for value in block.where:
         if not _has_dates(value):
             continue
-        column = _held(value)
+        column = _filter_column(value)
         if column is None or column.source not in block.sources:
             return None
         held[id(column.source), str(column.inner)] = column
@@ -88,7 +91,7 @@ def _day(block: Block) -> Ref | None:
     return next(iter(held.values()))
 
 
-def _held(value: Value, sides: tuple[str, ...] = ("start", "end")) -> Ref | None:
+def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end")) -> Ref | None:
     """The table column that a predicate filters by the start, or by the end, of the interval."""
     if not isinstance(value, Term) or value.op not in ("LT", "LTE"):
         return None
@@ -118,9 +121,9 @@ def _leaves_day(part: Part, day: Ref) -> bool:
     if part.op == "window":
         partition = part.parts[1]
         assert isinstance(partition, Term)
-        if not any(_is(each, day) for each in partition.parts):
+        if not any(_is(key, day) for key in partition.parts):
             return True
-    return any(_leaves_day(each, day) for each in part.parts if not isinstance(each, Block))
+    return any(_leaves_day(inner, day) for inner in part.parts if not isinstance(inner, Block))
 
 
 def _has_dates(part: Part) -> bool:
@@ -132,7 +135,7 @@ def _has_dates(part: Part) -> bool:
     if isinstance(part, Relation):
         return _has_dates(part.block) or any(map(_has_dates, part.columns.values()))
     if isinstance(part, Block):
-        inside = (*part.where, *(each for source in part.all_sources for each in source.parts))
+        inside = (*part.where, *(inner for source in part.all_sources for inner in source.parts))
         return any(map(_has_dates, inside))
     if part.op == "date":
         return str(part.parts[0]).startswith(("start", "end"))
@@ -141,12 +144,12 @@ def _has_dates(part: Part) -> bool:
     return any(map(_has_dates, own))
 
 
-def bounded(relation: Relation) -> Mapping[str, frozenset[str]]:
+def interval_filters(relation: Relation) -> Mapping[str, frozenset[str]]:
     """Table -> its columns that are filtered by the interval's own dates wherever the query reads that table."""
-    found: dict[str, frozenset[str]] = {}
+    filters: dict[str, frozenset[str]] = {}
     for table, columns in _appearances(relation):
-        found[table] = found.get(table, columns) & columns  # one unfiltered use reads rows of any day
-    return found
+        filters[table] = filters.get(table, columns) & columns  # one unfiltered use reads rows of any day
+    return filters
 
 
 def _appearances(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
@@ -161,19 +164,23 @@ def _appearances(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
         inner = [source for source in block.sources if isinstance(source, Group)]
         for source in block.sources:
             if isinstance(source, TableSource):
-                yield source.name, _between(block, source)
+                yield source.name, _interval_columns(block, source)
             elif source not in inner or len(block.sources) > 1:
                 yield from _all_of(source)
         if len(block.sources) != 1 or not inner:
             return
-        yield from (each for part in inner[0].parts[1:] for each in _within(part))
+        yield from (appearance for part in inner[0].parts[1:] for appearance in _within(part))
         block = inner[0].block
 
 
-def _between(block: Block, table: TableSource) -> frozenset[str]:
+def _interval_columns(block: Block, table: TableSource) -> frozenset[str]:
     """The columns that are filtered by both a start and an end date."""
     first, last = (
-        {str(column.inner) for value in block.where if (column := _held(value, (side,))) and column.source is table}
+        {
+            str(column.inner)
+            for value in block.where
+            if (column := _filter_column(value, (side,))) and column.source is table
+        }
         for side in ("start", "end")
     )
     return frozenset(first & last)
@@ -195,9 +202,11 @@ def _within(part: Part) -> Iterator[tuple[str, frozenset[str]]]:
     elif isinstance(part, Term):
         seen = part.parts[-1] if part.op == "window" else None
         if isinstance(seen, Block):  # a window looks at rows of the block around it, before later filters
-            yield from ((table.name, _between(seen, table)) for table in seen.sources if isinstance(table, TableSource))
-        for each in part.parts:
-            yield from _within(each) if each is not seen else ()
+            yield from (
+                (table.name, _interval_columns(seen, table)) for table in seen.sources if isinstance(table, TableSource)
+            )
+        for inner in part.parts:
+            yield from _within(inner) if inner is not seen else ()
 
 
 def _all_of(source: Source) -> Iterator[tuple[str, frozenset[str]]]:

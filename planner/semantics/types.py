@@ -32,7 +32,7 @@ def type_of(value: Part) -> str | None:
     if not isinstance(value, Term):
         return None
     if value.op in ("cast", "try cast"):
-        return spelled(str(value.parts[1]))
+        return normalize_type(str(value.parts[1]))
     if value.op == "constant":
         return type_of(value.parts[0])
     if value.op == "aggregate":
@@ -40,12 +40,12 @@ def type_of(value: Part) -> str | None:
     return _FIXED.get(value.op)
 
 
-def stated_type(value: Part) -> str | None:
+def explicit_type(value: Part) -> str | None:
     """The type that the query itself gives a value, by a cast or the like; declared types of tables do not count."""
     while isinstance(value, Ref) and isinstance(value.inner, (Term, Ref)):
         value = value.inner
     if isinstance(value, Term):
-        return stated_type(value.parts[0]) if value.op == "constant" else type_of(value)
+        return explicit_type(value.parts[0]) if value.op == "constant" else type_of(value)
     return None
 
 
@@ -77,7 +77,7 @@ def is_collated(value: Part) -> bool:
     if value.op in ("cast", "try cast"):
         return is_collation(str(value.parts[1]))
     if value.op == "Collate":
-        return not any(isinstance(each, str) and each.lower() == "utf8_binary" for each in _texts(value))
+        return not any(isinstance(text, str) and text.lower() == "utf8_binary" for text in _texts(value))
     # a known type has no collation; comparisons and written forms return no string of their operands
     if type_of(value) is not None or value.op in ("exists", "way"):
         return False
@@ -99,7 +99,7 @@ def is_of_alike(type_: str | None) -> bool:
     return type_ is not None and (type_ in PLAIN or type_ in _MOMENTS or type_.startswith("decimal"))
 
 
-def spelled(type_: str) -> str:
+def normalize_type(type_: str) -> str:
     """The one spelling of a type's name."""
     lower = type_.strip().lower()
     return _SPELLED.get(lower, lower)

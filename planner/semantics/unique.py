@@ -28,16 +28,18 @@ _ORDERED = frozenset(
 _EXTREME = ("ArgMax", "ArgMin")
 
 
-def settled_window(window: Term, block: Block) -> Term:
+def mark_deterministic_window(window: Term, block: Block) -> Term:
     """The window over this block; where its order has no ties, it is no chance, and how the rows come has no say."""
     function, partition, order, frame, *rest = window.parts
-    values = [*_parts(partition), *(_sorted_by(each) for each in _parts(order))]
+    values = [*_parts(partition), *(_sort_value(key) for key in _parts(order))]
     if not _tells_apart(block, values):
         return window
-    return replace(window, parts=(_calmed(function), partition, order, _framed(frame), *rest))
+    return replace(
+        window, parts=(_deterministic_function(function), partition, order, _deterministic_frame(frame), *rest)
+    )
 
 
-def settled_aggregate(aggregate: Term, group: Group) -> Term:
+def mark_deterministic_aggregate(aggregate: Term, group: Group) -> Term:
     """MAX_BY or MIN_BY of a group in which no two rows have the same extreme: there is one row to take."""
     op, *parts = aggregate.parts
     if op not in _EXTREME or group.sets is not None or parts[:1] != ["expression"] or parts[2:4] != ["end", "this"]:
@@ -50,12 +52,12 @@ def settled_aggregate(aggregate: Term, group: Group) -> Term:
 
 def keys_of(relation: Relation) -> Keys:
     """The keys that a query has by what it says and by those of the models that it reads, whatever is audited."""
-    found: dict[tuple[str, ...], None] = {}
+    unique: dict[tuple[str, ...], None] = {}
     for key in _keys(relation.block, audited=False):
         names = [_name(relation, value) for value in key]
         if all(names):
-            found[tuple(sorted({name for name in names if name}))] = None
-    return tuple(sorted(found))
+            unique[tuple(sorted({name for name in names if name}))] = None
+    return tuple(sorted(unique))
 
 
 def _tells_apart(block: Block, values: Sequence[Value]) -> bool:
@@ -71,10 +73,10 @@ def _keys(block: Block, *, audited: bool) -> list[_Key]:
     sources: list[Source] = [*block.sources, *(step.source for step in block.steps if not step.is_lookup)]
     units: list[list[_Key]] = []
     for covered, key in _firsts(block):
-        if all(any(source is each for each in sources) for source in covered):
-            sources = [each for each in sources if not any(each is source for source in covered)]
-            units.append([key, *_product([_of_source(each, audited=audited) for each in covered])])
-    units += [_of_source(each, audited=audited) for each in sources]
+        if all(any(source is other for other in sources) for source in covered):
+            sources = [other for other in sources if not any(other is source for source in covered)]
+            units.append([key, *_product([_source_keys(part, audited=audited) for part in covered])])
+    units += [_source_keys(other, audited=audited) for other in sources]
     return _product(units)
 
 
@@ -83,7 +85,7 @@ def _product(units: Iterable[list[_Key]]) -> list[_Key]:
     return [tuple(value for key in keys for value in key) for keys in chosen]
 
 
-def _of_source(source: Source, *, audited: bool) -> list[_Key]:
+def _source_keys(source: Source, *, audited: bool) -> list[_Key]:
     if isinstance(source, TableSource):
         named = (*source.keys, *(source.audited if audited else ()))
         return [tuple(Ref(source, column) for column in key) for key in named]
@@ -96,7 +98,7 @@ def _of_source(source: Source, *, audited: bool) -> list[_Key]:
 
 def _firsts(block: Block) -> list[tuple[tuple[Source, ...], _Key]]:
     """`ROW_NUMBER() OVER (PARTITION BY k ...) = 1`: the sources that it is over, and `k`, which tells them apart."""
-    found = []
+    firsts = []
     for predicate in block.where:
         if not isinstance(predicate, Term) or predicate.op != "EQ":
             continue
@@ -105,11 +107,11 @@ def _firsts(block: Block) -> list[tuple[tuple[Source, ...], _Key]]:
                 continue
             function, partition, *_, over = window.parts
             if _is_term(function, "window function") and function.parts[0] == "RowNumber" and isinstance(over, Block):
-                found.append((over.all_sources, tuple(_parts(partition))))
-    return found
+                firsts.append((over.all_sources, tuple(_parts(partition))))
+    return firsts
 
 
-def _sorted_by(ordered: Value) -> Value:
+def _sort_value(ordered: Value) -> Value:
     """What `ORDER BY x DESC NULLS LAST` orders by."""
     if not isinstance(ordered, Term) or ordered.op != "Ordered" or "this" not in ordered.parts:
         return ordered
@@ -117,17 +119,17 @@ def _sorted_by(ordered: Value) -> Value:
     return this if isinstance(this, (Term, Ref)) else ordered
 
 
-def _calmed(function: Part) -> Part:
+def _deterministic_function(function: Part) -> Part:
     """The function of a window without its doubt, if it is about the order of the rows alone."""
     if _is_term(function, "IgnoreNulls", "RespectNulls", "filter"):
         inner, *rest = function.parts
-        return replace(function, parts=(_calmed(inner), *rest))
+        return replace(function, parts=(_deterministic_function(inner), *rest))
     if _is_term(function, "window function") and function.parts[0] in _ORDERED:
         return _without_way(function)
     return function
 
 
-def _framed(frame: Part) -> Part:
+def _deterministic_frame(frame: Part) -> Part:
     return _without_way(frame) if _is_term(frame, "WindowSpec") else frame
 
 
@@ -153,7 +155,7 @@ def _is_number(part: Part) -> bool:
 
 
 def _parts(part: Part) -> list[Value]:
-    return [each for each in part.parts if isinstance(each, (Term, Ref))] if isinstance(part, Term) else []
+    return [inner for inner in part.parts if isinstance(inner, (Term, Ref))] if isinstance(part, Term) else []
 
 
 def _is_term(part: Part, *ops: str) -> TypeGuard[Term]:

@@ -36,8 +36,10 @@ def _may_cover(star: exp.Star, tree: exp.Expr, table: str) -> bool:
     select = star.find_ancestor(exp.Select)
     # a star over a CTE or a subquery may stand for the columns of any table below it
     sources = [
-        each
-        for each in (select or tree).find_all(exp.Table)
-        if not qualifier or each.alias_or_name.lower() == qualifier
+        table_node
+        for table_node in (select or tree).find_all(exp.Table)
+        if not qualifier or table_node.alias_or_name.lower() == qualifier
     ]
-    return not sources or any(not each.db or f"{each.db}.{each.name}".lower() == table for each in sources)
+    return not sources or any(
+        not table_node.db or f"{table_node.db}.{table_node.name}".lower() == table for table_node in sources
+    )

@@ -15,13 +15,13 @@ from mergeplan.planner.plan.adoption import models_of_adoption
 from mergeplan.planner.plan.build import Plan, Request, build_plan, build_run
 from mergeplan.planner.plan.change import Adoption
 from mergeplan.planner.plan.schedule import Loaded, Window
-from mergeplan.planner.plan.selected_changes import chosen_models
+from mergeplan.planner.plan.selected_changes import select_models
 from mergeplan.planner.project.refused import Refusal
 from mergeplan.planner.session.adoption_checks import Checked, Declared, check_table, columns_over
 from mergeplan.planner.session.apply import check_queries
-from mergeplan.planner.session.applying import Record, carried_out
-from mergeplan.planner.session.unopened import with_held
-from mergeplan.planner.session.workspace import Workspace, loaded_in
+from mergeplan.planner.session.applying import Record, execute_plan
+from mergeplan.planner.session.unopened import merge_deployed
+from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.environment import PROD, Environment, views_of
 
 
@@ -51,53 +51,57 @@ class Adopting:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(problem for each in self.checked for problem in each.problems)
+        return tuple(problem for check in self.checked for problem in check.problems)
 
 
-def surveyed(work: Workspace, schema: str = "") -> Survey:
+def survey_project(work: Workspace, schema: str = "") -> Survey:
     """The project looked over; a table that could be taken over bears a model's name, in this schema or its own."""
     work.about = frozenset({PROD})
     refused, prod = work.project.refused, work.store.environments.get(PROD)
     models = _models(work, prod)
-    stored = [each for name, each in models.items() if each.kind.is_stored and not each.kind.is_seed]
-    missing = [each for each in stored if each.name not in prod.snapshots]
-    found: dict[str, Declared] = {}
+    stored = [
+        stored_model
+        for name, stored_model in models.items()
+        if stored_model.kind.is_stored and not stored_model.kind.is_seed
+    ]
+    missing = [stored_model for stored_model in stored if stored_model.name not in prod.snapshots]
+    declarations: dict[str, Declared] = {}
     for model in missing:
         own, _, table = model.name.rpartition(".")
         name = f"{schema or own}.{table}"
         if (there := work.engine.catalog.standing(name)) and not there.is_view:
-            found[model.name] = Declared(model.name, name)
-    checked = tuple(_checked(work, models, prod, found, only_columns=True).values())
-    without = tuple(each.name for each in missing if each.name not in found)
-    deployed = tuple(each.name for each in stored if each.name in prod.snapshots)
+            declarations[model.name] = Declared(model.name, name)
+    checked = tuple(_check_tables(work, models, prod, declarations, only_columns=True).values())
+    without = tuple(stored_model.name for stored_model in missing if stored_model.name not in declarations)
+    deployed = tuple(stored_model.name for stored_model in stored if stored_model.name in prod.snapshots)
     return Survey(len(models), refused.refusals, deployed, checked, without)
 
 
-def prepared_adoption(work: Workspace, declared: tuple[Declared, ...]) -> Adopting:
+def prepare_adoption(work: Workspace, declared: tuple[Declared, ...]) -> Adopting:
     """What adopting these tables comes to; nothing is done. RequestError for what cannot be asked."""
     work.about = frozenset({PROD})
     prod = work.store.environments.get(PROD)
     models = _models(work, prod)
-    asked = _by_model(declared, models, prod, work)
+    asked = _match_declarations(declared, models, prod, work)
     names = models_of_adoption(models, asked, prod.snapshots)
-    chosen = chosen_models(models, prod, names)
-    checked = _checked(work, {**chosen}, prod, asked)
-    if any(each.problems for each in checked.values()):
+    chosen = select_models(models, prod, names)
+    checked = _check_tables(work, {**chosen}, prod, asked)
+    if any(check.problems for check in checked.values()):
         return Adopting(tuple(checked.values()), None)
-    adoptions = {name: each.adoption(work.now.isoformat()) for name, each in checked.items()}
-    loaded = loaded_in(work)
+    adoptions = {name: check.adoption(work.now.isoformat()) for name, check in checked.items()}
+    loaded = load_state(work)
     plan = _plan(work, chosen, prod, loaded, adoptions)
     check_queries(work, plan)
-    moves = tuple(Move(each.table, each.moved_to) for each in adoptions.values() if each.moved_to)
-    replaced = _replaced(work, plan, {move.old for move in moves})
+    moves = tuple(Move(adoption.table, adoption.moved_to) for adoption in adoptions.values() if adoption.moved_to)
+    replaced = _replaceable_views(work, plan, {move.old for move in moves})
     held = {c.new.table: c.adopts.rows for c in plan.changes if c.new and c.adopts}
     full = replace(loaded, timelines={**loaded.timelines, **held})
     run = build_run(plan.new, full, Window(work.now))
-    left = {each.name: each.missing for each in run.backfills if each.name in adoptions}
+    left = {backfill.name: backfill.missing for backfill in run.backfills if backfill.name in adoptions}
     return Adopting(tuple(checked.values()), plan, moves, left, replaced)
 
 
-def adopted(work: Workspace, prepared: Adopting, record: Record) -> Outcome:
+def adopt_tables(work: Workspace, prepared: Adopting, record: Record) -> Outcome:
     """The tables taken over and prod promoted to them; all of it or nothing. Refused for what does not fit."""
     plan = prepared.plan
     if plan is None:
@@ -105,34 +109,34 @@ def adopted(work: Workspace, prepared: Adopting, record: Record) -> Outcome:
     with work.lease(PROD, f"adoption {plan.id}") as lease:
         work.settle(lease)
         return adopt(
-            plan, prepared.moves, work.store, work.engine, lease, lambda: carried_out(work, plan, lease, record)
+            plan, prepared.moves, work.store, work.engine, lease, lambda: execute_plan(work, plan, lease, record)
         )
 
 
 def _models(work: Workspace, prod: Environment) -> Mapping[str, Model]:
     deployed = {name: snapshot.model for name, snapshot in prod.snapshots.items()}
-    return with_held(work.models, work.project.refused, deployed)[0]
+    return merge_deployed(work.models, work.project.refused, deployed)[0]
 
 
-def _by_model(
+def _match_declarations(
     declared: tuple[Declared, ...], models: Mapping[str, Model], prod: Environment, work: Workspace
 ) -> dict[str, Declared]:
-    found: dict[str, Declared] = {}
-    for each in declared:
-        if each.model in found:
-            raise RequestError(f"`{each.model}` is given two tables.")
-        if each.model not in models:
-            raise _unknown(each.model, work)
-        kind = models[each.model].kind
+    declarations: dict[str, Declared] = {}
+    for declaration in declared:
+        if declaration.model in declarations:
+            raise RequestError(f"`{declaration.model}` is given two tables.")
+        if declaration.model not in models:
+            raise _unknown(declaration.model, work)
+        kind = models[declaration.model].kind
         if not kind.is_stored or kind.is_seed:
-            raise RequestError(f"`{each.model}` is of kind {kind}: it has no rows to take over.")
-        if each.model in prod.snapshots:
+            raise RequestError(f"`{declaration.model}` is of kind {kind}: it has no rows to take over.")
+        if declaration.model in prod.snapshots:
             hint = "A table is adopted for a model that prod lacks; `mergeplan plan` changes one that it has."
-            raise RequestError(f"Prod has `{each.model}` already.", hint=hint)
-        found[each.model] = each
-    if not found:
+            raise RequestError(f"Prod has `{declaration.model}` already.", hint=hint)
+        declarations[declaration.model] = declaration
+    if not declarations:
         raise RequestError("No table is named.", hint="Write `--table shop.orders=legacy.orders`, or use `--file`.")
-    return found
+    return declarations
 
 
 def _unknown(name: str, work: Workspace) -> RequestError | ProjectError:
@@ -142,7 +146,7 @@ def _unknown(name: str, work: Workspace) -> RequestError | ProjectError:
     return RequestError(f"There is no model `{name}` in the project.", hint="`mergeplan adopt` lists them.")
 
 
-def _checked(
+def _check_tables(
     work: Workspace,
     models: Mapping[str, Model],
     prod: Environment,
@@ -152,9 +156,9 @@ def _checked(
 ) -> dict[str, Checked]:
     """Each declared table beside its model, in the order of the graph."""
     naming = naming_of(work.project.config)
-    sources = {name: each.table for name, each in asked.items()}
-    first = _plan(work, models, prod, loaded_in(work), {name: Adoption(each) for name, each in sources.items()})
-    found: dict[str, Checked] = {}
+    sources = {name: declaration.table for name, declaration in asked.items()}
+    first = _plan(work, models, prod, load_state(work), {name: Adoption(source) for name, source in sources.items()})
+    checks: dict[str, Checked] = {}
     for change in first.changes:
         if change.new is None or (declared := asked.get(change.name)) is None:
             continue
@@ -163,10 +167,10 @@ def _checked(
             wanted = columns_over(first, sources, work.engine, change.new, work.now)
         except (QueryError, ProjectError) as error:
             place = f"{error.place}: " if error.place else ""
-            found[change.name] = replace(begun, problems=(f"{place}{error.message} {error.hint}".strip(),))
+            checks[change.name] = replace(begun, problems=(f"{place}{error.message} {error.hint}".strip(),))
             continue
-        found[change.name] = check_table(work.engine, begun, change.new, wanted, work.now, only_columns=only_columns)
-    return found
+        checks[change.name] = check_table(work.engine, begun, change.new, wanted, work.now, only_columns=only_columns)
+    return checks
 
 
 def _plan(
@@ -180,9 +184,9 @@ def _plan(
     return build_plan(models, prod, prod, loaded, request)
 
 
-def _replaced(work: Workspace, plan: Plan, moved: set[str]) -> tuple[str, ...]:
+def _replaceable_views(work: Workspace, plan: Plan, moved: set[str]) -> tuple[str, ...]:
     """The views that views of the plan take the place of; Refused when one would stand where a table does."""
-    old, found = views_of(plan.old), []
+    old, names = views_of(plan.old), []
     for name, view in views_of(plan.new).items():
         if name in old or name in moved or (there := work.engine.catalog.standing(name)) is None:
             continue
@@ -191,5 +195,5 @@ def _replaced(work: Workspace, plan: Plan, moved: set[str]) -> tuple[str, ...]:
                 f"`{name}` is a table, and the view of `{view.model}` is to stand there.",
                 hint=f"Adopt it: `--table {view.model}={name}`; or rename it first.",
             )
-        found.append(name)
-    return tuple(found)
+        names.append(name)
+    return tuple(names)

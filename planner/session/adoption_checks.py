@@ -9,7 +9,13 @@ from datetime import datetime
 from mergeplan.planner.apply.layout import Layout
 from mergeplan.planner.apply.physical_tables import physical_table
 from mergeplan.planner.apply.table_columns import table_columns
-from mergeplan.planner.checks.adopted_time import HELD_BY_DECLARATION, Found, held_time, key_question, time_question
+from mergeplan.planner.checks.adopted_time import (
+    HELD_BY_DECLARATION,
+    Found,
+    key_question,
+    resolve_loaded_time,
+    time_question,
+)
 from mergeplan.planner.engine.protocol import Engine, Standing
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import RequestError
@@ -86,7 +92,7 @@ def columns_over(
             model = replace(model, sql=no_rows(model.columns), text="")
         return replace(each, model=replace(model, kind=Kind.EMBEDDED, python=None))
 
-    snapshots = {name: standing_in(each) for name, each in plan.new.snapshots.items()}
+    snapshots = {name: standing_in(stored_snapshot) for name, stored_snapshot in plan.new.snapshots.items()}
     return table_columns(Layout(snapshots, plan.parents, now), engine, snapshot)
 
 
@@ -104,19 +110,19 @@ def check_table(
     there = engine.catalog.standing(name)
     if there is None:
         return begun.wrong(f"There is no table `{name}`.")
-    found = replace(begun, follows=there.follows and not there.is_view)
+    result = replace(begun, follows=there.follows and not there.is_view)
     if wrong := _wrong_columns(begun.model, there, wanted):
-        return found.wrong(*wrong)
-    if there.is_view and found.must_move:
-        return found.wrong(f"`{name}` is a view: name the table behind it.")
+        return result.wrong(*wrong)
+    if there.is_view and result.must_move:
+        return result.wrong(f"`{name}` is a view: name the table behind it.")
     table = physical_table(snapshot, wanted)
     if apart := _layout_apart(table, there):
         if not begun.declared.copy:
-            return found.wrong(f"`{name}` cannot be taken over as it lies: {apart}. {_may_copy(begun.model)}")
-        found = replace(found, copies=True, notes=(f"Its rows are copied: {apart}.",))
-    if found.must_move and engine.catalog.standing(f"{name}{ASIDE}"):
-        return found.wrong(f"`{name}` must make room for a view, and `{name}{ASIDE}` is taken: rename that.")
-    return found if only_columns else _rows_checked(engine, found, wanted, now)
+            return result.wrong(f"`{name}` cannot be taken over as it lies: {apart}. {_may_copy(begun.model)}")
+        result = replace(result, copies=True, notes=(f"Its rows are copied: {apart}.",))
+    if result.must_move and engine.catalog.standing(f"{name}{ASIDE}"):
+        return result.wrong(f"`{name}` must make room for a view, and `{name}{ASIDE}` is taken: rename that.")
+    return result if only_columns else _rows_checked(engine, result, wanted, now)
 
 
 def _may_copy(model: Model) -> str:
@@ -148,7 +154,7 @@ def _wrong_columns(model: Model, there: Standing, wanted: tuple[Column, ...]) ->
 
 def _layout_apart(table: Table, there: Standing) -> str:
     """Why a table of ours cannot be made over the other one's files; '' when it can."""
-    parts = tuple(each.column for each in table.partition_columns)
+    parts = tuple(column.column for column in table.partition_columns)
     cut = f"partitioned by {', '.join(there.partitioned_by)}" if there.partitioned_by else "not partitioned"
     if there.is_view:
         return "it is a view"
@@ -156,32 +162,32 @@ def _layout_apart(table: Table, there: Standing) -> str:
         return f"its files are {there.format or 'unknown'}, the model's {table.format}"
     if there.format not in SHARED:
         return f"{there.format} has no table over another one's files"
-    if any(each.hidden for each in table.partition_columns):
+    if any(column.hidden for column in table.partition_columns):
         return f"it is {cut}, the model's table by a column of its own"
     if there.partitioned_by != parts:
         return f"it is {cut}, the model's table by {', '.join(parts) or 'nothing'}"
     return ""
 
 
-def _rows_checked(engine: Engine, found: Checked, wanted: tuple[Column, ...], now: datetime) -> Checked:
-    model, name = found.model, found.declared.table
+def _rows_checked(engine: Engine, checked: Checked, wanted: tuple[Column, ...], now: datetime) -> Checked:
+    model, name = checked.model, checked.declared.table
     rows = int(str(engine.fetch(f"SELECT count(*) FROM {name}").rows[0][0]))
-    found = replace(found, rows=rows)
+    checked = replace(checked, rows=rows)
     if question := key_question(model, name):
         key, odd = ", ".join(model.unique_key), int(str(engine.fetch(question).rows[0][0]))
         if odd:
-            return found.wrong(f"{odd} keys ({key}) of `{name}` are NULL or stand in several rows that are in force.")
+            return checked.wrong(f"{odd} keys ({key}) of `{name}` are NULL or stand in several rows that are in force.")
     try:
-        return _time_checked(engine, found, wanted, now)
+        return _time_checked(engine, checked, wanted, now)
     except RequestError as error:
-        return found.wrong(f"`{name}`: {error.message}")
+        return checked.wrong(f"`{name}`: {error.message}")
 
 
 def _time_checked(engine: Engine, found: Checked, wanted: tuple[Column, ...], now: datetime) -> Checked:
     """The time that the table holds, by what was declared and by its rows."""
     model, declared = found.model, found.declared
     snapshots = found.plan.new.snapshots
-    graph = graph_of({name: each.model for name, each in snapshots.items()})
+    graph = graph_of({name: snapshot_.model for name, snapshot_ in snapshots.items()})
     window = Window(now)
     start = moment(declared.start, now) or whole_start(graph, model, window)
     end = moment(declared.end, now, end=True)
@@ -191,7 +197,9 @@ def _time_checked(engine: Engine, found: Checked, wanted: tuple[Column, ...], no
         raise RequestError(HELD_BY_DECLARATION.format(kind=model.kind))
     units = Found()
     if model.kind.is_by_time:
-        units = Found.of(engine.fetch(time_question(model, wanted, declared.table)).rows, model.cron)
+        units = Found.parse(engine.fetch(time_question(model, wanted, declared.table)).rows, model.cron)
     stands = bool(declared.start or declared.end)
-    held, notes = held_time(model, units, start, min(end or window.due(model), window.due(model)), declared=stands)
+    held, notes = resolve_loaded_time(
+        model, units, start, min(end or window.due(model), window.due(model)), declared=stands
+    )
     return replace(found, held=held, notes=(*found.notes, *notes))

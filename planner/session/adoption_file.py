@@ -15,7 +15,7 @@ KEYS = ("table", "start", "end", "copy")
 FORM = "Write `tables:` and below it `shop.orders: legacy.orders`, or `table`, `start`, `end` and `copy` of each."
 
 
-def declared_in(path: Path) -> tuple[Declared, ...]:
+def read_declarations(path: Path) -> tuple[Declared, ...]:
     """The tables that a file names; ProjectError at the line of what is wrong, RequestError when there is no file."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -27,10 +27,10 @@ def declared_in(path: Path) -> tuple[Declared, ...]:
         raise document.error((), "This file names no tables.", FORM)
     if odd := [str(key) for key in value if key != "tables"]:
         raise document.error((odd[0],), f"`{odd[0]}` is no key of this file.", FORM)
-    return tuple(_declared(document, str(model), given) for model, given in value["tables"].items())
+    return tuple(_build_declaration(document, str(model), entry) for model, entry in value["tables"].items())
 
 
-def declared_as(text: str, start: str | None, end: str | None, *, copy: bool) -> Declared:
+def parse_declaration(text: str, start: str | None, end: str | None, *, copy: bool) -> Declared:
     """MODEL=TABLE as somebody wrote it; RequestError for anything else."""
     model, equals, table = (part.strip() for part in text.partition("="))
     if not equals:
@@ -41,20 +41,20 @@ def declared_as(text: str, start: str | None, end: str | None, *, copy: bool) ->
 
 def file_of(candidates: Iterable[Declared]) -> str:
     """The file that adopts these."""
-    lines = [f"  {each.model}: {each.table}\n" for each in candidates]
+    lines = [f"  {candidate.model}: {candidate.table}\n" for candidate in candidates]
     return "".join(["tables:\n", *lines]) if lines else "tables: {}\n"
 
 
-def _declared(document: Document, model: str, given: object) -> Declared:
+def _build_declaration(document: Document, model: str, entry: object) -> Declared:
     at = ("tables", model)
-    if isinstance(given, str):
-        given = {"table": given}
-    if not isinstance(given, Mapping) or not isinstance(given.get("table"), str):
+    if isinstance(entry, str):
+        entry = {"table": entry}
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("table"), str):
         raise document.error(at, f"`{model}` names no table.", FORM)
-    if odd := [str(key) for key in given if key not in KEYS]:
+    if odd := [str(key) for key in entry if key not in KEYS]:
         raise document.error((*at, odd[0]), f"`{odd[0]}` is no key of a table.", FORM)
-    if not isinstance(given.get("copy", False), bool):
+    if not isinstance(entry.get("copy", False), bool):
         raise document.error((*at, "copy"), "`copy` is true or false.")
-    start, end = (text_of(given[key]) if given.get(key) is not None else None for key in ("start", "end"))
+    start, end = (text_of(entry[key]) if entry.get(key) is not None else None for key in ("start", "end"))
     place = document.place(at)
-    return Declared(model_name(model, place), model_name(given["table"], place), start, end, given.get("copy", False))
+    return Declared(model_name(model, place), model_name(entry["table"], place), start, end, entry.get("copy", False))

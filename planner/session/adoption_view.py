@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mergeplan.planner.contract.adoption import AdoptedTable, AdoptionView
-from mergeplan.planner.contract.from_errors import placed
+from mergeplan.planner.contract.from_errors import split_place
 from mergeplan.planner.contract.from_plan import spans
 from mergeplan.planner.contract.plan import RefusedRow
 from mergeplan.planner.project.refused import Refusal
@@ -15,10 +15,10 @@ def survey_view(survey: Survey) -> AdoptionView:
     """A project looked over."""
     return AdoptionView(
         opened=survey.opened,
-        refused=tuple(map(_refused, survey.refused)),
+        refused=tuple(map(_refusal_row, survey.refused)),
         deployed=survey.deployed,
         without=survey.without,
-        tables=tuple(_table(each) for each in survey.candidates),
+        tables=tuple(_table(candidate) for candidate in survey.candidates),
     )
 
 
@@ -28,14 +28,14 @@ def adoption_view(prepared: Adopting) -> AdoptionView:
     versions = {c.name: c.new.table for c in plan.changes if c.new and c.adopts} if plan else {}
     moved = {move.old: move.new for move in prepared.moves}
     tables = tuple(
-        _table(each).model_copy(
+        _table(check).model_copy(
             update={
-                "left": spans(prepared.left.get(each.declared.model, ())),
-                "moved_to": moved.get(each.declared.table),
-                "version": versions.get(each.declared.model, ""),
+                "left": spans(prepared.left.get(check.declared.model, ())),
+                "moved_to": moved.get(check.declared.table),
+                "version": versions.get(check.declared.model, ""),
             }
         )
-        for each in prepared.checked
+        for check in prepared.checked
     )
     return AdoptionView(plan_id=plan.id if plan else "", tables=tables, replaced=prepared.replaced)
 
@@ -53,8 +53,8 @@ def _table(each: Checked) -> AdoptedTable:
     )
 
 
-def _refused(refusal: Refusal) -> RefusedRow:
+def _refusal_row(refusal: Refusal) -> RefusedRow:
     first = refusal.errors[0]
-    path, line, _ = placed(first.place)
+    path, line, _ = split_place(first.place)
     message = f"{first.message} {first.hint}".strip()
     return RefusedRow(models=refusal.models, path=path or refusal.path, line=line, message=message)

@@ -9,13 +9,13 @@ from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.syntax_check import check_syntax
 from mergeplan.planner.parsing.files.catalogs import check_reads
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.session.applying import Record, carried_out
+from mergeplan.planner.session.applying import Record, execute_plan
 from mergeplan.planner.session.drift import check_sources
 from mergeplan.planner.session.estimates import estimates
 from mergeplan.planner.session.events import Revised
-from mergeplan.planner.session.options import PlanOptions, taken_back
+from mergeplan.planner.session.options import PlanOptions, category_resets
 from mergeplan.planner.session.plan import renew
-from mergeplan.planner.session.planning import current, planned_for
+from mergeplan.planner.session.planning import current, make_plan
 from mergeplan.planner.session.workspace import Workspace
 
 
@@ -33,22 +33,22 @@ def check_catalogs(work: Workspace, planned: Plan) -> None:
             check_reads(change.new.model, work.project.catalogs)
 
 
-def applied(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") -> Outcome:
+def apply_plan(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") -> Outcome:
     """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved.
 
     ProjectError, before anything is done, where a model reads a table in a catalog that is not there.
     """
     check_catalogs(work, planned)
-    for model in taken_back(asked):
+    for model in category_resets(asked):
         work.store.overrides.forget(planned.environment, model)
     for override in planned.overrides:
         work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
     with work.lease(planned.environment, f"plan {planned.id}") as lease:
         planned = current(work, planned, asked, lease)
         check_sources(work, planned)
-        outcome = carried_out(
+        outcome = execute_plan(
             work, planned, lease, Record(asked.who, note), complete=not asked.skip_backfill,
-            replan=None if asked.restate else lambda: planned_for(work, asked, work.models),
+            replan=None if asked.restate else lambda: make_plan(work, asked, work.models),
         )  # fmt: skip
         if not outcome.failures:
             renew(work, planned)

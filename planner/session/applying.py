@@ -23,7 +23,7 @@ class Record:
     note: str = ""
 
 
-def carried_out(
+def execute_plan(
     work: Workspace,
     planned: Plan,
     lease: Lease,

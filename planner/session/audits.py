@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from mergeplan.planner.apply.events import AuditRan
 from mergeplan.planner.checks.audits import AuditContext, AuditResult, run_audits
-from mergeplan.planner.checks.masking import checked_samples
+from mergeplan.planner.checks.masking import parse_samples
 from mergeplan.planner.checks.standalone import run_standalone
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.graph import graph_of
-from mergeplan.planner.model.selection import in_default, select
+from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.plan.schedule import ONCE
-from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.git_changes import git_change_finder
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.options import AuditOptions
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import Environment
 
 
-def audited(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterator[AuditResult]:
+def stream_audits(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterator[AuditResult]:
     """One audit's result after another, each reported as it comes."""
     for result in _results(work, shown, asked):
         work.on_event(AuditRan(result.model, result))
@@ -30,21 +30,21 @@ def audited(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterato
 
 def _results(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterator[AuditResult]:
     project, time = work.project, _time(work, asked)
-    graph, since_main = graph_of(project.models), changed_since(project)
-    named = [in_default(each, project.catalogs.default) for each in asked.select]
+    graph, since_main = graph_of(project.models), git_change_finder(project)
+    named = [strip_default_catalog(selector, project.catalogs.default) for selector in asked.select]
     chosen = select(graph, named, since_main) if named else frozenset(shown.snapshots)
     tables = {n: s.table for n, s in shown.snapshots.items() if not s.kind.is_embedded}
     embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind.is_embedded}
-    show = checked_samples(asked.samples) or project.config.audits.show_samples
+    show = parse_samples(asked.samples) or project.config.audits.show_samples
     options = AuditContext(project.audits, tables, embedded, work.now, show)
     for name, snapshot in sorted(shown.snapshots.items()):
         if name in chosen and (snapshot.kind.has_view or snapshot.kind.is_external):
             yield from run_audits(work.engine, snapshot, time, options)
     ours = project.models.keys() | project.refused.names
-    for each in project.standalone:
-        here = all(name in shown.snapshots or name not in ours for name in each.depends_on)
-        if here and not each.skip and (not asked.select or chosen & set(each.depends_on)):
-            yield run_standalone(work.engine, each, time, work.now, options)
+    for audit in project.standalone:
+        here = all(name in shown.snapshots or name not in ours for name in audit.depends_on)
+        if here and not audit.skip and (not asked.select or chosen & set(audit.depends_on)):
+            yield run_standalone(work.engine, audit, time, work.now, options)
 
 
 def _time(work: Workspace, asked: AuditOptions) -> Interval:

@@ -38,7 +38,7 @@ class Finding:
     text: str
 
 
-def examined(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
+def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
     """Every finding, in the order in which the things build on each other; `connect` starts Spark."""
     try:
         project = work.project
@@ -54,10 +54,10 @@ def examined(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
     yield from _java(connection)
     yield _jars(connection)
     if connect:
-        catalog = _tried("catalog", lambda: _catalog(work), work)
+        catalog = _check_with("catalog", lambda: _catalog(work), work)
         yield catalog
         yield from _server(work) if catalog.ok and connection.remote else ()
-        state = _tried("state", lambda: _state(work), work)
+        state = _check_with("state", lambda: _state(work), work)
         yield state
         yield from _promotions(work) if state.ok else ()
         yield from _drift(work) if state.ok else ()
@@ -90,19 +90,19 @@ def _pyspark() -> str:
 
 def _jars(connection: ConnectionConfig) -> Finding:
     """The jars that `spark.jars` names on this machine; packages are fetched by Spark when it starts."""
-    named = [each.strip() for each in str(connection.config.get("spark.jars", "")).split(",") if each.strip()]
+    named = [jar.strip() for jar in str(connection.config.get("spark.jars", "")).split(",") if jar.strip()]
     packages = str(connection.config.get("spark.jars.packages", ""))
-    local = [each.removeprefix("file:") for each in named if ":" not in each.removeprefix("file:")]
-    if missing := [each for each in local if not Path(each).is_file()]:
+    local = [jar.removeprefix("file:") for jar in named if ":" not in jar.removeprefix("file:")]
+    if missing := [jar for jar in local if not Path(jar).is_file()]:
         return Finding("jars", False, f"`spark.jars` names files that are not there: {', '.join(missing)}")
     said = [f"{len(named)} of `spark.jars`"] * bool(named) + [f"packages {packages}"] * bool(packages)
     return Finding("jars", True if said else None, "; ".join(said) or "none beside Spark's own")
 
 
 def _catalog(work: Workspace) -> str:
-    found = work.engine.fetch("SELECT current_catalog(), version()").rows[0]
+    row = work.engine.fetch("SELECT current_catalog(), version()").rows[0]
     schemas = work.engine.fetch("SHOW SCHEMAS").rows
-    return f"`{found[0]}` with {len(schemas)} schemas, Spark {str(found[1]).split()[0]}"
+    return f"`{row[0]}` with {len(schemas)} schemas, Spark {str(row[1]).split()[0]}"
 
 
 def _server(work: Workspace) -> Iterator[Finding]:
@@ -124,8 +124,8 @@ def _server(work: Workspace) -> Iterator[Finding]:
 
 
 def _state(work: Workspace) -> str:
-    found = work.store.environments.all()
-    return f"{len(found)} environments"
+    environments = work.store.environments.all()
+    return f"{len(environments)} environments"
 
 
 def _promotions(work: Workspace) -> Iterator[Finding]:
@@ -141,17 +141,19 @@ def _drift(work: Workspace) -> Iterator[Finding]:
     """Each view and table of an environment that is not as the state says."""
     try:
         prod, environments = work.store.environments.get(PROD), work.store.environments.all()
-        found = [drift for each in environments for drift in find_drift(each, prod, work.engine, describe=True)]
+        drifts = [
+            drift for environment in environments for drift in find_drift(environment, prod, work.engine, describe=True)
+        ]
     except MergeplanError as error:
         yield Finding("drift", False, _without_secrets(_line(error), work))
         return
-    for drift in found:
+    for drift in drifts:
         yield Finding("drift", False, drift.sentence)
-    if not found:
+    if not drifts:
         yield Finding("drift", True, "all views and tables of the environments exist")
 
 
-def _tried(what: str, ask: Callable[[], str], work: Workspace) -> Finding:
+def _check_with(what: str, ask: Callable[[], str], work: Workspace) -> Finding:
     try:
         return Finding(what, True, _without_secrets(ask(), work))
     except MergeplanError as error:
@@ -191,11 +193,11 @@ def _line(error: MergeplanError) -> str:
 def _without_secrets(text: str, work: Workspace) -> str:
     """The text without the passwords and keys that this process was given."""
     states = [gateway.state_connection for gateway in work.project.config.gateways.values()]
-    urls = [work.settings.state_url, *(each.url or "" for each in states if each)]
-    secrets = [each.password or "" for each in states if each] + [_password(url) for url in urls]
+    urls = [work.settings.state_url, *(state_url.url or "" for state_url in states if state_url)]
+    secrets = [state_url.password or "" for state_url in states if state_url] + [_password(url) for url in urls]
     remotes = (gateway.connection.remote or "" for gateway in work.project.config.gateways.values())
     secrets += [part.partition("=")[2] for url in remotes for part in url.split(";") if part.startswith("token=")]
-    for secret in sorted((each for each in secrets if each), key=len, reverse=True):
+    for secret in sorted((candidate for candidate in secrets if candidate), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return text
 

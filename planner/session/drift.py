@@ -13,7 +13,7 @@ from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD
 
 
-def with_drift(work: Workspace, planned: Plan, *, describe: bool) -> Plan:
+def add_drift_warnings(work: Workspace, planned: Plan, *, describe: bool) -> Plan:
     """The plan, with what is not as the state says in prod and in its environment as warnings.
 
     `describe` asks Spark about each view.
@@ -21,14 +21,19 @@ def with_drift(work: Workspace, planned: Plan, *, describe: bool) -> Plan:
     store = work.store
     prod = store.environments.get(PROD)
     shown = [prod, *([planned.old] if planned.environment != PROD else [])]
-    drift = [each for one in shown if one.exists for each in find_drift(one, prod, work.engine, describe=describe)]
-    return replace(planned, warnings=(*planned.warnings, *(Blocker(each.sentence) for each in drift)))
+    drift = [
+        difference
+        for one in shown
+        if one.exists
+        for difference in find_drift(one, prod, work.engine, describe=describe)
+    ]
+    return replace(planned, warnings=(*planned.warnings, *(Blocker(difference.sentence) for difference in drift)))
 
 
 def check_sources(work: Workspace, planned: Plan) -> None:
     """Refused when a table is gone that the plan's computations read and that it does not compute itself."""
     prod, snapshots = work.store.environments.get(PROD), planned.new.snapshots
-    graph = graph_of({name: each.model for name, each in snapshots.items()})
+    graph = graph_of({name: snapshot.model for name, snapshot in snapshots.items()})
     computed = {change.name for change in planned.changes if change.missing}
     read = {snapshots[name].table for name in graph.upstream(computed) - computed}
     if not read:

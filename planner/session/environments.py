@@ -8,10 +8,16 @@ from datetime import UTC, datetime, timedelta
 
 from mergeplan.planner.apply.events import Promoted, PromotionRecovered, Recovery
 from mergeplan.planner.apply.events import silent as no_events
-from mergeplan.planner.apply.janitor import RETENTION, drop_expired, expired, sweep, unneeded
-from mergeplan.planner.apply.old_versions import OldVersions, remove_old_versions, to_remove
+from mergeplan.planner.apply.janitor import (
+    RETENTION,
+    drop_expired,
+    find_expired_environments,
+    find_unused_tables,
+    sweep,
+)
+from mergeplan.planner.apply.old_versions import OldVersions, find_old_versions, remove_old_versions
 from mergeplan.planner.apply.promotion import drop_environment
-from mergeplan.planner.apply.rollback import AskedBy, RollbackPlan, planned_rollback
+from mergeplan.planner.apply.rollback import AskedBy, RollbackPlan, build_rollback
 from mergeplan.planner.apply.rollback import rollback as roll_back
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.parsing.files.environments import replaces_views, seconds_of_promotion, ttl
@@ -62,7 +68,7 @@ def plan_rollback(work: Workspace, name: str, revision: int | None) -> RollbackP
     """What `rollback` would do, by the state as it is: nothing is changed, and Spark is not started."""
     work.about = frozenset({name})
     work.environment(name)
-    return planned_rollback(work.store, name, revision, work.now)
+    return build_rollback(work.store, name, revision, work.now)
 
 
 def rollback(work: Workspace, name: str, revision: int | None, record: Record) -> RolledBack:
@@ -71,8 +77,10 @@ def rollback(work: Workspace, name: str, revision: int | None, record: Record) -
     work.environment(name)
     with work.lease(name, f"rollback of {name}") as lease:
         work.settle(lease)
-        if (found := _finished(work, name, HistoryAction.ROLLED_BACK)) and _went_there(work.store, found, revision):
-            return RolledBack(Promoted(name, found.revision, 0, len(found.views), 0, 0), finished=True)
+        if (recovery := _find_recovery(work, name, HistoryAction.ROLLED_BACK)) and _went_there(
+            work.store, recovery, revision
+        ):
+            return RolledBack(Promoted(name, recovery.revision, 0, len(recovery.views), 0, 0), finished=True)
         plan = plan_rollback(work, name, revision)
         if plan.refusal:  # before Spark is started
             raise plan.refusal
@@ -96,12 +104,12 @@ def invalidate(work: Workspace, name: str, who: str = "") -> Invalidated:
     work.about = frozenset({name})
     with work.lease(name, f"invalidation of {name}") as lease:
         work.settle(lease)
-        found = _finished(work, name, HistoryAction.DROPPED)
-        if found is None or work.store.environments.get(name).exists:
+        recovery = _find_recovery(work, name, HistoryAction.DROPPED)
+        if recovery is None or work.store.environments.get(name).exists:
             work.environment(name)
             done = drop_environment(work.store, work.engine, lease, emit=work.on_event, who=who)
         else:
-            done = Promoted(name, found.revision, 0, 0, len(found.views), 0)
+            done = Promoted(name, recovery.revision, 0, 0, len(recovery.views), 0)
     work.store.overrides.forget(name)
     return Invalidated(done, sweep(work.store, work.engine, work.now, orphans=True, emit=work.on_event))
 
@@ -118,8 +126,11 @@ def janitor(work: Workspace, retention: timedelta | None = None, keep: Collectio
         retention = ttl(config.snapshot_ttl) if config.snapshot_ttl else RETENTION
     pinned = {name.lower() for name in (*config.pinned_environments, *keep)}
     if work.only_looks:
-        over, tables = expired(work.store, work.now, pinned), unneeded(work.store, work.now, retention)
-        old = to_remove(work.store) if config.table_history_ttl else OldVersions()
+        over, tables = (
+            find_expired_environments(work.store, work.now, pinned),
+            find_unused_tables(work.store, work.now, retention),
+        )
+        old = find_old_versions(work.store) if config.table_history_ttl else OldVersions()
         return Swept(tuple(over), tuple(tables), dropped=False, old_versions=old)
     over = drop_expired(work.store, work.engine, work.now, pinned, emit=no_events)
     gone = sweep(work.store, work.engine, datetime.now(UTC), retention, emit=work.on_event)
@@ -131,10 +142,12 @@ def janitor(work: Workspace, retention: timedelta | None = None, keep: Collectio
     return Swept(tuple(over), tuple(gone), dropped=True, forgotten=forgotten, old_versions=old)
 
 
-def _finished(work: Workspace, name: str, action: HistoryAction) -> PromotionRecovered | None:
+def _find_recovery(work: Workspace, name: str, action: HistoryAction) -> PromotionRecovered | None:
     """The promotion of that sort which a crash had left, and which has just been finished."""
-    mine = (each for each in work.recovered if each.environment == name and each.ended is Recovery.FINISHED)
-    return next((each for each in mine if each.action == action), None)
+    mine = (
+        recovery for recovery in work.recovered if recovery.environment == name and recovery.ended is Recovery.FINISHED
+    )
+    return next((recovery for recovery in mine if recovery.action == action), None)
 
 
 def _went_there(store: StateStore, found: PromotionRecovered, revision: int | None) -> bool:

@@ -13,11 +13,11 @@ from mergeplan.planner.project.loader import Project
 SECONDS = 30.0
 
 
-def changed_since(project: Project) -> Changed:
+def git_change_finder(project: Project) -> Changed:
     """For `git:REF`: the models whose file, or whose seed's file, is not as in the commit that this work and REF both
     come from; what git does not know yet counts. RequestError when git cannot tell."""
 
-    def changed(ref: str) -> frozenset[str]:
+    def find_changes(ref: str) -> frozenset[str]:
         _check_discovery(project.root)
         base = _git(project.root, "merge-base", "--end-of-options", ref, "HEAD").strip()
         files = {
@@ -30,7 +30,7 @@ def changed_since(project: Project) -> Changed:
             if model.path in files or (model.seed and model.seed.path in files)
         )
 
-    return changed
+    return find_changes
 
 
 def _check_discovery(root: Path) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from mergeplan.planner.apply.events import Event as ApplyEvent
 from mergeplan.planner.apply.openlineage.facets import Scene
 from mergeplan.planner.apply.openlineage.listener import Listener
-from mergeplan.planner.apply.openlineage.transport import Sender, server_name, to_file, to_server
+from mergeplan.planner.apply.openlineage.transport import Sender, file_transport, http_transport, server_name
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.parsing.files.schema import OpenLineageConfig
 from mergeplan.planner.plan.build import Plan
@@ -46,12 +46,12 @@ class Reported:
 @contextmanager
 def openlineage(work: Workspace, planned: Plan) -> Iterator[Reported]:
     """Tell OpenLineage of a plan that is applied within, if config.yaml says where to."""
-    given = work.project.config.openlineage
-    if given is None:
+    lineage_config = work.project.config.openlineage
+    if lineage_config is None:
         yield Reported(work.on_event)
         return
-    sender = _sender(work, given)
-    scene = Scene(planned, given.namespace or work.project.config.project or "mergeplan")
+    sender = _sender(work, lineage_config)
+    scene = Scene(planned, lineage_config.namespace or work.project.config.project or "mergeplan")
     listener = Listener(scene, sender.send, lambda: datetime.now(UTC), lambda: str(uuid.uuid4()))
     reported = Reported(work.on_event, listener)
     failure: str | None = "It was broken off."
@@ -70,13 +70,13 @@ def openlineage(work: Workspace, planned: Plan) -> Iterator[Reported]:
             why_not = f"events are missing, after an internal error in mergeplan: {reported.defect}"
             work.on_event(Warned(f"OpenLineage: {why_not}."))
         if lost := sender.close():
-            where = server_name(given.address) if given.url else str(given.file)
+            where = server_name(lineage_config.address) if lineage_config.url else str(lineage_config.file)
             events = f"{lost.count} {'event' if lost.count == 1 else 'events'}"
             work.on_event(Warned(f"OpenLineage: {events} did not reach {where}: {lost.reason}."))
 
 
 def _sender(work: Workspace, given: OpenLineageConfig) -> Sender:
     if given.file is not None:
-        return Sender(to_file(work.settings.root / given.file))
+        return Sender(file_transport(work.settings.root / given.file))
     key = work.settings.openlineage_key or (given.api_key.get_secret_value() if given.api_key else "")
-    return Sender(to_server(given.address, key, given.timeout_seconds))
+    return Sender(http_transport(given.address, key, given.timeout_seconds))

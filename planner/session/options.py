@@ -125,27 +125,27 @@ class TestOptions:
 
 def details(given: Iterable[str]) -> tuple[tuple[str, Detail], ...]:
     """`counts` or SELECTOR=counts as rules in order; RequestError for what is no detail."""
-    found: list[tuple[str, Detail]] = []
+    details_by_selector: list[tuple[str, Detail]] = []
     for text in given:
         selector, _, word = text.rpartition("=")
-        detail = next((each for each in DETAILS if each == word.strip().lower()), None)
+        detail = next((candidate for candidate in DETAILS if candidate == word.strip().lower()), None)
         if detail is None:
             raise RequestError(f"`{text}` is no detail of a data diff.", hint="Write `counts`, or `tag:pii=off`.")
-        found.append((selector.strip() or "*", detail))
-    return tuple(found) or DataDiffOptions().detail
+        details_by_selector.append((selector.strip() or "*", detail))
+    return tuple(details_by_selector) or DataDiffOptions().detail
 
 
 def categories(given: Iterable[str]) -> dict[str, str]:
     """MODEL=CATEGORY as model -> category; RequestError for what is no category that can be given."""
-    found = {}
+    categories_by_model = {}
     for text in given:
         model, equals, category = (part.strip().lower() for part in text.partition("="))
         if not equals or category not in (*CATEGORIES, RESET):
             raise RequestError(f"`{text}` gives no category.", hint=GIVEN)
-        found[model] = RESET if category == RESET else str(CATEGORIES[category])
-    return found
+        categories_by_model[model] = RESET if category == RESET else str(CATEGORIES[category])
+    return categories_by_model
 
 
-def taken_back(asked: PlanOptions) -> frozenset[str]:
+def category_resets(asked: PlanOptions) -> frozenset[str]:
     """The models whose category a person no longer chooses."""
     return frozenset(model for model, category in asked.categories.items() if category == RESET)

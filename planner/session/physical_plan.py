@@ -27,7 +27,7 @@ from mergeplan.planner.parsing.render import render, stage_statements
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.session.workspace import Workspace
-from mergeplan.planner.snapshot.environment import PROD, checked_name
+from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 MOST = 30  # models, those of most rows
@@ -47,7 +47,7 @@ def physical_diffs_of_plan(work: Workspace, plan: Plan) -> Iterator[PhysicalDiff
 def physical_diffs_of_environment(work: Workspace, name: str) -> Iterator[PhysicalDiff]:
     """One model after another that has another query in an environment than in prod; RequestError when either is not
     there."""
-    here, prod = work.environment(checked_name(name)), work.environment(PROD)
+    here, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
     return physical_diffs(work, prod.snapshots, here.snapshots)
 
 
@@ -55,17 +55,17 @@ def physical_diffs(work: Workspace, old: Snapshots, new: Snapshots) -> Iterator[
     """One model after another whose query runs otherwise with `new` than with `old`, as far as they are explained."""
     sides = _Sides(work, old, new)
     asked = sides.edits()
-    rows = work.store.costs.of([new[each.model].table for each in asked])
-    asked.sort(key=lambda each: -rows[table].rows if (table := new[each.model].table) in rows else 0)
-    known = cache(sides.known)
+    rows = work.store.costs.load([new[edit.model].table for edit in asked])
+    asked.sort(key=lambda edit: -rows[table].rows if (table := new[edit.model].table) in rows else 0)
+    known = cache(sides.find_table)
     budget = Budget(work.engine, SECONDS, 0, work.cancellation.check) if asked else None
-    for number, each in enumerate(asked):
+    for number, edit in enumerate(asked):
         assert budget is not None
         work.cancellation.check()
         if number >= MOST:
-            yield PhysicalDiff(each.model, note=f"not compared: only the {MOST} largest models are")
+            yield PhysicalDiff(edit.model, note=f"not compared: only the {MOST} largest models are")
         else:
-            yield _diff(each, work.engine.on(each.gateway), known, budget)
+            yield _diff(edit, work.engine.engine_for(edit.gateway), known, budget)
 
 
 @dataclass(frozen=True)
@@ -98,75 +98,81 @@ class _Sides:
     def edits(self) -> list[_Edit]:
         """The models whose query runs otherwise than before, by name."""
         edited = [(self.old[name], self.new[name]) for name in sorted(filter(self._is_edited, self.new))]
-        loaded = self.work.store.intervals.loaded({each.table for pair in edited for each in pair})
-        found = []
+        loaded = self.work.store.intervals.load_timelines({snapshot.table for pair in edited for snapshot in pair})
+        edits = []
         for old, new in edited:
             interval = _interval(new, loaded[new.table] or loaded[old.table])
-            before, after = (self._query(each, side, interval) for side, each in enumerate((old, new)))
+            before, after = (self._query(snapshot, side, interval) for side, snapshot in enumerate((old, new)))
             if before != after:
-                found.append(_Edit(new.name, new.model.gateway, before, after))
-        return found
+                edits.append(_Edit(new.name, new.model.gateway, before, after))
+        return edits
 
-    def known(self, table: str) -> Known | None:
+    def find_table(self, table: str) -> Known | None:
         """Whose a table is that a plan names, by its name in lower case; None for one that no model has."""
-        found = self._by_table.get(table)
-        if found is None:
+        snapshot = self._snapshots_by_table.get(table)
+        if snapshot is None:
             return None
-        held = self.work.store.tables.get(found.table) if found.kind.is_stored else None
+        held = self.work.store.tables.get(snapshot.table) if snapshot.kind.is_stored else None
         if held is None:
-            return Known(found.name)
-        parts = physical_table(found, held.columns).parts
-        cut = {part.column for part in parts if not part.hidden} | {found.model.time_column}
-        return Known(found.name, frozenset(cut - {""}))
+            return Known(snapshot.name)
+        parts = physical_table(snapshot, held.columns).parts
+        cut = {part.column for part in parts if not part.hidden} | {snapshot.model.time_column}
+        return Known(snapshot.name, frozenset(cut - {""}))
 
     @cached_property
-    def _by_table(self) -> Snapshots:
-        gone = [each for name, each in self.old.items() if each is not self.new.get(name)]
-        return {each.table.lower(): each for each in (*gone, *self.new.values())}
+    def _snapshots_by_table(self) -> Snapshots:
+        gone = [snapshot for name, snapshot in self.old.items() if snapshot is not self.new.get(name)]
+        return {snapshot.table.lower(): snapshot for snapshot in (*gone, *self.new.values())}
 
     def _is_edited(self, name: str) -> bool:
         """True for a model with a query on both sides whose text differs, or that of one that stands inside it."""
         old, new = self.old.get(name), self.new[name]
-        if old is None or (_is_same(old, new) and self._edited_inside.isdisjoint(new.model.depends_on)):
+        if old is None or (_is_same(old, new) and self._inline_model_edits.isdisjoint(new.model.depends_on)):
             return False
-        return all(each.model.sql and not each.kind.is_embedded for each in (old, new))
+        return all(snapshot.model.sql and not snapshot.kind.is_embedded for snapshot in (old, new))
 
     @cached_property
-    def _edited_inside(self) -> frozenset[str]:
+    def _inline_model_edits(self) -> frozenset[str]:
         """The models that stand inside others and run otherwise than before, by their own words or what they read."""
         names = (name for name in self.old.keys() | self.new.keys() if self.old.get(name) is not self.new.get(name))
-        found = {name for name in names if not _is_same(*(_inside(side.get(name)) for side in (self.old, self.new)))}
-        after = [each for each in self.new.values() if _stands_inside(each)] if found else []
-        while more := {e.name for e in after if e.name not in found and found.intersection(e.model.depends_on)}:
-            found |= more
-        return frozenset(found)
+        edited_names = {
+            name for name in names if not _is_same(*(_inside(side.get(name)) for side in (self.old, self.new)))
+        }
+        after = [snapshot for snapshot in self.new.values() if _stands_inside(snapshot)] if edited_names else []
+        while more := {
+            e.name for e in after if e.name not in edited_names and edited_names.intersection(e.model.depends_on)
+        }:
+            edited_names |= more
+        return frozenset(edited_names)
 
     def _query(self, snapshot: Snapshot, side: int, interval: Interval | None) -> _Query:
-        model, (tables, inside) = snapshot.model, self._reached(snapshot.model, side)
+        model, (tables, inside) = snapshot.model, self._tables_read(snapshot.model, side)
         sql = render(model, tables, inside, interval, self.work.now)
-        before = [each for each in model.pre_statements if EVALUATING in each.stages]
-        prepares = [each for each in before if _PREPARES.match(each.head)]
+        before = [statement for statement in model.pre_statements if EVALUATING in statement.stages]
+        prepares = [statement for statement in before if _PREPARES.match(statement.head)]
         if not before:
             return _Query(sql)
         values = dates(interval, self.work.now)
         run = stage_statements(prepares, EVALUATING, self.new[model.name].table, values, tables, inside)
-        return _Query(sql, run, computes=any(not each.harmless and each not in prepares for each in before))
+        return _Query(
+            sql, run, computes=any(not statement.harmless and statement not in prepares for statement in before)
+        )
 
-    def _reached(self, model: Model, side: int) -> tuple[Mapping[str, str], Mapping[str, Model]]:
+    def _tables_read(self, model: Model, side: int) -> tuple[Mapping[str, str], Mapping[str, Model]]:
         """By name the tables that the old (0) or the new (1) query reads, and the models that stand inside it."""
         tables: dict[str, str] = {}
         inside: dict[str, Model] = {}
         names = [model.name, *model.depends_on]
         while names:
             name = names.pop()
-            found = self._read(name, side)
-            if found is None or name in tables or name in inside:
+            snapshot = self._read(name, side)
+            if snapshot is None or name in tables or name in inside:
                 continue
-            if _stands_inside(found):
-                inside[name] = found.model
-                names += found.model.depends_on
+            if _stands_inside(snapshot):
+                inside[name] = snapshot.model
+                names += snapshot.model.depends_on
             else:
-                tables[name] = found.table
+                tables[name] = snapshot.table
         return tables, inside
 
     def _read(self, name: str, side: int) -> Snapshot | None:
@@ -209,10 +215,10 @@ def _diff(asked: _Edit, engine: Engine, known: KnownTables, budget: Budget) -> P
         return PhysicalDiff(asked.model, note="not compared: a statement before its query computes something")
     plans: list[PhysicalPlan] = []
     for which, query in (("old", asked.old), ("new", asked.new)):
-        found = _plan(query, which, engine, known, budget)
-        if isinstance(found, str):
-            return PhysicalDiff(asked.model, note=f"not compared: {found}")
-        plans.append(found)
+        physical_plan = _plan(query, which, engine, known, budget)
+        if isinstance(physical_plan, str):
+            return PhysicalDiff(asked.model, note=f"not compared: {physical_plan}")
+        plans.append(physical_plan)
     return PhysicalDiff(asked.model, compare(plans[0], plans[1]))
 
 
@@ -222,7 +228,7 @@ def _plan(query: _Query, which: str, engine: Engine, known: KnownTables, budget:
     if budget.is_spent:
         return late
     try:
-        with budget.held(), engine.beside(query.before, ()):
+        with budget.enforce(), engine.separate_session(query.before, ()):
             return read_plan(engine.explain(query.sql), known)
     except TimeoutError:
         return late

@@ -12,21 +12,21 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.session.events import Tested, TestsStarted
 from mergeplan.planner.session.lint import check_rules
 from mergeplan.planner.session.options import PlanOptions
-from mergeplan.planner.session.planning import checked_request, planned_for, saved_request, unmoved
+from mergeplan.planner.session.planning import check_request, load_request, make_plan, rebuild_saved_plan
 from mergeplan.planner.session.unopened import refusals
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, view_changes, views_of
 from mergeplan.planner.state.environments import HistoryAction
 
 
-def requested(work: Workspace, options: PlanOptions) -> PlanOptions:
+def check_options(work: Workspace, options: PlanOptions) -> PlanOptions:
     """What is asked, with names, dates and the project's own settings filled in; RequestError for what cannot be."""
-    asked = checked_request(work, options)
+    asked = check_request(work, options)
     work.about = frozenset({asked.environment, PROD})
     return asked
 
 
-def prepared(work: Workspace, asked: PlanOptions) -> Plan:
+def prepare_plan(work: Workspace, asked: PlanOptions) -> Plan:
     """The plan, when the linter's rules hold and the unit tests pass: ProjectErrors, MergeplanError.
 
     A wrong project or request is reported before Spark is started.
@@ -36,19 +36,19 @@ def prepared(work: Workspace, asked: PlanOptions) -> Plan:
     if not asked.skip_linter:
         check_rules(work.project, work.on_event, () if asked.restate else refusals(work, asked.must_open))
     if asked.restate:
-        return planned_for(work, asked, {})  # of what the environment shows: no file is looked at
-    planned = planned_for(work, asked, work.project.models)
+        return make_plan(work, asked, {})  # of what the environment shows: no file is looked at
+    planned = make_plan(work, asked, work.project.models)
     if not asked.skip_tests:
         _run_tests(work, again=asked.rerun_tests)
     # Only Spark's catalog knows the columns of tables that nobody defines; it is asked when all else is right.
-    return planned_for(work, asked, work.models) if work.undefined else planned
+    return make_plan(work, asked, work.models) if work.external_tables else planned
 
 
-def made_again(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:
+def rebuild_plan(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:
     """A kept plan as it comes out now, and what was asked of it; PlanMoved when it comes out otherwise."""
     work.about = frozenset({PROD})
-    asked = saved_request(work, plan_id)
-    return unmoved(work, plan_id, asked), asked
+    asked = load_request(work, plan_id)
+    return rebuild_saved_plan(work, plan_id, asked), asked
 
 
 def renew(work: Workspace, planned: Plan) -> None:
@@ -56,14 +56,14 @@ def renew(work: Workspace, planned: Plan) -> None:
     work.store.environments.expire(planned.environment, planned.new.expires_at)
 
 
-def promoted_before(work: Workspace, name: str, note: str) -> Promoted | None:
+def find_earlier_promotion(work: Workspace, name: str, note: str) -> Promoted | None:
     """What an earlier call promoted under the same note, for whoever was interrupted before its answer; else None."""
     history = [row for row in work.store.environments.history(name) if row.action is not HistoryAction.UNDONE]
     if not note or not history or (history[0].note, history[0].action) != (note, HistoryAction.PROMOTED):
         return None
     latest, before = history[0].revision, history[1].revision if len(history) > 1 else 0
-    new = work.store.environments.at_revision(name, latest)
-    moved = view_changes(work.store.environments.at_revision(name, before), new)
+    new = work.store.environments.get_revision(name, latest)
+    moved = view_changes(work.store.environments.get_revision(name, before), new)
     added, swapped, dropped = len(moved.added), len(moved.swapped), len(moved.dropped)
     return Promoted(name, latest, added, swapped, dropped, len(views_of(new)) - added - swapped)
 
@@ -75,8 +75,8 @@ def _run_tests(work: Workspace, *, again: bool) -> None:
         return
     started = time.monotonic()
     digests = TestDigests(work.project, work.connection)
-    known = {test.name: found for test in tests if (found := digests.of(test))}
-    passed = frozenset() if again else work.store.passed_tests.among(list(known.values()))
+    known = {test.name: test_digest for test in tests if (test_digest := digests.compute(test))}
+    passed = frozenset() if again else work.store.passed_tests.filter_passed(list(known.values()))
     changed = [test for test in tests if known.get(test.name) not in passed]
     ran: dict[str, TestResult] = {}
     if changed:

@@ -100,18 +100,18 @@ class Difference:
 class LineageView:
     """A lineage, and the models that it leads through."""
 
-    found: Lineage
+    lineage: Lineage
     models: Mapping[str, Model] = field(repr=False)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         """Every column that is in it, each once."""
-        return self.found.nodes
+        return self.lineage.nodes
 
     @property
     def edges(self) -> tuple[Edge, ...]:
         """What goes into what."""
-        return self.found.edges
+        return self.lineage.edges
 
     def _repr_html_(self) -> str:
-        return lineage_fragment(self.found, self.models)
+        return lineage_fragment(self.lineage, self.models)

@@ -15,17 +15,17 @@ from mergeplan.planner.errors import LeaseHeld, ProjectError, RequestError
 from mergeplan.planner.intervals import Timeline, subtract
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.model.selection import in_default, select
+from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.plan.build import Plan, build_run
 from mergeplan.planner.plan.schedule import Readiness, Window
 from mergeplan.planner.python.running import running
-from mergeplan.planner.session.applying import Record, carried_out
+from mergeplan.planner.session.applying import Record, execute_plan
 from mergeplan.planner.session.estimates import estimates
 from mergeplan.planner.session.events import Due, Warned
-from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.git_changes import git_change_finder
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.options import RunOptions
-from mergeplan.planner.session.workspace import Workspace, loaded_in
+from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.state.leases import Lease
 
@@ -40,7 +40,7 @@ class RunResult:
     updated: bool = False  # nothing was tried: the environment was changed meanwhile, see RunOptions.unless_updated
 
 
-def checked_run(work: Workspace, asked: RunOptions) -> Window:
+def run_window(work: Workspace, asked: RunOptions) -> Window:
     """The time that is asked for; RequestError for what does not go together."""
     start, end = moment(asked.start, work.now), moment(asked.end, work.now, end=True)
     if start and end and start >= end:
@@ -52,7 +52,7 @@ def checked_run(work: Workspace, asked: RunOptions) -> Window:
 
 def run(work: Workspace, asked: RunOptions) -> RunResult:
     """What is due, computed when it is this run's turn; one that finds another at the same work leaves it to that."""
-    name, window = asked.environment, checked_run(work, asked)
+    name, window = asked.environment, run_window(work, asked)
     work.about = frozenset({name})
     before = work.environment(name).revision
     with ExitStack() as turn:
@@ -61,25 +61,27 @@ def run(work: Workspace, asked: RunOptions) -> RunResult:
             return RunResult(skipped=lease)
         if asked.unless_updated and work.environment(name).revision != before:
             return RunResult(updated=True)
-        return _caught_up(work, asked, window, lease)
+        return _run_due_models(work, asked, window, lease)
 
 
 def run_after_plan(work: Workspace, name: str) -> RunResult:
     """What is due in an environment right after a plan for it was applied."""
     with work.lease(name, _run_of(name)) as lease:
-        return _caught_up(work, RunOptions(name), Window(work.now), lease)
+        return _run_due_models(work, RunOptions(name), Window(work.now), lease)
 
 
-def _caught_up(work: Workspace, asked: RunOptions, window: Window, lease: Lease) -> RunResult:
+def _run_due_models(work: Workspace, asked: RunOptions, window: Window, lease: Lease) -> RunResult:
     """What is due in an environment, reported and computed."""
     work.settle(lease)
     environment, prod = work.environment(asked.environment), work.store.environments.get(PROD)
     restate_due(environment, work.store, work.now, lease, work.on_event)
     drift = find_drift(environment, prod, work.engine)
-    for each in drift:
-        work.on_event(Warned(f"{each.fact} This run restores it." if each.is_mendable else each.sentence))
+    for difference in drift:
+        work.on_event(
+            Warned(f"{difference.fact} This run restores it." if difference.is_mendable else difference.sentence)
+        )
     lost = forget_lost_tables(drift, work.store)
-    loaded, chosen = replace(loaded_in(work), lost=lost), _chosen(work, environment, asked)
+    loaded, chosen = replace(load_state(work), lost=lost), _select_run_models(work, environment, asked)
     with running(work.project.code, work.engine) as python:
         ready = _readiness(Layout(environment.snapshots, {}, work.now, python))
         due = build_run(environment, loaded, window, prod, chosen, ready)
@@ -87,10 +89,16 @@ def _caught_up(work: Workspace, asked: RunOptions, window: Window, lease: Lease)
     for model, late in due.late.items():
         signals = tuple(call.name for call in environment.snapshots[model].model.signals)
         work.on_event(ModelLate(model, signals, late))
-    outcome = carried_out(work, due, lease, Record(note=asked.note)) if lost or not due.is_empty else None
-    failed = {each.model for each in outcome.failures} if outcome else set[str]()
+    outcome = execute_plan(work, due, lease, Record(note=asked.note)) if lost or not due.is_empty else None
+    failed = {failure.model for failure in outcome.failures} if outcome else set[str]()
     # a view is not restored over a table that could not be computed
-    mend_views(environment, [each for each in drift if each.model not in failed], work.store, work.engine, lease)
+    mend_views(
+        environment,
+        [difference for difference in drift if difference.model not in failed],
+        work.store,
+        work.engine,
+        lease,
+    )
     return RunResult(due, outcome)
 
 
@@ -100,7 +108,7 @@ def _readiness(layout: Layout) -> Readiness:
 
     def ready(model: Model, missing: Timeline) -> Timeline:
         try:
-            return subtract(missing, layout.awaited(model, missing, ())[1])
+            return subtract(missing, layout.check_signals(model, missing, ())[1])
         except ProjectError:
             return missing
 
@@ -123,10 +131,10 @@ def _run_of(name: str) -> str:
     return f"run of {name}"
 
 
-def _chosen(work: Workspace, environment: Environment, asked: RunOptions) -> Collection[str] | None:
+def _select_run_models(work: Workspace, environment: Environment, asked: RunOptions) -> Collection[str] | None:
     if not asked.select:
         return None
-    graph = graph_of({name: each.model for name, each in environment.snapshots.items()})
-    named = [in_default(each, work.project.catalogs.default) for each in asked.select]
-    names = select(graph, named, changed_since(work.project))
+    graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
+    named = [strip_default_catalog(selector, work.project.catalogs.default) for selector in asked.select]
+    names = select(graph, named, git_change_finder(work.project))
     return names | graph.upstream(names) if asked.upstream else names

@@ -14,15 +14,15 @@ from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.rollback import RollbackPlan
 from mergeplan.planner.apply.work import Filled
 from mergeplan.planner.errors import Cancelled, Refused, RequestError
-from mergeplan.planner.model.selection import in_default
+from mergeplan.planner.model.selection import strip_default_catalog
 from mergeplan.planner.project.lineage import lineage_of
-from mergeplan.planner.session.apply import applied, check_catalogs, check_queries
+from mergeplan.planner.session.apply import apply_plan, check_catalogs, check_queries
 from mergeplan.planner.session.applying import Record
-from mergeplan.planner.session.audits import audited
+from mergeplan.planner.session.audits import stream_audits
 from mergeplan.planner.session.cancelling import interruptible
 from mergeplan.planner.session.data_diff import data_diffs, pairs_of_environment
 from mergeplan.planner.session.diff import difference
-from mergeplan.planner.session.drift import with_drift
+from mergeplan.planner.session.drift import add_drift_warnings
 from mergeplan.planner.session.environments import (
     Invalidated,
     RolledBack,
@@ -35,7 +35,7 @@ from mergeplan.planner.session.environments import (
 )
 from mergeplan.planner.session.estimates import estimates
 from mergeplan.planner.session.events import Emit, silent
-from mergeplan.planner.session.lint import LintReport, linted
+from mergeplan.planner.session.lint import LintReport, lint_project
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs
 from mergeplan.planner.session.notebook.listed_results import Environments, FetchedRows, History, TableDiffs
@@ -48,16 +48,16 @@ from mergeplan.planner.session.options import (
     TestOptions,
 )
 from mergeplan.planner.session.physical_plan import physical_diffs_of_environment
-from mergeplan.planner.session.plan import made_again, prepared, renew, requested
+from mergeplan.planner.session.plan import check_options, prepare_plan, rebuild_plan, renew
 from mergeplan.planner.session.planning import save
 from mergeplan.planner.session.results import Difference, LineageView, SessionPlan
 from mergeplan.planner.session.run import RunResult, run
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.session.table_diff import table_diffs
-from mergeplan.planner.session.unit_tests import TestReport, tested
+from mergeplan.planner.session.unit_tests import TestReport, run_tests
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.workspace import Workspace
-from mergeplan.planner.snapshot.environment import PROD, checked_name
+from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 
 
 class Opened:
@@ -78,7 +78,7 @@ class Opened:
 
     def close(self) -> None:
         """Let go of Spark and of the state database."""
-        with self._taken():
+        with self._take_turn():
             self._work.close()
             self._work = Workspace(self._work.settings, self._work.profile)
 
@@ -113,12 +113,12 @@ class Opened:
     def plan_rollback(self, environment: str, revision: int | None = None) -> RollbackPlan:
         """What `rollback` would do; nothing is changed. `refusal` says why it cannot be done, None when it can."""
         with self._doing(silent, only_looks=True) as work:
-            return plan_rollback(work, checked_name(environment), revision)
+            return plan_rollback(work, parse_environment_name(environment), revision)
 
     @contextmanager
     def _doing(self, on_event: Emit, *, only_looks: bool = False, at: str | None = None) -> Iterator[Workspace]:
         """The workspace for a call."""
-        with self._taken(), interruptible(self.cancel):
+        with self._take_turn(), interruptible(self.cancel):
             now = datetime.now(UTC)
             now = moment(at or self._execution_time, now) or now
             emit = self._work.cancellation.checking(on_event)
@@ -132,7 +132,7 @@ class Opened:
                 self._busy = False
 
     @contextmanager
-    def _taken(self) -> Iterator[None]:
+    def _take_turn(self) -> Iterator[None]:
         """One call at a time; whoever waited in `on_event` would wait for ever."""
         if not self._turn.acquire(blocking=False):
             message = "Another call of this session is under way."
@@ -159,13 +159,13 @@ class Session(Opened):
         """
         asked = options or PlanOptions()
         if environment is not None:
-            asked = replace(asked, environment=checked_name(environment))
+            asked = replace(asked, environment=parse_environment_name(environment))
         asked = replace(asked, execution_time=asked.execution_time or self._execution_time)
         with self._doing(on_event, at=asked.execution_time) as work:
-            asked = requested(work, asked)
-            planned = prepared(work, asked)
+            asked = check_options(work, asked)
+            planned = prepare_plan(work, asked)
             if asked.refresh or work.has_engine or work.is_warm:
-                planned = with_drift(work, planned, describe=asked.refresh)
+                planned = add_drift_warnings(work, planned, describe=asked.refresh)
             if not planned.blockers and work.has_engine:
                 check_queries(work, planned)
             if not (planned.is_empty or planned.blockers):
@@ -180,7 +180,7 @@ class Session(Opened):
         stands in the outcome's `failures`.
         """
         with self._doing(on_event) as work:
-            outcome = _nothing(work, plan) or _applied(work, plan if isinstance(plan, str) else plan.id, note)
+            outcome = _nothing(work, plan) or _apply_saved_plan(work, plan if isinstance(plan, str) else plan.id, note)
         if check:
             outcome.raise_failure()
         return outcome
@@ -209,7 +209,7 @@ class Session(Opened):
 
         A model's error is raised when all others are done, or with `check=False` stands in the outcome's `failures`.
         """
-        asked = replace(options or RunOptions(), environment=checked_name(environment))
+        asked = replace(options or RunOptions(), environment=parse_environment_name(environment))
         with self._doing(on_event) as work:
             result = run(work, asked)
         if check and result.outcome is not None:
@@ -225,7 +225,7 @@ class Session(Opened):
         self, environment: str, revision: int | None = None, *, who: str = "", note: str = "", on_event: Emit = silent
     ) -> RolledBack:
         """The environment points again at what it showed at a revision (None: the last that was different)."""
-        name = checked_name(environment)
+        name = parse_environment_name(environment)
         with self._doing(on_event) as work:
             return rollback(work, name, revision, Record(who, note))
 
@@ -237,11 +237,11 @@ class Session(Opened):
     def history(self, environment: str = PROD) -> History:
         """What an environment has shown so far, newest first."""
         with self._doing(silent, only_looks=True) as work:
-            return History(work.store.environments.history(work.environment(checked_name(environment)).name))
+            return History(work.store.environments.history(work.environment(parse_environment_name(environment)).name))
 
     def invalidate(self, environment: str, *, who: str = "", on_event: Emit = silent) -> Invalidated:
         """The environment dropped at once: its views, and the tables that only it used. RequestError for prod."""
-        name = checked_name(environment)
+        name = parse_environment_name(environment)
         check_droppable(name)
         with self._doing(on_event) as work:
             return invalidate(work, name, who)
@@ -263,7 +263,7 @@ class Session(Opened):
         """What a model or a column is made from, or with `downstream` what is made from it."""
         with self._doing(silent, only_looks=True) as work:
             models, catalog = work.project.models, work.project.catalogs.default
-        asked = in_default(model if column is None else f"{model}.{column}", catalog)
+        asked = strip_default_catalog(model if column is None else f"{model}.{column}", catalog)
         return LineageView(lineage_of(models, asked, downstream=downstream), models)
 
     def table_diff(
@@ -276,19 +276,21 @@ class Session(Opened):
     def test(self, options: TestOptions | None = None) -> TestReport:
         """The project's unit tests, run on Spark; a failed one is in the report, and raises nothing."""
         with self._doing(silent, only_looks=True) as work:
-            return tested(work, options or TestOptions())
+            return run_tests(work, options or TestOptions())
 
     def audit(
         self, environment: str = PROD, options: AuditOptions | None = None, *, on_event: Emit = silent
     ) -> AuditResults:
         """The audits of an environment's models on what its tables hold; a failed one raises nothing."""
         with self._doing(on_event, only_looks=True) as work:
-            return AuditResults(audited(work, work.environment(checked_name(environment)), options or AuditOptions()))
+            return AuditResults(
+                stream_audits(work, work.environment(parse_environment_name(environment)), options or AuditOptions())
+            )
 
     def lint(self, models: Collection[str] = ()) -> LintReport:
         """The models (selectors; () for all) held to the rules of `linter` in config.yaml."""
         with self._doing(silent, only_looks=True) as work:
-            return linted(work.project, tuple(models), lint_refusals(work.project))
+            return lint_project(work.project, tuple(models), lint_refusals(work.project))
 
 
 def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:
@@ -303,11 +305,11 @@ def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:
     return Outcome((), Filled(), None, plan=plan.decision)
 
 
-def _applied(work: Workspace, plan_id: str, note: str) -> Outcome:
+def _apply_saved_plan(work: Workspace, plan_id: str, note: str) -> Outcome:
     """A kept plan made again and carried out."""
-    planned, asked = made_again(work, plan_id)
+    planned, asked = rebuild_plan(work, plan_id)
     if planned.blockers:
         raise Refused(planned.blockers[0].message, place=planned.blockers[0].place)
     check_catalogs(work, planned)
     check_queries(work, planned)
-    return applied(work, planned, asked, note)
+    return apply_plan(work, planned, asked, note)

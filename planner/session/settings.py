@@ -60,9 +60,9 @@ def cache_of(environ: Mapping[str, str], home: Path | None) -> Path | None:
 
     Never in the project's folder: what is committed there would be believed.
     """
-    given = environ.get(CACHE, "")
-    if given:
-        return None if given == "off" else Path(given).absolute()
+    folder = environ.get(CACHE, "")
+    if folder:
+        return None if folder == "off" else Path(folder).absolute()
     if home is not None:
         return home / "cache"
     from platformdirs import user_cache_path

@@ -8,17 +8,17 @@ from dataclasses import replace
 from sqlglot.tokenizer_core import TokenType
 
 from mergeplan.planner.checks.diff_query import DiffOptions
-from mergeplan.planner.checks.table_diff import TableDiff, changed_models, compare_tables
+from mergeplan.planner.checks.table_diff import TableDiff, compare_tables, find_changed_models
 from mergeplan.planner.errors import MergeplanError, Place, RequestError
 from mergeplan.planner.model.graph import graph_of
-from mergeplan.planner.model.selection import in_default, select
+from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.sql.names import model_name
 from mergeplan.planner.parsing.sql.tokens import SourceText, did_you_mean, tokenize
-from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.git_changes import git_change_finder
 from mergeplan.planner.session.options import TableDiffOptions
 from mergeplan.planner.session.workspace import Workspace
-from mergeplan.planner.snapshot.environment import Environment, checked_name
+from mergeplan.planner.snapshot.environment import Environment, parse_environment_name
 from mergeplan.planner.state.physical_tables import are_ours
 
 FORM = "Write `prod:dev`, or `schema.table:schema.table`."
@@ -36,12 +36,12 @@ def table_diffs(
     if tables and (model or asked.select):
         raise RequestError("Two tables are no environments in which a model could be compared.", hint=FORM)
     work.look()
-    found = (
-        _of_tables(work, (first, second), options)
+    diffs = (
+        _diff_tables(work, (first, second), options)
         if tables
-        else _of_models(work, (first, second), model, asked.select, options)
+        else _diff_models(work, (first, second), model, asked.select, options)
     )
-    for diff in found:
+    for diff in diffs:
         work.cancellation.check()
         yield diff
 
@@ -67,7 +67,7 @@ def _options(asked: TableDiffOptions) -> DiffOptions:
     )
 
 
-def _of_tables(work: Workspace, names: tuple[str, str], options: DiffOptions) -> Iterator[TableDiff]:
+def _diff_tables(work: Workspace, names: tuple[str, str], options: DiffOptions) -> Iterator[TableDiff]:
     catalog = work.project.defaults.catalog
     tables = (model_name(names[0], Place("A:B"), catalog), model_name(names[1], Place("A:B"), catalog))
     known = [work.project.models[name].grain for name in tables if name in work.project.models]
@@ -76,19 +76,19 @@ def _of_tables(work: Workspace, names: tuple[str, str], options: DiffOptions) ->
     yield compare_tables(work.engine, tables, tables, keyed, by_files=ours)
 
 
-def _of_models(
+def _diff_models(
     work: Workspace, names: tuple[str, str], model: str | None, selectors: tuple[str, ...], options: DiffOptions
 ) -> Iterator[TableDiff]:
-    here, there = (work.environment(checked_name(name)) for name in names)
+    here, there = (work.environment(parse_environment_name(name)) for name in names)
     tables, known = (_tables(here), _tables(there)), work.store.tables.all()
-    for name in _chosen(work, here, there, model, selectors):
+    for name in _select_models(work, here, there, model, selectors):
         grain = there.snapshots[name].model.grain or here.snapshots[name].model.grain
         keyed = options if options.on else replace(options, on=grain)
         pair = (tables[0][name], tables[1][name])
         yield compare_tables(work.engine, (here.name, there.name), pair, keyed, name, are_ours(known, pair))
 
 
-def _chosen(
+def _select_models(
     work: Workspace, first: Environment, second: Environment, model: str | None, selectors: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The models to compare: the one that is named, those that are selected, or all that differ."""
@@ -99,14 +99,14 @@ def _chosen(
                 hint = did_you_mean(model, known, most=12)
                 raise RequestError(f"`{environment.name}` has no table of `{model}`.", hint=hint)
         return (model.lower(),)
-    changed = changed_models(here, there)
+    changed = find_changed_models(here, there)
     if not selectors:
         return changed
-    named = [in_default(each, work.project.catalogs.default) for each in selectors]
-    wanted = select(graph_of(work.project.models), named, changed_since(work.project))
+    named = [strip_default_catalog(selector, work.project.catalogs.default) for selector in selectors]
+    wanted = select(graph_of(work.project.models), named, git_change_finder(work.project))
     return tuple(name for name in changed if name in wanted)
 
 
 def _tables(environment: Environment) -> dict[str, str]:
     """Model -> what holds its rows in the environment; embedded and external models have nothing to compare."""
-    return {name: each.table for name, each in environment.snapshots.items() if each.kind.has_view}
+    return {name: snapshot.table for name, snapshot in environment.snapshots.items() if snapshot.kind.has_view}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from mergeplan.planner.apply.adoption import interrupted, undo_interrupted
+from mergeplan.planner.apply.adoption import pending_adoptions, undo_interrupted
 from mergeplan.planner.apply.events import PromotionPending, PromotionRecovered
 from mergeplan.planner.apply.recovery import RECOVERY, check_not_stuck, recover
 from mergeplan.planner.engine.protocol import Engine
@@ -29,16 +29,16 @@ def finish(
     Of the environments in `about`, one that another process is promoting is waited for (LeaseHeld), and
     one that can be neither finished nor undone is Refused.
     """
-    begun = interrupted(store)
+    begun = pending_adoptions(store)
     if not store.promotions.pending() and not begun:
         return ()
-    found = recover(store, engine(), on_event, lease, await_=about, wait=LEASE_WAIT)
-    check_not_stuck(found, about)
+    recovery = recover(store, engine(), on_event, lease, await_=about, wait=LEASE_WAIT)
+    check_not_stuck(recovery, about)
     if begun and (lease or _is_left(store)):
         undo_interrupted(store, engine(), RECOVERY, lease)
-        if interrupted(store) != begun:
+        if pending_adoptions(store) != begun:
             on_event(Warned(UNDONE))
-    return found
+    return recovery
 
 
 def _is_left(store: StateStore) -> bool:
@@ -48,7 +48,7 @@ def _is_left(store: StateStore) -> bool:
 
 def report(store: StateStore, on_event: Emit) -> None:
     """Report every unfinished promotion, and who is at it; and an adoption that was cut off."""
-    if interrupted(store) and _is_left(store):
+    if pending_adoptions(store) and _is_left(store):
         on_event(Warned("An adoption was interrupted. The next command that changes an environment undoes it."))
     for promotion in store.promotions.pending():
         holder = store.leases.holder(promotion.environment)

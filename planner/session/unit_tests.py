@@ -36,29 +36,29 @@ class TestReport:
         return not self.failed
 
 
-def tested(work: Workspace, asked: TestOptions) -> TestReport:
+def run_tests(work: Workspace, asked: TestOptions) -> TestReport:
     """The tests that are asked for, run on Spark."""
-    tests = chosen(work.project.tests, asked.names, asked.patterns)
+    tests = select_tests(work.project.tests, asked.names, asked.patterns)
     started = time.monotonic()
     results = run_unit_tests(work.engine, work.project, tests) if tests else ()
     return TestReport(results, time.monotonic() - started)
 
 
-def chosen(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequence[str]) -> tuple[UnitTest, ...]:
+def select_tests(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequence[str]) -> tuple[UnitTest, ...]:
     """The tests that one of the names means, and one of the patterns; RequestError for a word that means none."""
     for name in names:
-        if not any(_named(test, name) for test in tests):
+        if not any(_matches_name(test, name) for test in tests):
             known = [word for test in tests for word in (test.name, test.model, test.path)]
             raise RequestError(f"`{name}` is no test.", hint=did_you_mean(name, known, most=12))
-    found = [test for test in tests if not names or any(_named(test, name) for name in names)]
-    found = [test for test in found if not patterns or any(_like(test, pattern) for pattern in patterns)]
-    if not found and patterns:
+    matches = [test for test in tests if not names or any(_matches_name(test, name) for name in names)]
+    matches = [test for test in matches if not patterns or any(_like(test, pattern) for pattern in patterns)]
+    if not matches and patterns:
         hint = did_you_mean(patterns[0], [test.name for test in tests], most=12)
         raise RequestError(f"`{patterns[0]}` is no test.", hint=hint)
-    return tuple(found)
+    return tuple(matches)
 
 
-def _named(test: UnitTest, name: str) -> bool:
+def _matches_name(test: UnitTest, name: str) -> bool:
     """Whether a word means the test: its name, its model, its file, or file::name; each may hold * and ?."""
     path, _, own = name.partition("::")
     path = path.removeprefix("./")

@@ -11,14 +11,14 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.definitions.unit_tests import UnknownModel
 from mergeplan.planner.parsing.files.lint_config import REFUSED
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.plan.refused import RefusedFile, Unopened, held_computed
+from mergeplan.planner.plan.refused import RefusedFile, Unopened, blockers_for_held_models
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.project.refused import Refusal, RefusedModels, readers_of
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD
 
 
-def with_held(
+def merge_deployed(
     models: Mapping[str, Model], refused: RefusedModels, deployed: Mapping[str, Model]
 ) -> tuple[Mapping[str, Model], Unopened]:
     """The models of a plan against these deployed ones: what cannot be opened, and what reads it, as deployed."""
@@ -26,24 +26,24 @@ def with_held(
         return models, Unopened()
     gone = deployed.keys() - models.keys()
     stands = {name for name in gone if name in refused.names or _may_be(deployed[name], refused)}
-    out = {**{each.model: each.reads for each in refused.left_out}, **readers_of(models, stands)}
+    out = {**{exclusion.model: exclusion.reads for exclusion in refused.left_out}, **readers_of(models, stands)}
     held = (stands | out.keys()) & deployed.keys()
     opened = {name: model for name, model in models.items() if name not in out}
     # what only they read is in no file: tables that Spark's catalog knows
     outer = {read for name in held for read in deployed[name].depends_on if read in deployed and read not in opened}
     kept = held | {name for name in outer if deployed[name].kind.is_external}
     absent = {name: deployed[name] for name in gone}
-    files = tuple(file for each in refused.refusals for file in _files(each, absent, refused))
+    files = tuple(file for refusal in refused.refusals for file in _files(refusal, absent, refused))
     both = {**opened, **{name: deployed[name] for name in kept}}
     return dict(sorted(both.items())), Unopened(files, dict(sorted(out.items())), frozenset(held))
 
 
-def with_unopened(plan: Plan, unopened: Unopened) -> Plan:
+def add_unopened(plan: Plan, unopened: Unopened) -> Plan:
     """The plan that names what it leaves alone, and is blocked where that would be computed."""
     if not unopened.refused:
         return plan
-    models = {name: each.model for name, each in plan.new.snapshots.items()}
-    blockers = held_computed(plan.changes, unopened, models)
+    models = {name: snapshot.model for name, snapshot in plan.new.snapshots.items()}
+    blockers = blockers_for_held_models(plan.changes, unopened, models)
     return replace(plan, unopened=unopened, blockers=(*plan.blockers, *blockers))
 
 
@@ -55,12 +55,12 @@ def refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Violatio
     refused = work.project.refused
     if not refused:
         return ()
-    deployed = _deployed(work)
-    found: list[Violation] = []
+    deployed = _prod_models(work)
+    violations: list[Violation] = []
     for refusal in refused.refusals:
         edited = refusal.path in must_open or "*" in must_open
-        found += _violations(refusal, edited or _blocks(work.project, refusal, deployed))
-    return tuple(found)
+        violations += _violations(refusal, edited or _blocks(work.project, refusal, deployed))
+    return tuple(violations)
 
 
 def lint_refusals(project: Project) -> tuple[Violation, ...]:
@@ -69,11 +69,11 @@ def lint_refusals(project: Project) -> tuple[Violation, ...]:
     A test whose model does not exist is a warning, as it is for a plan.
     """
     blocks = _rule_blocks(project)
-    found: list[Violation] = []
+    violations: list[Violation] = []
     for refusal in project.refused.refusals:
         is_test = all(isinstance(error, UnknownModel) for error in refusal.errors)
-        found += _violations(refusal, not is_test if blocks is None else blocks)
-    return tuple(found)
+        violations += _violations(refusal, not is_test if blocks is None else blocks)
+    return tuple(violations)
 
 
 def _violations(refusal: Refusal, blocking: bool) -> list[Violation]:
@@ -89,13 +89,13 @@ def _rule_blocks(project: Project) -> bool | None:
     return REFUSED in project.rules.errors if REFUSED in project.rules.every | project.rules.ignored else None
 
 
-def _deployed(work: Workspace) -> Mapping[str, Model] | None:
+def _prod_models(work: Workspace) -> Mapping[str, Model] | None:
     """The models of prod; None when the state cannot be asked."""
     try:
-        found = work.store.environments.get(PROD)
+        environment = work.store.environments.get(PROD)
     except RequestError:
         return None
-    return {name: snapshot.model for name, snapshot in found.snapshots.items()}
+    return {name: snapshot.model for name, snapshot in environment.snapshots.items()}
 
 
 def _blocks(project: Project, refusal: Refusal, deployed: Mapping[str, Model] | None) -> bool:

@@ -41,16 +41,16 @@ def differences_text(plan: Plan) -> str:
     return f"No differences from the `{plan.base}` environment."
 
 
-def shown_name(plan: Plan, name: str) -> str:
+def display_name(plan: Plan, name: str) -> str:
     """The model as it is called in the plan's environment."""
     return plan.new.naming.view(name, plan.environment)
 
 
 def cost_text(estimates: Sequence[Estimate]) -> str:
     """`~1.2 GiB read, ~3 s`: what is not known is left out, and a sum that lacks a part says `at least`."""
-    read = _sum([each.bytes for each in estimates], _size)
-    time = _sum([each.seconds for each in estimates], duration_text)
-    return ", ".join(each for each in (f"{read} read" if read else "", time) if each)
+    read = _sum([estimate.bytes for estimate in estimates], _size)
+    time = _sum([estimate.seconds for estimate in estimates], duration_text)
+    return ", ".join(text for text in (f"{read} read" if read else "", time) if text)
 
 
 def _sum(values: Sequence[float | None], text: Callable[[float], str]) -> str:

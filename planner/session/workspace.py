@@ -17,7 +17,7 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.engine.gateways import Gateways
 from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.catalog import is_embedded
-from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.errors import LeaseHeld, QueryError, RequestError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.kind import Kind
@@ -95,10 +95,10 @@ class Workspace:
     @cached_property
     def project(self) -> Project:
         """The project in the folder."""
-        given = self.settings
-        isolation = given.isolation.hiding(self.settings.folder)
-        options = LoadOptions(given.gateways_from, isolation, Cache(given.cache), strict=False)
-        return load_project(given.root, self.now, given.gateway, options)
+        settings = self.settings
+        isolation = settings.isolation.hiding(self.settings.folder)
+        options = LoadOptions(settings.gateways_from, isolation, Cache(settings.cache), strict=False)
+        return load_project(settings.root, self.now, settings.gateway, options)
 
     @property
     def store(self) -> StateStore:
@@ -149,7 +149,7 @@ class Workspace:
     def engine(self) -> Engine:
         """The Spark of the gateway."""
         if self._engine is None:
-            self._engine = self._opened()
+            self._engine = self._open_gateways()
         return self._engine
 
     @property
@@ -172,7 +172,7 @@ class Workspace:
         return self._connection(self.project.gateway)
 
     @property
-    def undefined(self) -> frozenset[str]:
+    def external_tables(self) -> frozenset[str]:
         """The tables that the models read and nobody defines; ProjectError when models read each other in a circle."""
         models = graph_of(self.project.models).models
         return frozenset(name for model in models.values() for name in model.depends_on if name not in models)
@@ -181,7 +181,7 @@ class Workspace:
     def models(self) -> Mapping[str, Model]:
         """The project's models, and the tables they read that nobody defines, as Spark's catalog knows them."""
         models = dict(self.project.models)
-        for name in sorted(self.undefined):
+        for name in sorted(self.external_tables):
             columns = self._columns_of(name)
             if columns:
                 models[name] = Model(name, Kind.EXTERNAL, "external_models.yaml", 0, "", columns=columns)
@@ -189,10 +189,10 @@ class Workspace:
 
     def environment(self, name: str) -> Environment:
         """An environment that exists; RequestError when there is none of that name."""
-        found = self.store.environments.get(name)
-        if not found.exists:
+        environment = self.store.environments.get(name)
+        if not environment.exists:
             raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
-        return found
+        return environment
 
     def _settle(self, store: StateStore) -> None:
         if self.only_looks:
@@ -201,50 +201,50 @@ class Workspace:
             self.recovered += finish(store, lambda: self.engine, self.on_event, self.about)
 
     def _connection(self, gateway: str) -> Connection:
-        given = self.project.config.gateways[gateway].connection
+        config = self.project.config.gateways[gateway].connection
         connection = Connection(
-            conf=tuple(conf_of(given).items()),
-            master=given.master,
-            remote=given.remote,
-            catalog=given.catalog,
-            config_dir=given.config_dir,
+            conf=tuple(conf_of(config).items()),
+            master=config.master,
+            remote=config.remote,
+            catalog=config.catalog,
+            config_dir=config.config_dir,
             # Databricks brings Delta with it, and does not say so in its settings.
-            formats=self._formats(self.project.models.values()) if given.type == "spark" else (),
+            formats=self._formats(self.project.models.values()) if config.type == "spark" else (),
             apart=self._formats_apart(),
-            jars_dir=given.jars_dir,
-            comments=given.register_comments,
-            functions=tuple(sorted(given.allowed_functions)),
+            jars_dir=config.jars_dir,
+            comments=config.register_comments,
+            functions=tuple(sorted(config.extra_functions)),
             serves=any(model.python or model.signals for model in self.project.models.values()),
         )
-        if is_embedded(connection) or given.type != "spark":
+        if is_embedded(connection) or config.type != "spark":
             return connection  # which remembers the formats of its tables itself
         # A table that is shown now may have a format that no file names any more, and Spark would misread it.
-        shown = (each.model for one in self.store.environments.all() for each in one.snapshots.values())
+        shown = (snapshot.model for one in self.store.environments.all() for snapshot in one.snapshots.values())
         return replace(connection, formats=self._formats((*self.project.models.values(), *shown)))
 
     def _formats(self, models: Iterable[Model]) -> tuple[str, ...]:
         """The table formats that a Spark must know on which these models are read and computed."""
         inside = self.project.catalogs.is_session
-        named: set[str | None] = {each.table_format for each in models if each.kind.is_stored and inside(each.name)}
+        named: set[str | None] = {model.table_format for model in models if model.kind.is_stored and inside(model.name)}
         gateways = self.project.config.gateways.values()
-        named |= {each.connection.table_format for each in gateways if each.connection.catalog is None}
-        return tuple(each for each in TABLE_FORMATS if each in named)
+        named |= {gateway.connection.table_format for gateway in gateways if gateway.connection.catalog is None}
+        return tuple(table_format for table_format in TABLE_FORMATS if table_format in named)
 
     def _formats_apart(self) -> tuple[str, ...]:
         """The formats of the tables in other catalogs than Spark's own that models have, or read."""
         catalogs, models = self.project.catalogs, self.project.models.values()
-        named = {each.table_format for each in models if each.kind.is_stored and not catalogs.is_session(each.name)}
-        read = (catalogs.of(name) for each in models for name in each.depends_on)
-        named |= {each.table_format for each in read if each is not None}
-        return tuple(each for each in TABLE_FORMATS if each in named)
+        named = {model.table_format for model in models if model.kind.is_stored and not catalogs.is_session(model.name)}
+        read = (catalogs.catalog_of(name) for model in models for name in model.depends_on)
+        named |= {catalog.table_format for catalog in read if catalog is not None}
+        return tuple(table_format for table_format in TABLE_FORMATS if table_format in named)
 
-    def _opened(self) -> Engine:
-        engine = self._started(self.connection)
+    def _open_gateways(self) -> Engine:
+        engine = self._start_engine(self.connection)
         gateways = self.project.config.gateways
         if len(gateways) == 1:
             return engine
         mine = gateways[self.project.gateway].connection
-        return Gateways(engine, {name for name, each in gateways.items() if each.connection == mine}, self._other)
+        return Gateways(engine, {name for name, gateway in gateways.items() if gateway.connection == mine}, self._other)
 
     def _other(self, gateway: str) -> Engine:
         """The Spark of a gateway that a model names; RequestError when it went or cannot be used beside our own."""
@@ -252,31 +252,31 @@ class Workspace:
         why = "it is not in config.yaml" if gateway not in config.gateways else ""
         if why := why or gateways_apart(config, self.project.gateway).get(gateway, ""):
             raise RequestError(f"A model of an environment is computed on the gateway `{gateway}`: {why}.")
-        return self._started(self._connection(gateway))
+        return self._start_engine(self._connection(gateway))
 
-    def _started(self, connection: Connection) -> Engine:
+    def _start_engine(self, connection: Connection) -> Engine:
         """A Spark, opened; one that takes seconds to start is reported, unless whoever opens it is not ours."""
-        given = self.settings
-        if given.open_engine is not None:
-            return given.open_engine(connection, given.folder, self.profile)
+        settings = self.settings
+        if settings.open_engine is not None:
+            return settings.open_engine(connection, settings.folder, self.profile)
         from mergeplan.planner.engine.spark.engine import open_engine  # what drives Spark, only where Spark is needed
         from mergeplan.planner.engine.spark.open_session import is_running, starts_again
 
-        again = starts_again(connection, given.folder)
-        reported = again or not is_running(connection, given.folder)
+        again = starts_again(connection, settings.folder)
+        reported = again or not is_running(connection, settings.folder)
         if reported:
             self.on_event(SparkStarting(again))
         began = time.monotonic()
-        engine = open_engine(connection, given.folder, self.profile)
+        engine = open_engine(connection, settings.folder, self.profile)
         if reported:
             self.on_event(SparkStarted(time.monotonic() - began))
         return engine
 
     def _columns_of(self, name: str) -> tuple[Column, ...]:
-        if self.project.catalogs.of(name) is None:
+        if self.project.catalogs.catalog_of(name) is None:
             return ()  # what applies the plan says which catalog is missing
         try:
-            return self.engine.schema(f"SELECT * FROM {quoted(name)}")
+            return self.engine.schema(f"SELECT * FROM {quote_name(name)}")
         except QueryError:
             return ()  # not there yet: the query that reads it will say so when it is tried
 
@@ -287,12 +287,12 @@ class Workspace:
         return url_of(state, self.settings.root) if state else f"sqlite:///{self.settings.folder / 'state.db'}"
 
 
-def loaded_in(work: Workspace) -> Loaded:
+def load_state(work: Workspace) -> Loaded:
     """What every table holds, and for each table an environment that shows it (prod before others)."""
     owners: dict[str, str] = {}
     for environment in sorted(work.store.environments.all(), key=lambda each: (each.name != "prod", each.name)):
         for snapshot in environment.snapshots.values():
             owners.setdefault(snapshot.table, environment.name)
     tables = work.store.tables.all().keys() | owners.keys()
-    drifted = work.store.snapshots.drifted_tables()
-    return Loaded(work.store.intervals.loaded(tables), frozenset(owners), drifted, owners=owners)
+    drifted = work.store.snapshots.tables_with_drift()
+    return Loaded(work.store.intervals.load_timelines(tables), frozenset(owners), drifted, owners=owners)

@@ -55,7 +55,7 @@ class Contents:
 
     known: Mapping[str, Mapping[str, Content]] = field(default_factory=dict)
 
-    def of(self, columns: ColumnSet) -> Mapping[str, Content]:
+    def period_contents(self, columns: ColumnSet) -> Mapping[str, Content]:
         """Period -> content of these columns, for the periods that are known."""
         return self.known.get(columns_key(columns), {})
 
@@ -63,7 +63,7 @@ class Contents:
         """This, and what was found since: it replaces what was known of the same periods."""
         known = dict(self.known)
         for columns, periods in found.items():
-            known[columns_key(columns)] = {**self.of(columns), **periods}
+            known[columns_key(columns)] = {**self.period_contents(columns), **periods}
         return Contents(known)
 
 
@@ -73,5 +73,5 @@ def equal_periods(one: Contents, other: Contents, columns: ColumnSet, periods: I
     A period that is not known on both sides is not among them. The caller says which periods matter: tables that are
     to be equal as a whole must be so in every period that either of them holds.
     """
-    mine, theirs = one.of(columns), other.of(columns)
+    mine, theirs = one.period_contents(columns), other.period_contents(columns)
     return frozenset(period for period in periods if period in mine and mine[period] == theirs.get(period))

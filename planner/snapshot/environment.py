@@ -67,7 +67,7 @@ class ViewChanges:
         return tuple(view.name for view in (*self.added, *self.swapped, *self.dropped))
 
 
-def checked_name(name: str) -> str:
+def parse_environment_name(name: str) -> str:
     """The environment's name in lower case; RequestError unless it is 1 to 64 of a-z, 0-9 and _."""
     lowered = name.strip().lower()
     if not NAME.fullmatch(lowered):
@@ -108,7 +108,10 @@ def view_changes(old: Environment, new: Environment) -> ViewChanges:
     """What turns the views of `old` into those of `new`; a view that shows the same table stays untouched."""
     # An environment of before names had catalogs says no default one: then it is the same.
     default = new.naming.default or old.naming.default
-    before, after = (views_of(replace(each, naming=replace(each.naming, default=default))) for each in (old, new))
+    before, after = (
+        views_of(replace(environment, naming=replace(environment.naming, default=default)))
+        for environment in (old, new)
+    )
     return ViewChanges(
         added=tuple(after[name] for name in sorted(after.keys() - before.keys())),
         swapped=tuple(after[name] for name in sorted(after.keys() & before.keys()) if after[name] != before[name]),

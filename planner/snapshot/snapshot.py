@@ -8,7 +8,7 @@ from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
-from mergeplan.planner.semantics.audited_keys import Keys, audited_keys
+from mergeplan.planner.semantics.audited_keys import Keys, keys_from_audits
 from mergeplan.planner.semantics.columns import Parent
 from mergeplan.planner.semantics.digests import Seen
 
@@ -35,7 +35,7 @@ class Meaning:
     relies: tuple[tuple[str, Keys], ...] = ()  # of what it reads, by which it may be that nothing is chance
 
     @property
-    def seen(self) -> Seen:
+    def table_digest(self) -> Seen:
         return Seen(self.rows, dict(self.columns), self.order)
 
 
@@ -81,19 +81,19 @@ class Snapshot:
         return self.stored or DEFAULT.table(self.name, self.version)
 
     @property
-    def seen(self) -> Seen:
+    def visible_digest(self) -> Seen:
         """What its readers see. What is non-deterministic stays as it is in a stored table, and is another thing in
         the next one."""
         if self.meaning is None:
             return Seen(f"unknown {self.version}", {})
         if self.meaning.held_rows:
             return Seen(self.meaning.held_rows, dict(self.meaning.held))
-        return seen_at(self.meaning, self.version) if self.kind.is_stored else self.meaning.seen
+        return table_digest_at(self.meaning, self.version) if self.kind.is_stored else self.meaning.table_digest
 
     @property
     def raw(self) -> Seen:
         """What its query means, whatever comes out of what is non-deterministic in it."""
-        return self.meaning.seen if self.meaning else self.seen
+        return self.meaning.table_digest if self.meaning else self.visible_digest
 
     @property
     def as_parent(self) -> Parent:
@@ -101,21 +101,24 @@ class Snapshot:
         if self.meaning is None:
             return Parent(self.columns)
         kept = self.is_mixed or self.forced  # its table holds rows that are not those of its query
-        keys, audited = ((), ()) if kept else (self.meaning.keys, audited_keys(self.model))
+        keys, audited = ((), ()) if kept else (self.meaning.keys, keys_from_audits(self.model))
         if self.kind.is_stored or self.kind.is_external:
             return Parent(self.columns, types=self.meaning.types, keys=keys, audited=audited)
         chance = self.meaning.volatile, self.meaning.volatile_rows
         return Parent(self.columns, *chance, self.meaning.types, keys, audited)
 
 
-def seen_at(meaning: Meaning, version: str) -> Seen:
+def table_digest_at(meaning: Meaning, version: str) -> Seen:
     """What readers see of a table of this version."""
     rows = digest(meaning.rows, version)[:24] if meaning.volatile_rows else meaning.rows
-    columns = {name: digest(each, version)[:24] if name in meaning.volatile else each for name, each in meaning.columns}
+    columns = {
+        name: digest(column_digest, version)[:24] if name in meaning.volatile else column_digest
+        for name, column_digest in meaning.columns
+    }
     return Seen(rows, columns)
 
 
-def at_version(snapshot: Snapshot, version: str, naming: Naming = DEFAULT) -> Snapshot:
+def assign_version(snapshot: Snapshot, version: str, naming: Naming = DEFAULT) -> Snapshot:
     """The snapshot with a table of this version, called as the project's naming says."""
     table = naming.table(snapshot.name, version)
     own = snapshot.kind.has_view and table != DEFAULT.table(snapshot.name, version)

@@ -25,15 +25,15 @@ class KnownContents:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def known(self, tables: Collection[str]) -> Mapping[str, Contents]:
+    def load(self, tables: Collection[str]) -> Mapping[str, Contents]:
         """Table -> what is known of it, for the given tables; nothing for one that was not looked at."""
-        found: dict[str, dict[str, dict[str, Content]]] = {name: {} for name in tables}
+        contents_by_table: dict[str, dict[str, dict[str, Content]]] = {name: {} for name in tables}
         with self._database.reading() as tx:
-            for chunk in chunks(sorted(found)):
+            for chunk in chunks(sorted(contents_by_table)):
                 for row in tx.execute(tx.select(t.contents).where(t.contents.c.table_name.in_(chunk))):
-                    periods = found[row.table_name].setdefault(row.columns, {})
+                    periods = contents_by_table[row.table_name].setdefault(row.columns, {})
                     periods[row.period] = Content(row.rows, row.hash)
-        return {name: Contents(known) for name, known in found.items()}
+        return {name: Contents(known) for name, known in contents_by_table.items()}
 
     def record(self, table: str, found: Found, *, lease: Lease) -> None:
         """Keep what the table holds, as a Spark computed it while this lease, the table's own, kept writers away.

@@ -26,13 +26,13 @@ class Costs:
         with self._database.writing() as tx:
             tx.put(t.costs, [{**row, "at": tx.now()}])
 
-    def of(self, tables: Collection[str]) -> Mapping[str, Cost]:
+    def load(self, tables: Collection[str]) -> Mapping[str, Cost]:
         """Table -> what its batches cost together, for those of the given tables that have any."""
-        found: dict[str, Cost] = {}
+        costs: dict[str, Cost] = {}
         sums = [sa.func.sum(t.costs.c[name]).label(f"all_{name}") for name in ("units", "rows", "seconds")]
         with self._database.reading() as tx:
             query = sa.select(t.costs.c.table_name, *sums).where(tx.own(t.costs)).group_by(t.costs.c.table_name)
             for chunk in chunks(sorted(tables)):
                 for row in tx.execute(query.where(t.costs.c.table_name.in_(chunk))):
-                    found[row.table_name] = Cost(int(row.all_units), int(row.all_rows), float(row.all_seconds))
-        return found
+                    costs[row.table_name] = Cost(int(row.all_units), int(row.all_rows), float(row.all_seconds))
+        return costs

@@ -93,7 +93,7 @@ def _open_sqlite(url: sa.URL) -> sa.Engine:
     file = Path(url.database).expanduser()
     url = url.set(database=str(file))
     if _was_emptied(file):
-        raise _damaged(url, "the file is empty", EMPTIED)
+        raise _damage_error(url, "the file is empty", EMPTIED)
     patience = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
     database = sa.create_engine(url, connect_args={**patience, "check_same_thread": False})
     sa.event.listen(database, "connect", _prepare_sqlite)
@@ -148,7 +148,7 @@ def transaction(database: sa.Engine, *, read: bool = False) -> Iterator[sa.Conne
             raise
         raise _unreachable(database.url, error.orig or error) from error
     except UnicodeDecodeError as error:
-        raise _damaged(database.url, str(error)) from error
+        raise _damage_error(database.url, str(error)) from error
 
 
 @contextmanager
@@ -158,7 +158,7 @@ def decoding(database: sa.Engine) -> Iterator[None]:
         yield
     except (ValueError, LookupError, TypeError, AttributeError) as error:  # MergeplanErrors are none of these
         reason = f"a row of it cannot be read ({type(error).__name__}: {str(error).splitlines()[0][:200]})"
-        raise _damaged(database.url, reason) from error
+        raise _damage_error(database.url, reason) from error
 
 
 def _is_ours(error: sa.exc.DBAPIError) -> bool:
@@ -176,24 +176,24 @@ def _unreachable(url: sa.URL, error: BaseException) -> RequestError:
     # SQLite tells what kind of error it is by a name, whose first two words are the class: SQLITE_IOERR_WRITE.
     kind = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
     if kind in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
-        return _damaged(url, reason)
+        return _damage_error(url, reason)
     return RequestError(
-        f"The state database {_shown(url)} does not answer: {reason}.", hint=HINTS.get(kind, UNREACHABLE)
+        f"The state database {_redact_url(url)} does not answer: {reason}.", hint=HINTS.get(kind, UNREACHABLE)
     )
 
 
-def _damaged(url: sa.URL, reason: str, hint: str = DAMAGED) -> RequestError:
-    return RequestError(f"The state database {_shown(url)} is damaged: {reason}.", hint=hint)
+def _damage_error(url: sa.URL, reason: str, hint: str = DAMAGED) -> RequestError:
+    return RequestError(f"The state database {_redact_url(url)} is damaged: {reason}.", hint=hint)
 
 
-def _shown(url: sa.URL) -> str:
+def _redact_url(url: sa.URL) -> str:
     hidden = {name: "***" for name in url.query if "password" in name}
     return url.update_query_dict(hidden).render_as_string(hide_password=True)
 
 
 def _secrets(url: sa.URL) -> list[str]:
-    given = [url.password, *(value for name, value in url.query.items() if "password" in name)]
-    return [str(each) for each in given if each]
+    candidates = [url.password, *(value for name, value in url.query.items() if "password" in name)]
+    return [str(secret) for secret in candidates if secret]
 
 
 def _was_emptied(file: Path) -> bool:
@@ -253,15 +253,15 @@ def upgrade(database: sa.Engine, package: str) -> None:
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
             connection.execute(sa.text(f"SET LOCAL statement_timeout = {MIGRATION_SECONDS * 1000}"))
         table = version_table(package)
-        found = (
+        revision = (
             connection.execute(_version_query(package)).scalar() if sa.inspect(connection).has_table(table) else None
         )
-        if found is not None and found not in known:
+        if revision is not None and revision not in known:
             raise RequestError(
-                f"The state database is of a newer version ({found}) than this mergeplan ({known[-1]}).",
+                f"The state database is of a newer version ({revision}) than this mergeplan ({known[-1]}).",
                 hint="Install the newer mergeplan.",
             )
-        if found != known[-1]:
+        if revision != known[-1]:
             _migrate(connection, package)
 
 
@@ -287,8 +287,8 @@ def _version_query(package: str) -> sa.Select[Any]:
 def _revision(database: sa.Engine, package: str) -> str | None:
     try:
         with database.connect().execution_options(**{_READ: True}) as connection:
-            found: str | None = connection.execute(_version_query(package)).scalar()
-            return found
+            revision: str | None = connection.execute(_version_query(package)).scalar()
+            return revision
     except (sa.exc.DBAPIError, UnicodeDecodeError):
         return None  # no such table yet; a database that does not answer is told by the next transaction
 

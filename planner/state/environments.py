@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.naming import Naming
-from mergeplan.planner.serial import from_json
+from mergeplan.planner.serial import decode_json
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state import maps
 from mergeplan.planner.state import tables as t
@@ -79,10 +79,10 @@ class Environments:
         with self._database.reading() as tx:
             query = tx.select(history).order_by(history.c.environment, history.c.revision)
             rows = tx.execute(query if name is None else query.where(history.c.environment == name)).all()
-            by_name = ([*each] for _, each in groupby(rows, lambda row: row.environment))
-            return tuple(found for each in by_name for found in reversed([*_revisions(each)]))
+            by_name = ([*group] for _, group in groupby(rows, lambda row: row.environment))
+            return tuple(revision for group in by_name for revision in reversed([*_revisions(group)]))
 
-    def at_revision(self, name: str, revision: int) -> Environment:
+    def get_revision(self, name: str, revision: int) -> Environment:
         """The environment as it was at a revision (0: before it was); RequestError when there is none."""
         with self._database.reading() as tx:
             return self.read_at(tx, name, revision)
@@ -105,24 +105,24 @@ class Environments:
         if not rows or rows[-1].revision != revision:
             hint = f"See `mergeplan environments {name}` for those it has."
             raise RequestError(f"`{name}` has no revision {revision}.", hint=hint)
-        row, (*_, shown) = rows[-1], maps.read((each.snapshots, each.views) for each in rows)
-        found = self._snapshots.read(tx, shown.snapshots.values())
-        snapshots = {model: found[id] for model, id in shown.snapshots.items()}
-        naming = from_json(Naming, row.naming or {})
+        row, (*_, shown) = rows[-1], maps.read((record.snapshots, record.views) for record in rows)
+        snapshots_by_id = self._snapshots.read(tx, shown.snapshots.values())
+        snapshots = {model: snapshots_by_id[id] for model, id in shown.snapshots.items()}
+        naming = decode_json(Naming, row.naming or {})
         return Environment(name, snapshots, shown.views, revision, row.plan_id, row.at, naming)
 
     def _read(self, tx: Transaction, name: str) -> Environment:
         row = tx.execute(tx.select(t.environments).where(t.environments.c.name == name)).one_or_none()
-        found = self.read_at(tx, name, row.revision if row else 0)
-        return replace(found, expires_at=row.expires_at if row else None)
+        environment = self.read_at(tx, name, row.revision if row else 0)
+        return replace(environment, expires_at=row.expires_at if row else None)
 
 
 def generation(tx: Transaction) -> int:
     """A number that grows with every change of any environment."""
     history = t.environment_history
     last = sa.select(sa.func.max(history.c.revision).label("last")).where(tx.own(history))
-    each = last.group_by(history.c.environment).subquery()  # old rows are forgotten, the last of each name never
-    return int(tx.execute(sa.select(sa.func.coalesce(sa.func.sum(each.c.last), 0))).scalar_one())
+    latest = last.group_by(history.c.environment).subquery()  # old rows are forgotten, the last of each name never
+    return int(tx.execute(sa.select(sa.func.coalesce(sa.func.sum(latest.c.last), 0))).scalar_one())
 
 
 def map_at(tx: Transaction, name: str, revision: int) -> maps.EnvironmentMap | None:
@@ -130,8 +130,8 @@ def map_at(tx: Transaction, name: str, revision: int) -> maps.EnvironmentMap | N
     rows = _rows_for(tx, name, revision)
     if not rows or rows[-1].revision != revision:
         return None
-    *_, found = maps.read((row.snapshots, row.views) for row in rows)
-    return found
+    *_, environment_map = maps.read((row.snapshots, row.views) for row in rows)
+    return environment_map
 
 
 def _rows_for(tx: Transaction, name: str, revision: int) -> list[sa.Row[Any]]:
@@ -144,8 +144,8 @@ def _rows_for(tx: Transaction, name: str, revision: int) -> list[sa.Row[Any]]:
 
 
 def _revisions(rows: Sequence[sa.Row[Any]]) -> Iterator[Revision]:
-    found = maps.read((row.snapshots, row.views) for row in rows)
-    return (_revision(row, shown) for row, shown in zip(rows, found, strict=True))
+    environment_maps = maps.read((row.snapshots, row.views) for row in rows)
+    return (_revision(row, shown) for row, shown in zip(rows, environment_maps, strict=True))
 
 
 def _revision(row: sa.Row[Any], shown: maps.EnvironmentMap) -> Revision:

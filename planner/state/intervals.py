@@ -20,14 +20,14 @@ class Intervals:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def loaded(self, tables: Collection[str]) -> Mapping[str, Timeline]:
+    def load_timelines(self, tables: Collection[str]) -> Mapping[str, Timeline]:
         """Table -> the time it holds, for the given tables; () for one that holds none or is unknown."""
-        found: dict[str, list[Interval]] = {name: [] for name in tables}
+        intervals_by_table: dict[str, list[Interval]] = {name: [] for name in tables}
         with self._database.reading() as tx:
-            for chunk in chunks(sorted(found)):
+            for chunk in chunks(sorted(intervals_by_table)):
                 for row in tx.execute(tx.select(t.intervals).where(t.intervals.c.table_name.in_(chunk))):
-                    found[row.table_name].append(Interval(row.start_at, row.end_at))
-        return {name: merge(intervals) for name, intervals in found.items()}
+                    intervals_by_table[row.table_name].append(Interval(row.start_at, row.end_at))
+        return {name: merge(intervals) for name, intervals in intervals_by_table.items()}
 
     def record(self, table: str, interval: Interval, *, lease: Lease | None = None) -> None:
         """Keep that the table holds the interval: merged with what it held, safely when two processes do it at once."""
@@ -55,5 +55,5 @@ def change_timeline(tx: Transaction, table: str, change: Change) -> None:
     for interval in gone:
         where = (t.intervals.c.table_name == table, t.intervals.c.start_at == interval.start)
         tx.execute(tx.delete(t.intervals).where(*where))
-    rows = [{"table_name": table, "start_at": each.start, "end_at": each.end} for each in sorted(new)]
+    rows = [{"table_name": table, "start_at": span.start, "end_at": span.end} for span in sorted(new)]
     tx.put(t.intervals, rows)

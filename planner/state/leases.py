@@ -75,12 +75,12 @@ class Leases:
 
     def tokens(self, names: Collection[str]) -> Mapping[str, int]:
         """Name -> the token that was given last; 0 for a lease that nobody has held yet."""
-        found = dict.fromkeys(names, 0)
+        tokens = dict.fromkeys(names, 0)
         with self._database.reading() as tx:
-            for chunk in chunks(sorted(found)):
+            for chunk in chunks(sorted(tokens)):
                 for row in tx.execute(tx.select(t.leases).where(t.leases.c.name.in_(chunk))):
-                    found[row.name] = row.token
-        return found
+                    tokens[row.name] = row.token
+        return tokens
 
     def check(self, lease: Lease) -> None:
         """LeaseHeld unless the lease is still the one that was given last."""
@@ -106,7 +106,7 @@ class Leases:
             now = tx.now()
             free = {"token": 0, "holder": "", "machine": "", "pid": 0, "since": now, "expires_at": now}
             tx.put(t.leases, [{"name": name, **free}], update=False)
-            row = tx.execute(_locked(tx, name)).one()
+            row = tx.execute(_select_for_update(tx, name)).one()
             if row.holder and row.expires_at > now and not has_ended(row.machine, row.pid):
                 return Holder(name, row.holder, row.since, row.expires_at)
             values = {"token": row.token + 1, "holder": holder or "somebody", "machine": here(), "pid": os.getpid()}
@@ -131,13 +131,13 @@ class Leases:
 
 def check_lease(tx: Transaction, lease: Lease) -> None:
     """LeaseHeld unless the lease is still held; nobody can take it over before the transaction ends."""
-    row = tx.execute(_locked(tx, lease.name)).one_or_none()
+    row = tx.execute(_select_for_update(tx, lease.name)).one_or_none()
     if row is None or row.token != lease.token or not row.holder:
         whose = f"{row.holder} took it over" if row is not None and row.holder else "it has been given back"
         raise LeaseHeld(f"The right to change `{lease.name}` was lost: {whose}.", hint="Run the plan again.")
 
 
-def _locked(tx: Transaction, name: str) -> sa.Select[Any]:
+def _select_for_update(tx: Transaction, name: str) -> sa.Select[Any]:
     return tx.select(t.leases).where(t.leases.c.name == name).with_for_update()
 
 

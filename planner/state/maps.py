@@ -21,7 +21,7 @@ class EnvironmentMap:
     views: frozenset[str]
 
 
-def written(new: EnvironmentMap, before: EnvironmentMap | None, revision: int) -> tuple[Json, Json]:
+def encode_map(new: EnvironmentMap, before: EnvironmentMap | None, revision: int) -> tuple[Json, Json]:
     """The map as the columns `snapshots` and `views` keep it, given that of the revision before.
 
     A difference has the key `since`, which names no model: their names have a dot.
@@ -38,11 +38,13 @@ def read(rows: Iterable[tuple[Json, Json]]) -> Iterable[EnvironmentMap]:
     """The maps of revisions that follow each other, oldest first; the first is a whole one."""
     snapshots: dict[str, str] = {}
     views: frozenset[str] = frozenset()
-    for each, shown in rows:
-        if is_whole(each):
-            snapshots, views = dict(each), frozenset(shown)
+    for snapshot_ids, shown in rows:
+        if is_whole(snapshot_ids):
+            snapshots, views = dict(snapshot_ids), frozenset(shown)
         else:
-            snapshots = {name: id for name, id in snapshots.items() if name not in each["gone"]} | each["changed"]
+            snapshots = {name: id for name, id in snapshots.items() if name not in snapshot_ids["gone"]} | snapshot_ids[
+                "changed"
+            ]
             views = (views - {*shown["gone"]}) | {*shown["added"]}
         yield EnvironmentMap(snapshots, views)
 
@@ -54,5 +56,5 @@ def is_whole(snapshots: Json) -> bool:
 
 def ids_in(snapshots: Json) -> Iterable[str]:
     """The snapshots that a kept map names."""
-    found: Iterable[str] = (snapshots if is_whole(snapshots) else snapshots["changed"]).values()
-    return found
+    ids: Iterable[str] = (snapshots if is_whole(snapshots) else snapshots["changed"]).values()
+    return ids

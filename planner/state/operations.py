@@ -37,7 +37,7 @@ class RunningWrites:
             check_lease(tx, lease)
             tx.put(t.operations, [{**row, "at": tx.now()}])
 
-    def of(self, table: str) -> tuple[RunningWrite, ...]:
+    def list_unfinished(self, table: str) -> tuple[RunningWrite, ...]:
         """Those of a table that nobody has seen the end of, the oldest first."""
         with self._database.reading() as tx:
             mine = tx.select(t.operations).where(t.operations.c.table_name == table).order_by(t.operations.c.at)

@@ -13,7 +13,7 @@ class Overrides:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def of(self, environment: str) -> tuple[Override, ...]:
+    def list_for(self, environment: str) -> tuple[Override, ...]:
         """The overrides of changes in this environment, by model."""
         overrides = t.overrides
         with self._database.reading() as tx:

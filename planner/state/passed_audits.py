@@ -23,7 +23,7 @@ class PassedAudits:
         with self._database.writing() as tx:
             tx.execute(tx.delete(t.passed_audits).where(mine.table_name == table, mine.audit == audit))
 
-    def of(self, table: str) -> frozenset[str]:
+    def names_for(self, table: str) -> frozenset[str]:
         """The audits that passed on the table."""
         with self._database.reading() as tx:
             rows = tx.execute(tx.select(t.passed_audits).where(t.passed_audits.c.table_name == table))

@@ -18,17 +18,17 @@ class PassedTests:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def among(self, digests: Sequence[str]) -> frozenset[str]:
+    def filter_passed(self, digests: Sequence[str]) -> frozenset[str]:
         """Those of the digests that stand for a test that passed."""
         mine = t.passed_tests.c
         with self._database.reading() as tx:
-            since, found = tx.now() - FRESH, dict[str, bool]()
+            since, passed_tests = tx.now() - FRESH, dict[str, bool]()
             for part in chunks(digests):
                 rows = tx.execute(tx.select(t.passed_tests).where(mine.digest.in_(part)))
-                found |= {row.digest: row.at < since for row in rows}
-        if old := [digest for digest, is_old in found.items() if is_old]:
+                passed_tests |= {row.digest: row.at < since for row in rows}
+        if old := [digest for digest, is_old in passed_tests.items() if is_old]:
             self.record(old)
-        return frozenset(found)
+        return frozenset(passed_tests)
 
     def record(self, digests: Sequence[str]) -> None:
         """Keep that these passed; what nobody has asked about for long is dropped."""

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.model.model import Column
-from mergeplan.planner.serial import Json, from_json, to_json
+from mergeplan.planner.serial import Json, decode_json, encode_json
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import drop_contents
 from mergeplan.planner.state.environments import generation
@@ -48,13 +48,13 @@ class PhysicalTables:
 
     def types_of(self, table: str, column: str) -> tuple[str, ...]:
         """The types that a column has in the files of a table and of the tables that it stands on, latest first."""
-        known, found, frontier = self.all(), list[str](), [table]
+        known, types, frontier = self.all(), list[str](), [table]
         while frontier:
-            each = known.get(frontier.pop())
-            if each is not None:
-                found += [c.type for c in each.columns if c.name == column]
-                frontier += each.reads
-        return tuple(dict.fromkeys(found))
+            physical_table = known.get(frontier.pop())
+            if physical_table is not None:
+                types += [c.type for c in physical_table.columns if c.name == column]
+                frontier += physical_table.reads
+        return tuple(dict.fromkeys(types))
 
     def register(
         self, name: str, columns: Sequence[Column], reads: Collection[str] = (), *, lease: Lease | None = None
@@ -63,7 +63,7 @@ class PhysicalTables:
         with self._database.writing() as tx:
             if lease:
                 check_lease(tx, lease)
-            row: dict[str, Any] = {"name": name, "columns": to_json(tuple(columns)), "reads": sorted(reads)}
+            row: dict[str, Any] = {"name": name, "columns": encode_json(tuple(columns)), "reads": sorted(reads)}
             tx.put(t.physical_tables, [{**row, "garbage": False, "touched_at": tx.now()}])
             drop_contents(tx, name)
 
@@ -145,4 +145,4 @@ def _read(tx: Transaction, query: sa.Select[Any]) -> Mapping[str, PhysicalTable]
 
 
 def _columns(data: Json) -> tuple[Column, ...]:
-    return tuple(from_json(Column, column) for column in data)
+    return tuple(decode_json(Column, column) for column in data)

@@ -79,22 +79,22 @@ class Plans:
             row = tx.execute(tx.select(t.plans).where(t.plans.c.id == id)).one_or_none()
             if row is None:
                 raise RequestError(f"There is no plan `{id}`.", hint="Make one with `mergeplan plan`.")
-            return _saved(row)
+            return _build_saved_plan(row)
 
-    def with_status(self, status: str) -> tuple[SavedPlan, ...]:
+    def list_by_status(self, status: str) -> tuple[SavedPlan, ...]:
         """The plans of a status, oldest first."""
         with self._database.reading() as tx:
             mine = tx.select(t.plans).where(t.plans.c.status == status).order_by(t.plans.c.created_at)
-            return tuple(_saved(row) for row in tx.execute(mine))
+            return tuple(_build_saved_plan(row) for row in tx.execute(mine))
 
     def since(self, since: datetime) -> tuple[SavedPlan, ...]:
         """The plans made at or after a time, oldest first."""
         with self._database.reading() as tx:
             mine = tx.select(t.plans).where(t.plans.c.created_at >= since).order_by(t.plans.c.created_at)
-            return tuple(_saved(row) for row in tx.execute(mine))
+            return tuple(_build_saved_plan(row) for row in tx.execute(mine))
 
 
-def _saved(row: sa.Row[Any]) -> SavedPlan:
+def _build_saved_plan(row: sa.Row[Any]) -> SavedPlan:
     return SavedPlan(
         row.id,
         row.environment,

@@ -12,12 +12,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from mergeplan.planner.errors import PlanMoved
-from mergeplan.planner.serial import to_json
+from mergeplan.planner.serial import encode_json
 from mergeplan.planner.snapshot.environment import Environment, ViewChanges, view_changes
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.environments import Cause, Environments, HistoryAction, map_at
 from mergeplan.planner.state.leases import Lease, check_lease
-from mergeplan.planner.state.maps import EnvironmentMap, written
+from mergeplan.planner.state.maps import EnvironmentMap, encode_map
 from mergeplan.planner.state.physical_tables import check_present
 from mergeplan.planner.state.snapshots import keep_snapshots
 from mergeplan.planner.state.transaction import Database, Transaction
@@ -130,7 +130,7 @@ class Promotions:
 
     def pending(self) -> tuple[Promotion, ...]:
         """The promotions that are neither done nor rolled back, oldest first: under way, or left by a crash."""
-        journal, steps, found = t.promotions, t.promotion_steps, []
+        journal, steps, promotions = t.promotions, t.promotion_steps, []
         with self._database.reading() as tx:
             pending = tx.select(journal).where(journal.c.status == Status.PENDING.value).order_by(journal.c.began_at)
             for row in tx.execute(pending).all():
@@ -140,8 +140,8 @@ class Promotions:
                 views = frozenset(step.view for step in done)
                 action = _action(tx, new)
                 swap = SwapOptions(row.wait_seconds, bool(row.replaces))
-                found.append(Promotion(row.id, row.environment, action, old, new, views, swap))
-        return tuple(found)
+                promotions.append(Promotion(row.id, row.environment, action, old, new, views, swap))
+        return tuple(promotions)
 
 
 def _check_base(tx: Transaction, old: Environment) -> None:
@@ -162,10 +162,10 @@ def _add_revision(tx: Transaction, new: Environment, cause: Cause, now: datetime
     mine = sa.select(sa.func.max(history.c.revision)).where(tx.own(history), history.c.environment == new.name)
     revision: int = (tx.execute(mine).scalar() or 0) + 1
     shown = EnvironmentMap(keep_snapshots(tx, new.snapshots), new.views)
-    snapshots, views = written(shown, map_at(tx, new.name, revision - 1), revision)
+    snapshots, views = encode_map(shown, map_at(tx, new.name, revision - 1), revision)
     row: dict[str, Any] = {"environment": new.name, "revision": revision, "action": cause.action.value}
     row |= {"snapshots": snapshots, "views": views, "plan_id": cause.plan_id}
-    row |= {"who": cause.who, "at": now, "note": cause.note, "naming": to_json(new.naming) or None}
+    row |= {"who": cause.who, "at": now, "note": cause.note, "naming": encode_json(new.naming) or None}
     tx.insert(history, row)
     tx.put(t.environments, [{"name": new.name, "revision": revision, "expires_at": new.expires_at}])
     return revision

@@ -38,17 +38,17 @@ class Restatements:
 
     def past(self) -> Past:
         """What every environment shows and has shown, and the tables that none did."""
-        now = {each.name: each for each in self._environments.all()}
+        now = {environment.name: environment for environment in self._environments.all()}
         rows = [row for row in self._environments.history() if row.action is not HistoryAction.UNDONE]
-        known = self._shown(rows)
+        known = self._load_snapshots(rows)
         maps: dict[tuple[str, tuple[tuple[str, str], ...]], bool] = {}
         for row in rows:
             key = (row.environment, tuple(sorted(row.snapshots.items())))
             maps[key] = maps.get(key, False) or _is_now(now.get(row.environment), row.revision)
         shown = tuple((name, here, {m: known[id] for m, id in ids}) for (name, ids), here in maps.items())
-        mapped = {each.table for _, _, snapshots in shown for each in snapshots.values()}
+        mapped = {snapshot.table for _, _, snapshots in shown for snapshot in snapshots.values()}
         built: dict[str, Snapshot | None] = dict.fromkeys(self._tables.all().keys() - mapped)
-        return Past(shown, built | {each.table: each for each in self._snapshots.all() if each.table in built})
+        return Past(shown, built | {table.table: table for table in self._snapshots.all() if table.table in built})
 
     def begin(
         self,
@@ -81,23 +81,23 @@ class Restatements:
 
     def last_restated(self, environment: str, tables: Collection[str]) -> Mapping[str, datetime]:
         """Table -> when it last restated itself in the environment, or else when the environment first showed it."""
-        found: dict[str, datetime] = {}
+        times: dict[str, datetime] = {}
         rows = [
             row for row in reversed(self._environments.history(environment)) if row.action is not HistoryAction.UNDONE
         ]
-        known = self._shown(rows)
+        known = self._load_snapshots(rows)
         for row in rows:
             for table in {known[id].table for id in row.snapshots.values()} & set(tables):
-                found.setdefault(table, row.at)
+                times.setdefault(table, row.at)
         with self._database.reading() as tx:
             plans = tx.select(t.plans).where(t.plans.c.environment == environment, t.plans.c.status == AUTOMATIC)
             for plan in tx.execute(plans.order_by(t.plans.c.created_at)):
-                if plan.components["table"] in found:
-                    found[plan.components["table"]] = datetime.fromisoformat(plan.components["at"])
-        return found
+                if plan.components["table"] in times:
+                    times[plan.components["table"]] = datetime.fromisoformat(plan.components["at"])
+        return times
 
-    def _shown(self, rows: Collection[Revision]) -> Mapping[str, Snapshot]:
-        return self._snapshots.by_id({id for row in rows for id in row.snapshots.values()})
+    def _load_snapshots(self, rows: Collection[Revision]) -> Mapping[str, Snapshot]:
+        return self._snapshots.get_by_id({id for row in rows for id in row.snapshots.values()})
 
 
 def _without(gone: Timeline, held: Timeline) -> Timeline:

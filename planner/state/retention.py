@@ -60,8 +60,8 @@ def _forget_revisions(tx: Transaction, before: datetime) -> int:
     pending = {row.environment: row.old_revision for row in tx.execute(_journal(tx, ended=False))}
     rows = tx.execute(tx.select(history).order_by(history.c.environment, history.c.revision)).all()
     gone = 0
-    for name, each in groupby(rows, lambda row: row.environment):
-        mine = list(each)
+    for name, group in groupby(rows, lambda row: row.environment):
+        mine = list(group)
         shown = [row for row in mine if row.action != HistoryAction.UNDONE.value]
         still_needed = [row.revision for row, later in pairwise(shown) if later.at > before] + [mine[-1].revision]
         first = min(*still_needed, in_force.get(name, still_needed[0]), pending.get(name, still_needed[0]))
@@ -76,9 +76,11 @@ def _forget_revisions(tx: Transaction, before: datetime) -> int:
 def _make_whole(tx: Transaction, rows: Sequence[sa.Row[Any]], revision: int) -> None:
     """Keep the map of a revision as it is, and no longer as what differs from those that go."""
     history = t.environment_history
-    found = maps.read((row.snapshots, row.views) for row in rows)
-    shown = next(each for row, each in zip(rows, found, strict=True) if row.revision == revision)
-    snapshots, views = maps.written(shown, None, revision)
+    environment_maps = maps.read((row.snapshots, row.views) for row in rows)
+    shown = next(
+        environment_map for row, environment_map in zip(rows, environment_maps, strict=True) if row.revision == revision
+    )
+    snapshots, views = maps.encode_map(shown, None, revision)
     name = rows[0].environment
     row = tx.update(history).where(history.c.environment == name, history.c.revision == revision)
     tx.execute(row.values(snapshots=snapshots, views=views))

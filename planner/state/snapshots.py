@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, SESSION_CATALOG
-from mergeplan.planner.serial import canonical, from_json, to_json
+from mergeplan.planner.serial import canonical, decode_json, encode_json
 from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.transaction import Database, Transaction, chunks
@@ -24,7 +24,7 @@ class Snapshots:
         self._database = database
         self._read_before: dict[str, Snapshot] = {}  # id -> snapshot: what an id stands for never changes
 
-    def by_id(self, ids: Collection[str]) -> Mapping[str, Snapshot]:
+    def get_by_id(self, ids: Collection[str]) -> Mapping[str, Snapshot]:
         """Id -> snapshot, for ids that a history names."""
         with self._database.reading() as tx:
             return self.read(tx, ids)
@@ -38,9 +38,9 @@ class Snapshots:
     def keep(self, snapshots: Collection[Snapshot]) -> None:
         """Remember what tables are made of before any environment shows them; not one that an override kept."""
         with self._database.writing() as tx:
-            keep_snapshots(tx, {each.name: each for each in snapshots if not each.forced})
+            keep_snapshots(tx, {snapshot.name: snapshot for snapshot in snapshots if not snapshot.forced})
 
-    def drifted_tables(self) -> frozenset[str]:
+    def tables_with_drift(self) -> frozenset[str]:
         """The tables that a person's override let some environment keep while what they read changed."""
         with self._database.reading() as tx:
             forced = tx.execute(tx.select(t.snapshots).where(t.snapshots.c.forced))
@@ -68,9 +68,9 @@ def _row(snapshot: Snapshot) -> dict[str, object]:
         "version": snapshot.version,
         "forced": snapshot.forced,
         "columns": None if snapshot.columns is None else list(snapshot.columns),
-        "model": to_json(snapshot.model),
-        "parts": to_json(snapshot.fingerprint),
-        "meaning": to_json(snapshot.meaning),
+        "model": encode_json(snapshot.model),
+        "parts": encode_json(snapshot.fingerprint),
+        "meaning": encode_json(snapshot.meaning),
     }
     stored = {"stored": snapshot.stored} if snapshot.stored else {}  # without it an id stays what it always was
     return {"id": digest(canonical({**row, **stored}))[:32], "stored": snapshot.stored or None, **row}
@@ -78,9 +78,9 @@ def _row(snapshot: Snapshot) -> dict[str, object]:
 
 def _snapshot(row: sa.Row[Any]) -> Snapshot:
     columns = None if row.columns is None else tuple(row.columns)
-    fingerprint = from_json(Fingerprint, row.parts)
-    meaning = None if row.meaning is None else from_json(Meaning, row.meaning)
-    model = _as_named(from_json(Model, row.model))
+    fingerprint = decode_json(Fingerprint, row.parts)
+    meaning = None if row.meaning is None else decode_json(Meaning, row.meaning)
+    model = _as_named(decode_json(Model, row.model))
     return Snapshot(model, fingerprint, row.version, columns, row.forced, meaning, row.stored or "")
 
 
@@ -89,11 +89,14 @@ def _as_named(model: Model) -> Model:
     names had catalogs may have `spark_catalog.` before names in the default catalog."""
     if any(name.startswith(f"{SESSION_CATALOG}.") for name in (model.name, *model.depends_on)):
         return model
-    written = (model.text, *(each.text for each in (*model.pre_statements, *model.post_statements)))
+    written = (model.text, *(statement.text for statement in (*model.pre_statements, *model.post_statements)))
     if not any(SESSION_CATALOG in text.lower() for text in written):
         return model
     before, after = (
-        tuple(replace(each, text="") if SESSION_CATALOG in each.text.lower() else each for each in statements)
+        tuple(
+            replace(statement, text="") if SESSION_CATALOG in statement.text.lower() else statement
+            for statement in statements
+        )
         for statements in (model.pre_statements, model.post_statements)
     )
     text = "" if SESSION_CATALOG in model.text.lower() else model.text

@@ -55,7 +55,7 @@ class Transfers:
                 "project": tx.project,
                 "exported_at": tx.now().isoformat(),
                 "environments": list(names),
-                "tables": _of_environments(rows, frozenset(names)) if environments else rows,
+                "tables": _select_environment_rows(rows, frozenset(names)) if environments else rows,
             }
 
     def load(self, data: Json, *, replace: bool = False) -> tuple[str, ...]:
@@ -83,8 +83,8 @@ class Transfers:
 
 
 def _rows(tx: Transaction, table: sa.Table) -> list[dict[str, Any]]:
-    found = (row._mapping for row in tx.execute(tx.select(table).order_by(*table.primary_key.columns)))
-    return [{key: _plain(value) for key, value in row.items() if key != "project"} for row in found]
+    rows = (row._mapping for row in tx.execute(tx.select(table).order_by(*table.primary_key.columns)))
+    return [{key: _plain(value) for key, value in row.items() if key != "project"} for row in rows]
 
 
 def _check_nobody_works(tx: Transaction) -> None:
@@ -107,24 +107,26 @@ def _plain(value: object) -> object:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _of_environments(
+def _select_environment_rows(
     rows: Mapping[str, list[dict[str, Any]]], names: frozenset[str]
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows that belong to some environments: their history, its snapshots, the tables of these."""
     kept = dict(rows)
-    for name, each in rows.items():
-        if each and "environment" in each[0]:
-            kept[name] = [row for row in each if row["environment"] in names]
+    for name, table_rows in rows.items():
+        if table_rows and "environment" in table_rows[0]:
+            kept[name] = [row for row in table_rows if row["environment"] in names]
     kept["environments"] = [row for row in rows["environments"] if row["name"] in names]
     ids = {id for row in kept["environment_history"] for id in ids_in(row["snapshots"])}
     kept["snapshots"] = [row for row in rows["snapshots"] if row["id"] in ids]
     promotions = {row["id"] for row in kept["promotions"]}
     kept["promotion_steps"] = [row for row in rows["promotion_steps"] if row["promotion_id"] in promotions]
     tables = {row["stored"] or DEFAULT.table(row["name"], row["version"]) for row in kept["snapshots"]}
-    return {**kept, **_of_tables(rows, tables)}
+    return {**kept, **_select_table_rows(rows, tables)}
 
 
-def _of_tables(rows: Mapping[str, list[dict[str, Any]]], shown: Collection[str]) -> dict[str, list[dict[str, Any]]]:
+def _select_table_rows(
+    rows: Mapping[str, list[dict[str, Any]]], shown: Collection[str]
+) -> dict[str, list[dict[str, Any]]]:
     """The rows about these physical tables, and about those that their views read."""
     reads = {row["name"]: row["reads"] for row in rows["physical_tables"]}
     tables: set[str] = set()
@@ -135,9 +137,9 @@ def _of_tables(rows: Mapping[str, list[dict[str, Any]]], shown: Collection[str])
             tables.add(name)
             frontier += reads.get(name, [])
     kept = {"physical_tables": [row for row in rows["physical_tables"] if row["name"] in tables]}
-    for name, each in rows.items():
-        if each and "table_name" in each[0]:
-            kept[name] = [row for row in each if row["table_name"] in tables]
+    for name, table_rows in rows.items():
+        if table_rows and "table_name" in table_rows[0]:
+            kept[name] = [row for row in table_rows if row["table_name"] in tables]
     return kept
 
 

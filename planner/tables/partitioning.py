@@ -11,7 +11,7 @@ from mergeplan.planner.engine.table import PartitionColumn
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import UNITS
 from mergeplan.planner.model.model import Column, Model
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.tables.merge.unique_key import MERGE
@@ -32,11 +32,11 @@ def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn
     A time-ranged table is partitioned by its time column already: that one, and years, months and days of it, are left
     out.
     """
-    wanted = [each for each in model.partitioned_by if not _covered(model, each)]
-    parts = [_part(model, each, columns, number) for number, each in enumerate(wanted)]
+    wanted = [expression for expression in model.partitioned_by if not _is_covered(model, expression)]
+    parts = [_part(model, expression, columns, number) for number, expression in enumerate(wanted)]
     seen = sum(not part.hidden for part in parts) + bool(model.time_column)
     if parts and seen >= len(columns):  # Spark wants a column beside those that a table is partitioned by
-        parts = [_hidden(part.expression, number) for number, part in enumerate(parts)]
+        parts = [_build_hidden_column(part.expression, number) for number, part in enumerate(parts)]
     return tuple(dict.fromkeys(parts))
 
 
@@ -57,15 +57,15 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
             place = line_of(model, key, header=True)
             hint = f"Return it, or change `{key}`."
             raise ProjectError(f"{model.name} has no column `{unknown[0]}`.", place=place, hint=hint)
-    parts_of(model, (*columns, *model.kept_columns))
+    parts_of(model, (*columns, *model.history_columns))
 
 
 def _names(sql: str) -> set[str]:
     """The columns that an expression of the MODEL block names."""
-    return {each.name.lower() for each in spark_tree(sql).find_all(exp.Column) if not each.name.startswith("@")}
+    return {column.name.lower() for column in spark_tree(sql).find_all(exp.Column) if not column.name.startswith("@")}
 
 
-def _covered(model: Model, text: str) -> bool:
+def _is_covered(model: Model, text: str) -> bool:
     """True for the time column, and for what is the same all through each of the table's partitions."""
     time, partition = model.time_column, min(UNITS[model.cron.unit], UNITS["day"])
     called = _CALL.fullmatch(text)
@@ -79,14 +79,14 @@ def _part(model: Model, text: str, columns: tuple[Column, ...], number: int) -> 
     types = {column.name: column.type for column in columns}
     if text in types:
         if types[text] in AS_THEY_ARE:
-            return PartitionColumn(text, types[text], _filled(text, types[text]), hidden=False)
-        return _hidden(quoted_column(text), number)
+            return PartitionColumn(text, types[text], _reject_empty_text(text, types[text]), hidden=False)
+        return _build_hidden_column(quote_column(text), number)
     used = {column.name.lower() for column in spark_tree(text).find_all(exp.Column)}
     if unknown := sorted(used - types.keys()):
         hint = "Partition it by columns that its query returns."
         raise _wrong(model, f"{model.name} is partitioned by `{unknown[0]}`, which it does not have.", hint)
     called = _CALL.fullmatch(text)
-    return _hidden(_transform(model, called[1], called[2], types) if called else text, number)
+    return _build_hidden_column(_transform(model, called[1], called[2], types) if called else text, number)
 
 
 def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> str:
@@ -99,7 +99,7 @@ def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> s
     width, column = (first, second) if first.isdecimal() else (second, first)
     if not width.isdecimal() or int(width) < 1 or column.lower() not in types:
         raise _wrong(model, f"`{name}` takes a number and a column of {model.name}.", f"Write `{name}(8, id)`.")
-    quoted = quoted_column(column)
+    quoted = quote_column(column)
     if name == "bucket":
         return f"pmod(hash({quoted}), {width})"
     type_ = types[column.lower()]
@@ -110,15 +110,15 @@ def _transform(model: Model, name: str, inside: str, types: dict[str, str]) -> s
     raise _wrong(model, f"`truncate` cuts texts and numbers, and `{column}` of {model.name} is a {type_}.", "")
 
 
-def _hidden(expression: str, number: int) -> PartitionColumn:
+def _build_hidden_column(expression: str, number: int) -> PartitionColumn:
     """A column for the value as text; an empty one, which no folder can be named after, under a name of its own."""
     text = f"cast({expression} as string)"
     return PartitionColumn(HIDDEN.format(number), "string", f"if({text} = '', '(empty)', {text})", hidden=True)
 
 
-def _filled(name: str, type_: str) -> str:
+def _reject_empty_text(name: str, type_: str) -> str:
     """A text that is empty would come back as NULL: the folder of both is the same."""
-    column = quoted_column(name)
+    column = quote_column(name)
     if type_ != "string":
         return column
     message = f"`{name}` is empty in a row, and Spark would read it back as NULL, for the table is partitioned by it. "

@@ -13,10 +13,10 @@ from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.model import Column, Model
-from mergeplan.planner.naming import quoted_column
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.macros.expand import spark_tree
-from mergeplan.planner.tables.batch_ids import recorded_rows
+from mergeplan.planner.tables.batch_ids import batch_condition
 
 ROUNDS = 4  # until types that follow from each other stand still
 HINT = "Declare them in MODEL: `columns (day DATE, total BIGINT)`."
@@ -24,11 +24,11 @@ HINT = "Declare them in MODEL: `columns (day DATE, total BIGINT)`."
 
 def nothing(columns: Iterable[Column]) -> str:
     """A table of these columns without rows, as a query in brackets."""
-    cells = (f"{_null(column.type)} AS {quoted_column(column.name)}" for column in columns)
+    cells = (f"{_null(column.type)} AS {quote_column(column.name)}" for column in columns)
     return f"(SELECT {', '.join(cells)} WHERE FALSE)"
 
 
-def before(model: Model, table: Table, interval: Interval, held: Timeline, base: str = "") -> str:
+def previous_rows_query(model: Model, table: Table, interval: Interval, held: Timeline, base: str = "") -> str:
     """What the query of a batch reads under its model's own name, in brackets; '' for a model that does not.
 
     `held` is the time that the table is recorded to hold; `base` names what holds the rows of before where that is not
@@ -36,18 +36,18 @@ def before(model: Model, table: Table, interval: Interval, held: Timeline, base:
     """
     if not model.reads_itself:
         return ""
-    names = ", ".join(quoted_column(column.name) for column in table.columns)
+    names = ", ".join(quote_column(column.name) for column in table.columns)
     rows = f"SELECT {names} FROM {base or table.name}"
     if not held:
         return nothing(table.columns)
     if not model.kind.is_by_time:
-        return f"({rows} WHERE {recorded_rows(model, held)})"
+        return f"({rows} WHERE {batch_condition(model, held)})"
     assert table.partitioning is not None
     if interval.start <= held[0].start:
         return nothing(table.columns)
     by, bounds = table.partitioning, table.partitioning.bounds(Interval(held[0].start, interval.start))
     first, after = (f"CAST('{text}' AS {by.type})" for text in bounds)
-    column = quoted_column(by.column)
+    column = quote_column(by.column)
     return f"({rows} WHERE {column} >= {first} AND {column} < {after})"
 
 
@@ -61,21 +61,21 @@ def own_columns(model: Model, ask: Callable[[str], tuple[Column, ...]]) -> tuple
     tree = spark_tree(model.sql)
     assert isinstance(tree, exp.Query)
     if tree.is_star:
-        raise _undeclared(model, "its query returns `*`")
-    found = tuple(Column(name.lower(), "void") for name in tree.named_selects)
+        raise _inference_error(model, "its query returns `*`")
+    columns = tuple(Column(name.lower(), "void") for name in tree.named_selects)
     for _ in range(ROUNDS):
-        typed = ask(nothing(found))
-        if typed == found:
+        typed = ask(nothing(columns))
+        if typed == columns:
             break
-        found = typed
+        columns = typed
     else:
-        raise _undeclared(model, "their types grow with each batch")
-    if untyped := [column.name for column in found if "void" in column.type]:
-        raise _undeclared(model, f"nothing says the type of `{untyped[0]}`")
-    return found
+        raise _inference_error(model, "their types grow with each batch")
+    if untyped := [column.name for column in columns if "void" in column.type]:
+        raise _inference_error(model, f"nothing says the type of `{untyped[0]}`")
+    return columns
 
 
-def _undeclared(model: Model, why: str) -> ProjectError:
+def _inference_error(model: Model, why: str) -> ProjectError:
     message = f"{model.name} reads itself, and its columns cannot be inferred: {why}."
     return ProjectError(message, place=line_of(model, model.name), hint=HINT)
 

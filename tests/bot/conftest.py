@@ -22,7 +22,7 @@ from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.bot.sandbox.state import CheckRun, Comment
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import server_config
-from mergeplan.bot.service.serve import open_desk
+from mergeplan.bot.service.serve import build_context
 from mergeplan.bot.service.worker import Worker
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.contract.wire import Line, read_line
@@ -64,7 +64,7 @@ class Bench:
         self.github = Sandbox(folder / "github", webhook_url=f"{self.url}/webhook", secret=SECRET)
         self.github.start()
         self.settings = settings_for(self.github, folder / "home", **changes)
-        self.context = open_desk(self.settings)
+        self.context = build_context(self.settings)
         self.worker = Worker(self.context)
         self._server = uvicorn.Server(server_config(create_app(self.context), "127.0.0.1", 0))
         self._thread = threading.Thread(target=self._server.run, args=([self._door],), daemon=True)

@@ -19,7 +19,7 @@ from mergeplan.bot.projects import ROOT, project_keys
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.sandbox.faults import RateLimit
 from mergeplan.bot.sandbox.limits import ApiError
-from mergeplan.bot.sandbox.markdown import ticked
+from mergeplan.bot.sandbox.markdown import toggle_box
 from mergeplan.bot.sandbox.pulls import MergeMethod
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
@@ -161,7 +161,7 @@ class World:
         lines = shown.body.split("\n")
         boxes = [n for n, line in enumerate(lines) if line.startswith("- [ ] ") and TAKES_BACK[0] not in line]
         if boxes:
-            text = ticked(shown.body, self.chance.choice(boxes))
+            text = toggle_box(shown.body, self.chance.choice(boxes))
             self.scene.github.edit_comment(SHOP, shown.id, text, author=self.chance.choice(("wim", "ann")))
             self.pressed += 1
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from mergeplan.bot.approvals import People, PlanShown, Review, ReviewRule, asked_of, decide_approval, summarize_reviews
+from mergeplan.bot.approvals import (
+    People,
+    PlanShown,
+    Review,
+    ReviewRule,
+    collect_needs,
+    decide_approval,
+    summarize_reviews,
+)
 from mergeplan.bot.codeowners import owners_of, read_owners
 from mergeplan.bot.freezes import Freeze, freeze_sentence, frozen_until, next_change
 from mergeplan.planner.contract.plan import ModelChange, PlanView
@@ -42,7 +50,7 @@ def test_a_rule_is_about_models_categories_and_tags() -> None:
     """What an indirect model keeps asks nobody; a rule for another category asks nobody."""
 
     def asked(rule: ReviewRule) -> tuple[str, ...]:
-        return tuple(name for need in asked_of((rule,), PLAN, {}).needs for name in need.models)
+        return tuple(name for need in collect_needs((rule,), PLAN, {}).needs for name in need.models)
 
     assert asked(ReviewRule(approvals=1)) == ("shop.orders",)
     assert asked(ReviewRule(("tag:pii",), ("breaking",), 1)) == ("shop.orders",)
@@ -51,7 +59,7 @@ def test_a_rule_is_about_models_categories_and_tags() -> None:
 
 def test_two_approvals_of_named_people_are_two_of_them() -> None:
     """Whoever else approves is not counted, nor is a team whose members cannot be read."""
-    asked = asked_of((ReviewRule(approvals=2, approvers=("ann", "acme/data")),), PLAN, {})
+    asked = collect_needs((ReviewRule(approvals=2, approvers=("ann", "acme/data")),), PLAN, {})
     reviewed = summarize_reviews((YES, replace(YES, author="bob")), SHOWN, ("d1",), "wim")
 
     assert [

@@ -95,7 +95,7 @@ def test_a_read_that_fails_once_changes_no_end(bench: Bench, paths: tuple[str, .
         bench.github.faults.fail("GET", path, status=502, times=1)
 
     assert_the_usual_end(bench, lived(bench))
-    assert bench.github.faults.armed() == []
+    assert bench.github.faults.pending_faults() == []
 
 
 FAULTS = {"fail": {"status": 500}, "lose_answer": {}, "rate_limit": {"says": RateLimit(retry_after=1)}}
@@ -112,7 +112,7 @@ def test_a_write_that_fails_or_whose_answer_is_lost_changes_no_end(
         getattr(bench.github.faults, fault)(method, path, times=1, **FAULTS[fault])
 
     assert_the_usual_end(bench, lived(bench))
-    left = {fault.path for fault in bench.github.faults.armed() if isinstance(fault, ApiFault)}
+    left = {fault.path for fault in bench.github.faults.pending_faults() if isinstance(fault, ApiFault)}
     assert left <= {r"/app/installations/\d+/access_tokens$", GRAPHQL[1]}  # a token may be in hand already
 
 
@@ -125,4 +125,4 @@ def test_a_call_of_many_writes_that_fails_or_whose_answer_is_lost_changes_no_end
     getattr(bench.github.faults, fault)(*GRAPHQL, times=times, **FAULTS[fault])
 
     assert_the_usual_end(bench, lived(bench))
-    assert bench.github.faults.armed() == []
+    assert bench.github.faults.pending_faults() == []

@@ -105,7 +105,7 @@ def test_what_the_server_does_not_give_is_waited_for_in_the_open(bench: Bench, m
     def fail(*_: object) -> NoReturn:
         raise ServerUnreachable("`git ls-remote` failed (128).")
 
-    monkeypatch.setattr("mergeplan.bot.git.checkout.Checkout._listed", fail)
+    monkeypatch.setattr("mergeplan.bot.git.checkout.Checkout._list_remote", fail)
     number = bench.open(COLUMN)
     head = bench.head(number)
     until(lambda: WAITING in {run.title for run in bench.checks(head).values()})
@@ -127,7 +127,7 @@ def test_what_the_server_never_gives_ends_the_checks(bench: Bench, monkeypatch: 
     def fail(*_: object) -> NoReturn:
         raise ServerUnreachable("`git ls-remote` failed (128).")
 
-    monkeypatch.setattr("mergeplan.bot.git.checkout.Checkout._listed", fail)
+    monkeypatch.setattr("mergeplan.bot.git.checkout.Checkout._list_remote", fail)
     monkeypatch.setattr(ServerUnreachable, "tries", 2)
     number = bench.open(COLUMN)
     bench.idle()

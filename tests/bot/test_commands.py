@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.bot.commands import Command, Mistake, chosen_model, read_commands
+from mergeplan.bot.commands import Command, Mistake, read_commands, resolve_model
 from mergeplan.bot.verbs import FORMS, Verb
 
 
@@ -161,9 +161,9 @@ def test_a_model_may_be_given_by_its_last_part() -> None:
     """When only one has it; else the names are listed."""
     command = Command(Verb.CATEGORIZE, "/c", model="orders")
 
-    assert chosen_model(command, ["shop.orders", "shop.items"]) == "shop.orders"
-    assert isinstance(chosen_model(command, ["shop.orders", "raw.orders"]), Mistake)
-    assert isinstance(chosen_model(Command(Verb.CATEGORIZE, "/c", model="rders"), ["shop.orders"]), Mistake)
+    assert resolve_model(command, ["shop.orders", "shop.items"]) == "shop.orders"
+    assert isinstance(resolve_model(command, ["shop.orders", "raw.orders"]), Mistake)
+    assert isinstance(resolve_model(Command(Verb.CATEGORIZE, "/c", model="rders"), ["shop.orders"]), Mistake)
 
 
 def test_every_verb_has_a_form() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import reduce
 
-from mergeplan.bot.progress import RunProgress, Step, with_line
+from mergeplan.bot.progress import RunProgress, Step, apply_line
 from mergeplan.planner.contract.wire import read_line
 from tests.bot.conftest import COLUMN, Bench, until
 
@@ -27,7 +27,7 @@ def batch(model: str, index: int, of: int) -> dict[str, object]:
 
 def run_of(*lines: dict[str, object]) -> RunProgress:
     read = [read_line(json.dumps(line)) for line in ({"event": "plan", "version": 1, "plan": PLAN}, *lines)]
-    return reduce(with_line, [line for line in read if line], RunProgress("run-1"))
+    return reduce(apply_line, [line for line in read if line], RunProgress("run-1"))
 
 
 def test_batches_bring_a_model_from_waiting_to_done() -> None:
@@ -59,7 +59,7 @@ def test_what_failed_what_it_took_along_and_what_came_out_the_same_is_known() ->
 
 def test_who_is_waited_for_is_told_until_it_goes_on() -> None:
     waits = run_of({"event": "waiting", "environment": "prod", "for": "ann on laptop"})
-    goes_on = with_line(waits, read_line(json.dumps({"event": "stage", "name": "promote", "total": 1})))  # type: ignore[arg-type]
+    goes_on = apply_line(waits, read_line(json.dumps({"event": "stage", "name": "promote", "total": 1})))  # type: ignore[arg-type]
 
     assert waits.note == "Waits for ann on laptop, who is at `prod`."
     assert goes_on.note == ""

@@ -176,7 +176,9 @@ def assert_merged_for_nothing(bench: Bench, number: int, revision: int) -> None:
     bench.idle()
     record = bench.record(number)
     assert record.state is PullState.PROMOTED
-    assert record.promoted and record.promoted.promotion and is_free(record.promoted.promotion)
+    assert (
+        record.promotion_outcome and record.promotion_outcome.promotion and is_free(record.promotion_outcome.promotion)
+    )
     assert record.promoted_revision == revision
     assert "Nothing was computed: 0 Spark jobs." in bench.plan(number)
     assert not record.environment_exists
@@ -210,7 +212,10 @@ def test_two_projects_of_one_repository_are_planned_and_promoted_apart(make_benc
     assert [(each.state, prods.get(key).revision) for each, key in zip(ends, keys, strict=True)] == [
         (PullState.PROMOTED, 2)
     ] * 2
-    assert all(each.promoted and each.promoted.promotion and is_free(each.promoted.promotion) for each in ends)
+    assert all(
+        each.promotion_outcome and each.promotion_outcome.promotion and is_free(each.promotion_outcome.promotion)
+        for each in ends
+    )
     assert [rows(home, count) for home in homes] == [[[7]], [[5]]]
     bench.say(number, "/rollback --project ads", author="ann")
     assert [prods.get(key).revision for key in keys] == [2, 3]

@@ -8,21 +8,21 @@ from pydantic import SecretStr
 from mergeplan.bot.child.planner_process import child_environment, stdin_secrets
 from mergeplan.bot.cicd_section import read_section
 from mergeplan.bot.rules import BotConfig, config_of
-from mergeplan.bot.settings import Settings, checked_for_service, load_settings
+from mergeplan.bot.settings import Settings, check_for_service, load_settings
 from mergeplan.planner.errors import ProjectError, RequestError
 
 
 def test_an_empty_webhook_secret_is_refused_at_start() -> None:
     """Behaviour 1."""
     with pytest.raises(RequestError, match="MERGEPLAN_WEBHOOK_SECRET is empty"):
-        checked_for_service(Settings(webhook_secret=SecretStr("  "), github_token=SecretStr("token")))
+        check_for_service(Settings(webhook_secret=SecretStr("  "), github_token=SecretStr("token")))
 
 
 @pytest.mark.parametrize("key", ["app.pem", "-----BEGIN RSA PRIVATE KEY-----\\nMIIE\\n-----END RSA PRIVATE KEY-----"])
 def test_a_private_key_that_is_none_is_refused_at_start(key: str) -> None:
     settings = Settings(webhook_secret=SecretStr("s"), github_app_id=7, github_private_key=SecretStr(key))
     with pytest.raises(RequestError, match="not a whole PEM file") as refused:
-        checked_for_service(settings)
+        check_for_service(settings)
     assert key not in f"{refused.value} {refused.value.hint}"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.records import Prod, PullRecord, PullState
-from mergeplan.bot.service.serve import open_desk
+from mergeplan.bot.service.serve import build_context
 from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import PROJECT, SHOP, Bench
 
@@ -153,7 +153,7 @@ def test_where_the_first_project_is_missing_another_one_answers(make_bench: Call
 def test_nothing_starts_where_the_second_project_would_be_given_the_firsts_prod(pair: Bench) -> None:
     for given in ("ads,shop", "ads"):
         with pytest.raises(RequestError, match="MERGEPLAN_PROJECT_PATH"):
-            open_desk(pair.settings.model_copy(update={"project_path": given}))
+            build_context(pair.settings.model_copy(update={"project_path": given}))
 
 
 def test_prod_waits_while_the_branch_has_its_project_in_a_folder_that_is_not_named_any_more(
@@ -161,7 +161,7 @@ def test_prod_waits_while_the_branch_has_its_project_in_a_folder_that_is_not_nam
 ) -> None:
     bench = make_bench(project=BOTH, project_path="shop")
     bench.worker.stop()
-    moved = open_desk(bench.settings.model_copy(update={"project_path": "ads"}))
+    moved = build_context(bench.settings.model_copy(update={"project_path": "ads"}))
 
     def follow() -> str:
         moved.inbox.queue.wake(SHOP, 0)

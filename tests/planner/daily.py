@@ -59,7 +59,8 @@ class Daily:
         project = load_project(self.root, now)
         prod = self.store.environments.get("prod")
         loaded = Loaded(
-            self.store.intervals.loaded(self.store.tables.all()), frozenset(s.table for s in prod.snapshots.values())
+            self.store.intervals.load_timelines(self.store.tables.all()),
+            frozenset(s.table for s in prod.snapshots.values()),
         )
         plan = build_plan(project.models, prod, prod, loaded, Request(Window(now)), ())
         if not plan.changes:

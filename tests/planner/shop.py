@@ -65,8 +65,8 @@ def planned(
     target = prod if environment == "prod" else store.environments.get(environment)
     shown = {s.table: e.name for e in store.environments.all() for s in e.snapshots.values()}
     tables = store.tables.all().keys()
-    drifted, contents = store.snapshots.drifted_tables(), store.contents.known(tables)
-    loaded = Loaded(store.intervals.loaded(tables), frozenset(shown), drifted, contents, shown)
+    drifted, contents = store.snapshots.tables_with_drift(), store.contents.load(tables)
+    loaded = Loaded(store.intervals.load_timelines(tables), frozenset(shown), drifted, contents, shown)
     return build_plan(project.models, target, prod, loaded, Request(window or Window(NOW), **request))
 
 

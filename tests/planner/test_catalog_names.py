@@ -11,7 +11,7 @@ import pytest
 from mergeplan.planner.engine.spark.admission import May
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.model.selection import in_default
+from mergeplan.planner.model.selection import strip_default_catalog
 from mergeplan.planner.naming import Naming, Suffix
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.parsing.render import render
@@ -111,8 +111,8 @@ def test_a_macro_finds_the_columns_of_a_table_in_another_catalog() -> None:
 
 
 def test_selectors_may_write_the_default_catalog() -> None:
-    assert in_default("+Lake.shop.orders & lake.shop.*", "lake") == "+shop.orders & shop.*"
-    assert in_default("lake.orders | big_lake.shop.a", "lake") == "lake.orders | big_lake.shop.a"
+    assert strip_default_catalog("+Lake.shop.orders & lake.shop.*", "lake") == "+shop.orders & shop.*"
+    assert strip_default_catalog("lake.orders | big_lake.shop.a", "lake") == "lake.orders | big_lake.shop.a"
 
 
 # Two catalogs, two tables
@@ -233,7 +233,7 @@ def test_a_table_in_an_unknown_catalog_is_read_by_a_model_that_opens(tmp_path: P
     project = written(tmp_path, {"a": "MODEL (name shop.a);\nSELECT x FROM memory.raw.b"})
 
     assert sorted(project.models) == ["memory.raw.b", "shop.a"]
-    assert project.catalogs.of("memory.raw.b") is None
+    assert project.catalogs.catalog_of("memory.raw.b") is None
 
 
 # A state of before

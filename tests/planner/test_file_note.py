@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.file_note import SIZE, VARIABLE, make_note, noted_file
+from mergeplan.planner.file_note import SIZE, VARIABLE, make_note, read_note
 
 CHILD = """
 import os, signal
@@ -27,16 +27,16 @@ def test_the_last_file_is_known_after_a_kill(tmp_path: Path) -> None:
     child = subprocess.run([sys.executable, "-c", CHILD], env={**os.environ, VARIABLE: str(note)}, check=False)
 
     assert child.returncode == -signal.SIGKILL
-    assert noted_file(note) == "models/b.sql"
+    assert read_note(note) == "models/b.sql"
 
 
 @pytest.mark.parametrize("text", [b"", b"/etc/passwd", b"models/../../x", b"a\nb", b"\xff", b"x" * SIZE * 2])
 def test_what_is_no_path_of_a_file_is_no_note(tmp_path: Path, text: bytes) -> None:
     note = tmp_path / "note"
     note.write_bytes(text)
-    assert len(noted_file(note)) in (0, SIZE)
-    assert not noted_file(note).strip("x")
+    assert len(read_note(note)) in (0, SIZE)
+    assert not read_note(note).strip("x")
 
 
 def test_without_a_note_there_is_none(tmp_path: Path) -> None:
-    assert noted_file(tmp_path / "none") == ""
+    assert read_note(tmp_path / "none") == ""

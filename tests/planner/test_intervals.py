@@ -4,7 +4,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mergeplan.planner.intervals import Cron, Interval, batches, cron_error, merge, subtract, with_lookback
+from mergeplan.planner.intervals import Cron, Interval, add_lookback, batches, cron_error, merge, subtract
 
 from .building import day
 
@@ -67,13 +67,13 @@ def test_an_interval_reads_with_its_last_day_inside() -> None:
 def test_a_lookback_reaches_back_but_not_before_the_start() -> None:
     missing = (Interval(day("2026-01-05"), day("2026-01-06")),)
 
-    assert with_lookback(Cron("@daily"), missing, 2, day("2026-01-04"))[0].start == day("2026-01-04")
-    assert with_lookback(Cron("@daily"), missing, 2, day("2026-01-01"))[0].start == day("2026-01-03")
+    assert add_lookback(Cron("@daily"), missing, 2, day("2026-01-04"))[0].start == day("2026-01-04")
+    assert add_lookback(Cron("@daily"), missing, 2, day("2026-01-01"))[0].start == day("2026-01-03")
 
 
 def test_a_monthly_beat_falls_on_the_first() -> None:
     assert Cron("@monthly").floor(day("2024-02-29")) == day("2024-02-01")
-    assert Cron("@monthly").after(day("2024-02-01")) == day("2024-03-01")
+    assert Cron("@monthly").next_tick(day("2024-02-01")) == day("2024-03-01")
 
 
 def test_a_beat_is_its_own_floor() -> None:

@@ -12,13 +12,13 @@ from mergeplan.planner.intervals import (
     Cron,
     Interval,
     Timeline,
+    add_lookback,
     batches,
-    between,
+    build_timeline,
     intersection,
     merge,
     partitions,
     subtract,
-    with_lookback,
 )
 
 ZONES = [
@@ -91,7 +91,7 @@ def test_no_timeline_has_intervals_that_touch(a: Timeline, b: Timeline) -> None:
 @example(Cron("15 1,13 * * *", "America/New_York"), datetime(2026, 11, 1, 6, tzinfo=UTC))
 @given(CRONS, ANY)
 def test_the_last_beat_is_not_later_and_the_next_is(cron: Cron, at: datetime) -> None:
-    floor, after = cron.floor(at), cron.after(at)
+    floor, after = cron.floor(at), cron.next_tick(at)
 
     assert floor <= at < after
     assert cron.floor(floor) == floor
@@ -151,7 +151,7 @@ def test_batches_are_the_timeline_in_order_in_whole_units(
     for _ in range(count):
         end = cron.next_cut(end)
 
-    cut = batches(cron, between(start, end), size)
+    cut = batches(cron, build_timeline(start, end), size)
 
     assert (cut[0].start, cut[-1].end) == (start, end)
     assert all(left.end == right.start for left, right in pairwise(cut))
@@ -169,9 +169,9 @@ def test_a_lookback_covers_what_is_missing_and_grows_with_its_length(
         end = cron.next_cut(end)
     earliest = cron.cut(start - timedelta(days=2))
 
-    one, other = (with_lookback(cron, between(start, end), n, earliest) for n in (shorter, shorter + more))
+    one, other = (add_lookback(cron, build_timeline(start, end), n, earliest) for n in (shorter, shorter + more))
 
-    assert subtract(between(start, end), one) == ()
+    assert subtract(build_timeline(start, end), one) == ()
     assert subtract(one, other) == ()
     assert other[0].start >= min(earliest, start)
     assert len(list(cron.cuts(Interval(other[0].start, start + timedelta(microseconds=1))))) <= shorter + more + 1
@@ -189,7 +189,7 @@ def test_the_partitions_of_touching_stretches_are_those_of_both(unit: str, at: d
     halves = [
         partitions(part, UNITS[unit])
         for one in (edges[0], middle)
-        for part in between(one, edges[-1] if one == middle else middle)
+        for part in build_timeline(one, edges[-1] if one == middle else middle)
     ]
 
     assert tuple(period for half in halves for period in half) == whole

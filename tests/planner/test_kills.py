@@ -188,7 +188,11 @@ def one_case(scene: Scene, choose: random.Random, case: str) -> None:
     for number in range(choose.choice([1, 1, 2, 3])):
         what += one_kill(scene, shop, verb, again if number else call, choose, what)
     with closing(shop.store()) as store:
-        held = {table: timeline for table, timeline in store.intervals.loaded(store.tables.all()).items() if timeline}
+        held = {
+            table: timeline
+            for table, timeline in store.intervals.load_timelines(store.tables.all()).items()
+            if timeline
+        }
         pending = store.promotions.pending()
     scene.tally.pending += bool(pending)
 
@@ -295,7 +299,7 @@ def rollback(_scene: Scene, shop: Shop) -> Asked:
     with closing(shop.store()) as store:
         now, rows = store.environments.get("prod"), store.environments.history("prod")
         daily, z = (now.snapshots[f"{shop.schema}.{name}"] for name in ("daily", "z"))
-        others = [store.environments.at_revision("prod", row.revision) for row in rows[1:6]]
+        others = [store.environments.get_revision("prod", row.revision) for row in rows[1:6]]
     same = [each for each in others if each.snapshots[daily.name] == daily and each.snapshots[z.name] != z]
     if not same:
         return promote(_scene, shop)

@@ -77,7 +77,7 @@ class Shop:
         if state is None:
             return []
         with closing(StateStore(f"sqlite:///{state}")) as store:
-            writes = (each for table in store.tables.all() for each in store.running_writes.of(table))
+            writes = (each for table in store.tables.all() for each in store.running_writes.list_unfinished(table))
             return [each.operation.id.replace("-", "") for each in writes]
 
     def batches(self) -> list[str]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.serial import from_json, to_json
+from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 st.register_type_strategy(datetime, st.datetimes(timezones=st.just(UTC)))
@@ -22,23 +22,23 @@ st.register_type_strategy(Cron, st.sampled_from(["@daily", "0 * * * *"]).map(Cro
 @settings(deadline=None)
 @given(snapshot=st.builds(Snapshot))
 def test_a_snapshot_comes_back_through_text(snapshot: Snapshot) -> None:
-    text = json.dumps(to_json(snapshot))
+    text = json.dumps(encode_json(snapshot))
 
-    assert from_json(Snapshot, json.loads(text)) == snapshot
+    assert decode_json(Snapshot, json.loads(text)) == snapshot
 
 
 def test_defaults_are_left_out_so_that_a_new_field_changes_no_old_text() -> None:
     model = Model("s.a", Kind.FULL, "a.sql", 1, "SELECT 1")
 
-    assert to_json(model) == {"name": "s.a", "kind": "FULL", "path": "a.sql", "line": 1, "source": "SELECT 1"}
+    assert encode_json(model) == {"name": "s.a", "kind": "FULL", "path": "a.sql", "line": 1, "source": "SELECT 1"}
 
 
 @pytest.mark.parametrize("data", [{"name": 1, "kind": "FULL"}, {"name": "s.a", "kind": "ODD"}, {"unknown": 1}])
 def test_data_of_another_shape_is_an_error(data: dict[str, object]) -> None:
     with pytest.raises((TypeError, ValueError)):
-        from_json(Model, data)
+        decode_json(Model, data)
 
 
 def test_what_has_no_form_is_an_error() -> None:
     with pytest.raises(TypeError, match="object has no JSON form"):
-        to_json(object())
+        encode_json(object())

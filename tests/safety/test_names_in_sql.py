@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from sqlglot import exp
 
-from mergeplan.planner.apply.table_columns import shaped
+from mergeplan.planner.apply.table_columns import add_missing_columns
 from mergeplan.planner.checks.audits import _rows
-from mergeplan.planner.checks.inlining import typed_rows
+from mergeplan.planner.checks.inlining import render_rows
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.engine.table import time_partitioning
 from mergeplan.planner.intervals import Interval
@@ -30,12 +30,12 @@ CONFIG = "gateways: {spark: {connection: {type: spark}}}\nmodel_defaults: {start
 EVIL = "a`, reflect('java.lang.System', 'getenv', 'HOME') as `b"
 COLUMNS = (Column(EVIL, "int"), Column("c", "string"))
 MAKERS: dict[str, Callable[[], str]] = {
-    "rows of a unit test": lambda: typed_rows({EVIL: "int"}, [{EVIL: 1}]),
-    "no rows of a unit test": lambda: typed_rows({EVIL: "array<int>"}, []),
+    "rows of a unit test": lambda: render_rows({EVIL: "int"}, [{EVIL: 1}]),
+    "no rows of a unit test": lambda: render_rows({EVIL: "array<int>"}, []),
     "a query without rows": lambda: no_rows(COLUMNS),
     "a table that reads itself": lambda: nothing(COLUMNS),
-    "columns that went": lambda: shaped("SELECT 1 AS c", (Column("c", "string"),), COLUMNS),
-    "columns that stay": lambda: shaped("SELECT 1 AS c", COLUMNS, COLUMNS[:1]),
+    "columns that went": lambda: add_missing_columns("SELECT 1 AS c", (Column("c", "string"),), COLUMNS),
+    "columns that stay": lambda: add_missing_columns("SELECT 1 AS c", COLUMNS, COLUMNS[:1]),
     "a column of time": lambda: "SELECT " + time_partitioning(COLUMNS, EVIL, "", 86400, hidden=True).expression,
 }
 
@@ -63,5 +63,5 @@ def test_a_format_of_times_calls_no_function(tmp_path: Path) -> None:
 
 
 def test_spark_reads_such_a_name_as_a_name(engine: Engine) -> None:
-    assert engine.fetch(typed_rows({EVIL: "int"}, [{EVIL: 1}])).rows == ((1,),)
+    assert engine.fetch(render_rows({EVIL: "int"}, [{EVIL: 1}])).rows == ((1,),)
     assert [column.name.lower() for column in engine.schema(no_rows(COLUMNS[:1]))] == [EVIL.lower()]

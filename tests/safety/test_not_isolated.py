@@ -86,11 +86,11 @@ def run_as_nobody(scene: Scene, *, isolate: bool) -> dict[str, list[str]]:
     proxy = ConnectionProxy(scratch / "spark.sock")
     if isolate:
         profile = IsolationProfile((*libraries(SYSTEM_PYTHON, {}, "-I"), str(attacks)), (str(scratch),))
-        command = [SYSTEM_PYTHON, *profile.listening(proxy.descriptor).launched(command)[1:]]
+        command = [SYSTEM_PYTHON, *profile.listening(proxy.descriptor).launch_command(command)[1:]]
     environment = {"HOME": str(scratch), "PATH": os.defpath}
     with subprocess.Popen(
         command, env=environment, cwd="/", text=True, stdout=subprocess.PIPE, user=NOBODY, group=NOBODY,
         extra_groups=[], pass_fds=[proxy.descriptor],
     ) as process:  # fmt: skip
-        proxy.started()
+        proxy.start()
         return loot(process.communicate(timeout=120)[0])

@@ -23,7 +23,7 @@ def test_faults_are_armed_listed_and_cleared(sandbox: Sandbox) -> None:
 
     assert armed.status_code == 200
     assert [(fault["kind"], fault["event"], fault["times"]) for fault in listed] == [("drop", "push", 2)]
-    assert sandbox.faults.armed() == []
+    assert sandbox.faults.pending_faults() == []
 
 
 @pytest.mark.parametrize(

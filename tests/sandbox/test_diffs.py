@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.bot.sandbox import repos
-from mergeplan.bot.sandbox.diffs import changed_files
+from mergeplan.bot.sandbox.diffs import diff_files
 from mergeplan.bot.sandbox.repos import Person
 
 ANN = Person("Ann", "ann@localhost")
@@ -26,7 +26,7 @@ def test_each_kind_of_change_is_named(repo: Path) -> None:
 
     found = {
         change.filename: (change.status, change.additions, change.deletions)
-        for change in changed_files(repo, first, second)
+        for change in diff_files(repo, first, second)
     }
 
     assert found == {
@@ -42,7 +42,7 @@ def test_odd_names_stay_as_they_are(repo: Path, name: str) -> None:
     first = repos.commit_files(repo, "main", {"x": "1\n"}, "a", ANN, None)
     second = repos.commit_files(repo, "main", {name: "diff --git a/x b/x\n"}, "b", ANN, first)
 
-    (change,) = changed_files(repo, first, second)
+    (change,) = diff_files(repo, first, second)
     assert (change.filename, change.patch) == (name, "@@ -0,0 +1 @@\n+diff --git a/x b/x")
     assert repos.blob(repo, second, name) is not None
 
@@ -51,13 +51,13 @@ def test_what_is_no_text_has_no_patch(repo: Path) -> None:
     first = repos.commit_files(repo, "main", {"x": b"\0\1\2"}, "a", ANN, None)
     second = repos.commit_files(repo, "main", {"x": b"\0\1\3"}, "b", ANN, first)
 
-    assert [(change.filename, change.patch) for change in changed_files(repo, first, second)] == [("x", "")]
+    assert [(change.filename, change.patch) for change in diff_files(repo, first, second)] == [("x", "")]
 
 
 def test_nothing_changed_is_an_empty_list(repo: Path) -> None:
     first = repos.commit_files(repo, "main", {"x": "1"}, "a", ANN, None)
 
-    assert changed_files(repo, first, first) == []
+    assert diff_files(repo, first, first) == []
 
 
 def test_messages_and_names_cannot_steer_git(repo: Path) -> None:

@@ -130,4 +130,4 @@ def test_cleared_faults_do_no_harm(sandbox: Sandbox, api: httpx.Client) -> None:
     sandbox.faults.clear()
 
     assert api.get("/pulls").status_code == 200
-    assert sandbox.faults.armed() == []
+    assert sandbox.faults.pending_faults() == []

@@ -3,7 +3,7 @@
 import pytest
 
 from mergeplan.bot.report.markdown import graph
-from mergeplan.bot.sandbox.graphs import drawn
+from mergeplan.bot.sandbox.graphs import draw_graph
 from mergeplan.bot.sandbox.markdown import render
 from mergeplan.planner.contract.plan import ModelChange
 
@@ -27,7 +27,7 @@ def test_the_plan_comments_graph_is_drawn() -> None:
     "text", ['graph TD\n  a["x"]', "graph LR", "graph LR\n  a --> b", "sequenceDiagram\n  A->>B: hi", ""]
 )
 def test_another_graph_stays_text(text: str) -> None:
-    assert drawn(text) is None
+    assert draw_graph(text) is None
 
 
 def test_nothing_in_a_graph_runs() -> None:

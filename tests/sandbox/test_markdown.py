@@ -2,7 +2,7 @@
 
 import pytest
 
-from mergeplan.bot.sandbox.markdown import render, ticked
+from mergeplan.bot.sandbox.markdown import render, toggle_box
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,6 @@ def test_a_box_is_ticked_and_unticked_in_the_text() -> None:
     html = render(text, tick_form="tick-1")
     assert 'form="tick-1" name="line" value="4"' in html and html.count("<button") == 2
 
-    assert ticked(text, 4) == text.replace("- [ ] one", "- [x] one")
-    assert ticked(ticked(text, 5), 5) == text
-    assert ticked(text, 99) == text
+    assert toggle_box(text, 4) == text.replace("- [ ] one", "- [x] one")
+    assert toggle_box(toggle_box(text, 5), 5) == text
+    assert toggle_box(text, 99) == text

@@ -57,16 +57,16 @@ class Scene:
         return graph_of(self.models)
 
     @cached_property
-    def followed(self) -> Mapping[str, Followed]:
+    def column_lineage(self) -> Mapping[str, Followed]:
         return follow(self.graph, self.graph.order)
 
     def reads(self, model: str) -> tuple[str, ...]:
         """The datasets that a model reads: an embedded model is none, but what it reads is."""
-        found: dict[str, None] = {}
+        datasets: dict[str, None] = {}
         for name in self.graph.models[model].depends_on if model in self.graph.models else ():
             inner = self.reads(name) if self._is_embedded(name) else (name,)
-            found |= dict.fromkeys(inner)
-        return tuple(found)
+            datasets |= dict.fromkeys(inner)
+        return tuple(datasets)
 
     def dataset(self, model: str, *, output: bool = False) -> Json:
         """A model, or a table that is none, under the name by which it is read in the plan's environment."""
@@ -97,7 +97,7 @@ class Scene:
     def time(self, model: str) -> Json:
         """The intervals that are computed of a model that is filled by time."""
         about = self.models[model]
-        change = next((each for each in self.plan.changes if each.name == model), None)
+        change = next((candidate for candidate in self.plan.changes if candidate.name == model), None)
         if change is None or not change.missing or not about.kind.is_by_time:
             return {}
         whole = Interval(change.missing[0].start, change.missing[-1].end)
@@ -107,7 +107,7 @@ class Scene:
         return name in self.models and self.models[name].kind.is_embedded
 
     def _schema(self, model: str) -> Json:
-        table = self.followed[model].table if model in self.followed else None
+        table = self.column_lineage[model].table if model in self.column_lineage else None
         if table is None or table.columns is None:
             return {}
         types = dict(table.types)
@@ -116,11 +116,16 @@ class Scene:
             comments = dict(self.models[model].column_descriptions)
         else:
             comments = {}
-        return facet("schema", fields=[_field(each, types.get(each), comments.get(each)) for each in table.columns])
+        return facet(
+            "schema",
+            fields=[
+                _field(column_name, types.get(column_name), comments.get(column_name)) for column_name in table.columns
+            ],
+        )
 
     def _columns(self, model: str) -> Json:
         """What each column is made from, and under `dataset` what decides the rows; nothing where it is not known."""
-        edges = self.followed[model].edges if model in self.followed else ()
+        edges = self.column_lineage[model].edges if model in self.column_lineage else ()
         if any(edge.how is How.EVERY_COLUMN for edge in edges):
             return {}
         fields: dict[str, list[Json]] = {}
@@ -128,16 +133,26 @@ class Scene:
             if edge.how is How.MADE_FROM:
                 fields.setdefault(edge.target.column, []).extend(self._inputs(edge.source, DIRECT))
         deciding = [
-            each for edge in edges if edge.how is How.DECIDES_ROWS for each in self._inputs(edge.source, INDIRECT)
+            input_field
+            for edge in edges
+            if edge.how is How.DECIDES_ROWS
+            for input_field in self._inputs(edge.source, INDIRECT)
         ]
-        inputs = {column: {"inputFields": _once(found)} for column, found in fields.items() if found}
+        inputs = {
+            column: {"inputFields": _once(input_fields)} for column, input_fields in fields.items() if input_fields
+        }
         more = {"dataset": _once(deciding)} if deciding else {}
         return facet("columnLineage", fields=inputs, **more)
 
     def _inputs(self, source: Node, how: Sequence[Json]) -> list[Json]:
         if self._is_embedded(source.model):
-            inner: Sequence[Edge] = self.followed[source.model].edges
-            return [each for edge in inner if edge.target.meets(source) for each in self._inputs(edge.source, how)]
+            inner: Sequence[Edge] = self.column_lineage[source.model].edges
+            return [
+                input_field
+                for edge in inner
+                if edge.target.meets(source)
+                for input_field in self._inputs(edge.source, how)
+            ]
         if source.column in (ROWS, ALL):
             return []
         name = self.name(source.model)
@@ -149,4 +164,4 @@ def _field(name: str, kind: str | None, description: str | None) -> Json:
 
 
 def _once(found: Sequence[Json]) -> list[Json]:
-    return list({(each["name"], each["field"]): each for each in found}.values())
+    return list({(input_field["name"], input_field["field"]): input_field for input_field in found}.values())

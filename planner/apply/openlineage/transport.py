@@ -72,7 +72,7 @@ class Sender:
         self._lost, self._reason = self._lost + 1, self._reason or reason
 
 
-def to_file(path: Path) -> Deliver:
+def file_transport(path: Path) -> Deliver:
     """Events as JSON lines, each added to the file's end."""
 
     def deliver(event: Json) -> None:
@@ -83,7 +83,7 @@ def to_file(path: Path) -> Deliver:
     return deliver
 
 
-def to_server(url: str, api_key: str, timeout: float) -> Deliver:
+def http_transport(url: str, api_key: str, timeout: float) -> Deliver:
     """Events by POST; the key goes to this server only: redirects are not followed."""
     opener = urllib.request.build_opener(_NoRedirect)
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {api_key}"} if api_key else {})}

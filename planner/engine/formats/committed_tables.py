@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from mergeplan.planner.engine.formats.conditions import ALL, between
-from mergeplan.planner.engine.formats.definition import in_order
+from mergeplan.planner.engine.formats.conditions import ALL, range_condition
+from mergeplan.planner.engine.formats.definition import sort_frame
 from mergeplan.planner.engine.protocol import Written
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.table import Table
@@ -29,9 +29,9 @@ class CommittedTables(ABC):
         """Put the rows in place of exactly the interval's; days without rows end empty."""
         by = table.partitioning
         assert by is not None
-        values = f"collect_set(cast({quoted(by.column)} as string))"
-        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)", parts=values)
-        self._overwrite(table, frame, between(by, *by.bounds(interval)))
+        values = f"collect_set(cast({quote_name(by.column)} as string))"
+        frame, observed = self._sessions.current.observe(sort_frame(table, frame), rows="count(1)", parts=values)
+        self._overwrite(table, frame, range_condition(by, *by.bounds(interval)))
         seen = observed()
         return Written(seen.get("rows", 0), tuple(sorted(seen.get("parts", ()))))
 
@@ -45,10 +45,10 @@ class CommittedTables(ABC):
         if first is None:
             return self._replace(table, frame, None)
         by = table.partition_columns[0]
-        return self._replace(table, frame, f"{quoted(by.column)} = cast({literal(first)} as {by.type})")
+        return self._replace(table, frame, f"{quote_name(by.column)} = cast({literal(first)} as {by.type})")
 
     def _replace(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> Written:
-        frame, observed = self._sessions.current.observed(in_order(table, frame), rows="count(1)")
+        frame, observed = self._sessions.current.observe(sort_frame(table, frame), rows="count(1)")
         self._overwrite(table, frame, where, mark)
         return Written(observed().get("rows", 0))
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.table import PartitionColumn, Table
 from mergeplan.planner.intervals import Timeline
 
 ALL = "true"
 
 
-def between(by: PartitionColumn, low: str, high: str) -> str:
+def range_condition(by: PartitionColumn, low: str, high: str) -> str:
     """The rows of partitions from the first value up to, and without, the second one."""
-    column = quoted(by.column)
+    column = quote_name(by.column)
     return f"{column} >= cast({literal(low)} as {by.type}) AND {column} < cast({literal(high)} as {by.type})"
 
 
@@ -20,4 +20,4 @@ def within(table: Table, rows: Timeline) -> str:
     by = table.partitioning
     if by is None:
         return ALL
-    return " OR ".join(f"({between(by, *by.bounds(each))})" for each in rows) or "false"
+    return " OR ".join(f"({range_condition(by, *by.bounds(row))})" for row in rows) or "false"

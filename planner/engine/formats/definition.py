@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from mergeplan.planner.engine.spark.described import create_in_schema
 from mergeplan.planner.engine.spark.errors import is_spark
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
-from mergeplan.planner.engine.spark.views import commented
+from mergeplan.planner.engine.spark.views import comment_clause
 from mergeplan.planner.engine.table import Table
 
 
@@ -24,7 +24,7 @@ def create_table(
 ) -> bool:
     """Create the schema and the empty table, with its properties; existing ones stay as they are. True when the table
     was not there. `listed` is as in `create_in_schema`."""
-    sql = f"{quoted(table.name)} {_definition(table, using, properties, comments=comments)}"
+    sql = f"{quote_name(table.name)} {_definition(table, using, properties, comments=comments)}"
     try:
         create_in_schema(sessions, table.name, f"CREATE TABLE {sql}", listed=listed)
     except Exception as error:
@@ -36,22 +36,23 @@ def create_table(
 
 
 def _definition(table: Table, using: str, properties: Iterable[tuple[str, str]], *, comments: bool) -> str:
-    columns = [f"{quoted(c.name)} {c.type}{commented(c.comment if comments else '')}" for c in table.columns]
-    columns += [f"{quoted(each.column)} {each.type}" for each in table.partition_columns if each.hidden]
-    by = ", ".join(quoted(name) for name in partition_names(table))
+    columns = [f"{quote_name(c.name)} {c.type}{comment_clause(c.comment if comments else '')}" for c in table.columns]
+    columns += [f"{quote_name(column.column)} {column.type}" for column in table.partition_columns if column.hidden]
+    by = ", ".join(quote_name(name) for name in partition_names(table))
     partitioned = f" PARTITIONED BY ({by})" if by else ""
-    comment = commented(table.comment if comments else "")
-    given = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties)
-    return f"({', '.join(columns)}) USING {using}{partitioned}{comment}{f' TBLPROPERTIES ({given})' if given else ''}"
+    comment = comment_clause(table.comment if comments else "")
+    property_list = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties)
+    property_clause = f" TBLPROPERTIES ({property_list})" if property_list else ""
+    return f"({', '.join(columns)}) USING {using}{partitioned}{comment}{property_clause}"
 
 
 def partition_names(table: Table) -> list[str]:
     """The columns that a table is partitioned by."""
-    return [each.column for each in table.partition_columns]
+    return [column.column for column in table.partition_columns]
 
 
-def in_order(table: Table, frame: Frame) -> Frame:
+def sort_frame(table: Table, frame: Frame) -> Frame:
     """A frame's rows in the order in which they are to lie in each file."""
     if not table.sorted_by:
         return frame
-    return frame.sortWithinPartitions(*partition_names(table), *map(quoted, table.sorted_by))
+    return frame.sortWithinPartitions(*partition_names(table), *map(quote_name, table.sorted_by))

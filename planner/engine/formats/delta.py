@@ -19,7 +19,7 @@ from mergeplan.planner.engine.formats.definition import create_table
 from mergeplan.planner.engine.formats.delta_retention import RETENTION, Commit, is_due, is_pinned, retention
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.protocol import Expiry, Written
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.intervals import Timeline
@@ -49,24 +49,30 @@ class Delta(CommittedTables):
         is_new = create_table(self._sessions, table, "delta", table.options, comments=self._comments)
         if is_new and table.partitioning and self._history(table.name, 1)[0]["version"]:
             # A drop that was cut off left its files there, and Delta takes them for the table's.
-            self._run(f"DELETE FROM {quoted(table.name)}")
+            self._run(f"DELETE FROM {quote_name(table.name)}")
         return is_new
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table as a clone without files of its own; where columns went or have another type, as a copy."""
         theirs = self._types(old)
         ours = {column.name: column.type for column in table.columns}
-        ours |= {each.column: each.type for each in table.partition_columns if each.hidden}
+        ours |= {
+            partition_column.column: partition_column.type
+            for partition_column in table.partition_columns
+            if partition_column.hidden
+        }
         wanted = within(table, rows)
         if any(ours.get(name) != kind for name, kind in theirs.items()):
             self.create(table)
-            given = ", ".join(map(quoted, theirs.keys() & ours.keys()))
-            self._replace(table, self._run(f"SELECT {given} FROM {quoted(old)} WHERE {wanted}"), ALL)
+            common_columns = ", ".join(map(quote_name, theirs.keys() & ours.keys()))
+            self._replace(table, self._run(f"SELECT {common_columns} FROM {quote_name(old)} WHERE {wanted}"), ALL)
             return
-        name = quoted(table.name)
-        self._run(f"CREATE SCHEMA IF NOT EXISTS {quoted(table.name.rpartition('.')[0])}")
-        self._run(f"CREATE TABLE {name} SHALLOW CLONE {quoted(old)}")
-        if new := [f"{quoted(each)} {kind}" for each, kind in ours.items() if each not in theirs]:
+        name = quote_name(table.name)
+        self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
+        self._run(f"CREATE TABLE {name} SHALLOW CLONE {quote_name(old)}")
+        if new := [
+            f"{quote_name(column_name)} {kind}" for column_name, kind in ours.items() if column_name not in theirs
+        ]:
             self._run(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(new)})")
         if wanted != ALL:
             self._run(f"DELETE FROM {name} WHERE NOT coalesce({wanted}, false)")
@@ -84,7 +90,7 @@ class Delta(CommittedTables):
         if last.batch_id != batch_id:
             return self._replace(table, merged(table.name), ALL, mark)
         view = f"mergeplan_{uuid4().hex}"
-        self._run(f"SELECT * FROM {quoted(table.name)} VERSION AS OF {before}").createOrReplaceTempView(view)
+        self._run(f"SELECT * FROM {quote_name(table.name)} VERSION AS OF {before}").createOrReplaceTempView(view)
         try:
             return self._replace(table, merged(view), ALL, mark)
         finally:
@@ -95,34 +101,34 @@ class Delta(CommittedTables):
         not."""
         last = self._last_merge(table.name)
         if last.batch_id[:8] == batch_id[:8]:
-            self._run(f"RESTORE TABLE {quoted(table.name)} TO VERSION AS OF {last.before}")
+            self._run(f"RESTORE TABLE {quote_name(table.name)} TO VERSION AS OF {last.before}")
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove the versions that were replaced longer ago than that with VACUUM, which takes no file that another
         table brought into a clone. The version before the last merge stays."""
-        properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quoted(name)}").collect()}
-        found = retention(properties, keep)
-        if found is None:
+        properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()}
+        policy = retention(properties, keep)
+        if policy is None:
             return Expiry(kept=f"`{RETENTION}` of the table is no number of days or hours, or less than a week")
-        if found.lacks:
-            pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in found.lacks)
-            self._run(f"ALTER TABLE {quoted(name)} SET TBLPROPERTIES ({pairs})")
+        if policy.lacks:
+            pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in policy.lacks)
+            self._run(f"ALTER TABLE {quote_name(name)} SET TBLPROPERTIES ({pairs})")
         history = self._history(name)
         commits = [
-            Commit(each["version"], datetime.fromtimestamp(each["at"] / 1000, UTC), each["operation"])
-            for each in history
+            Commit(entry["version"], datetime.fromtimestamp(entry["at"] / 1000, UTC), entry["operation"])
+            for entry in history
         ]
-        if not is_due(commits, found.keep, now):
+        if not is_due(commits, policy.keep, now):
             return Expiry()
         last = _merge_of(history)
         if is_pinned(commits, last.before if last.batch_id else None, now):
             return Expiry(kept="its last merge, which may be taken back, is about a week old or older")
-        self._run(f"VACUUM {quoted(name)} RETAIN {found.hours} HOURS").collect()
+        self._run(f"VACUUM {quote_name(name)} RETAIN {policy.hours} HOURS").collect()
         return Expiry(removed=True)
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its own files: those of a table that it is a clone of are not below it."""
-        self._run(f"DROP TABLE IF EXISTS {quoted(name)}")
+        self._run(f"DROP TABLE IF EXISTS {quote_name(name)}")
 
     def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
         """One commit in which the rows take the place of those of a condition (Spark SQL), or of the partitions that
@@ -131,7 +137,7 @@ class Delta(CommittedTables):
         mode = "dynamic" if where is None else "static"  # the session's own would win over a condition
         options = {key: value for key, value in table.options if key.lower() in OF_FILES}
         options |= {"partitionOverwriteMode": mode, "userMetadata": mark or OURS}
-        writer = frame.writeTo(quoted(table.name)).options(**options)
+        writer = frame.writeTo(quote_name(table.name)).options(**options)
         if where is None:
             writer.overwritePartitions()
         else:
@@ -145,20 +151,20 @@ class Delta(CommittedTables):
 
     def _history(self, name: str, limit: int | None = None) -> list[Any]:
         """The commits of a table, the newest first."""
-        sql = f"DESCRIBE HISTORY {quoted(name)}{f' LIMIT {limit}' if limit else ''}"
+        sql = f"DESCRIBE HISTORY {quote_name(name)}{f' LIMIT {limit}' if limit else ''}"
         columns = "version", "operation", "operationParameters", "userMetadata", "unix_millis(timestamp) AS at"
         return self._run(sql).selectExpr(*columns).collect()
 
     def _types(self, name: str) -> dict[str, str]:
-        fields = self._run(f"SELECT * FROM {quoted(name)}").schema.fields
+        fields = self._run(f"SELECT * FROM {quote_name(name)}").schema.fields
         return {field.name.lower(): field.dataType.simpleString() for field in fields}
 
 
 def _merge_of(history: Sequence[Any]) -> LastMerge:
     """What the commits of a table, the newest first, tell of its last merge."""
     mark = _telling(history)
-    found = MARK.fullmatch(mark["userMetadata"]) if mark else None
-    return LastMerge(history[0]["version"], *((found[1], int(found[2])) if found else ()))
+    match = MARK.fullmatch(mark["userMetadata"]) if mark else None
+    return LastMerge(history[0]["version"], *((match[1], int(match[2])) if match else ()))
 
 
 def _telling(history: Iterable[Any]) -> Any:

@@ -71,16 +71,20 @@ def _interval(length: timedelta) -> str:
 
 def is_pinned(history: Iterable[Commit], needed: int | None, now: datetime) -> bool:
     """True when a version is needed that lost files longer ago than a VACUUM is sure to respect."""
-    return needed is not None and any(each.version > needed and each.at <= now - WEEK + MARGIN for each in history)
+    return needed is not None and any(
+        commit.version > needed and commit.at <= now - WEEK + MARGIN for commit in history
+    )
 
 
 def is_due(history: Iterable[Commit], keep: timedelta, now: datetime) -> bool:
     """True when a version has been replaced for longer than `keep` and no VACUUM has come since, or when one may have
     gone by other properties."""
     history = tuple(history)
-    written = [each for each in history if not each.operation.startswith("VACUUM")]
-    ended = max((each.at for each in history if each.operation == "VACUUM END"), default=None)
-    over = [each.at + keep for each in written if each.version > 0 and each.at + keep <= now]
+    written = [commit for commit in history if not commit.operation.startswith("VACUUM")]
+    ended = max((commit.at for commit in history if commit.operation == "VACUUM END"), default=None)
+    over = [commit.at + keep for commit in written if commit.version > 0 and commit.at + keep <= now]
     if ended is None or not over:
         return bool(over)
-    return max(over) >= ended or any(each.at >= ended for each in written if each.operation == "SET TBLPROPERTIES")
+    return max(over) >= ended or any(
+        commit.at >= ended for commit in written if commit.operation == "SET TBLPROPERTIES"
+    )

@@ -19,10 +19,10 @@ from urllib.parse import unquote
 
 from mergeplan.planner.engine.formats.hive_location import HiveLocation
 from mergeplan.planner.engine.spark.described import Described, describe
-from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.session import listing_here
 from mergeplan.planner.engine.spark.sessions import Sessions
-from mergeplan.planner.engine.table_files import TableFiles, declared
+from mergeplan.planner.engine.table_files import TableFiles, schema_columns
 
 BATCH = re.compile(r"mergeplan-[0-9a-f]{32}")
 HIDDEN = "(redacted)"  # what Spark shows in place of an option that may be a secret
@@ -36,22 +36,22 @@ def files_of(sessions: Sessions, name: str, where: str) -> TableFiles | None:
     known = describe(sessions, name)
     if known is None or known.is_view or known.format not in _LISTED_BY:
         return None
-    sessions.run(f"REFRESH TABLE {quoted(name)}")  # another process may have written it since
+    sessions.run(f"REFRESH TABLE {quote_name(name)}")  # another process may have written it since
     return _LISTED_BY[known.format](sessions, name, known, where)
 
 
-def _of_hive(sessions: Sessions, name: str, known: Described, where: str) -> TableFiles | None:
+def _hive_files(sessions: Sessions, name: str, known: Described, where: str) -> TableFiles | None:
     options = known.details.get("Storage Properties", "")
     if HIDDEN in options or "Location" not in known.details:
         return None
     columns = _columns(sessions, name)
-    read_as = (known.format, options, *_partitioned(known, columns))
+    read_as = (known.format, options, *_partition_types(known, columns))
     if known.format == "orc":  # files of older writers have no names: columns are found by their place
         read_as += tuple(text for pair in columns for text in pair)
     place = HiveLocation(known)
     if not place.lists_partitions:
         return TableFiles(read_as, columns, frozenset({place.location}))
-    files = _listed(sessions, name, where)
+    files = _input_files(sessions, name, where)
     if not files or not all(_is_ours(file, known.partitions) for file in files):
         return None
     return TableFiles(read_as, columns, files)
@@ -64,38 +64,43 @@ def _is_ours(file: str, partitions: tuple[str, ...]) -> bool:
     return BATCH.fullmatch(batch) is not None and names == partitions
 
 
-def _of_delta(sessions: Sessions, name: str, known: Described, where: str) -> TableFiles | None:
-    files = _listed(sessions, name, where)
+def _delta_files(sessions: Sessions, name: str, known: Described, where: str) -> TableFiles | None:
+    files = _input_files(sessions, name, where)
     columns = _columns(sessions, name)
     # Asked last: what needs a newer reader is in the log before a file is read by it.
-    properties = {row[0]: row[1] for row in sessions.run(f"SHOW TBLPROPERTIES {quoted(name)}").collect()}
+    properties = {row[0]: row[1] for row in sessions.run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()}
     if properties.get(READER) != PLAIN:
         return TableFiles(("delta", "log"), columns, frozenset({known.details["Location"]}))
-    return TableFiles(("delta", *_partitioned(known, columns)), columns, files) if files else None
+    return TableFiles(("delta", *_partition_types(known, columns)), columns, files) if files else None
 
 
-def _of_iceberg(sessions: Sessions, name: str, known: Described, where: str) -> TableFiles | None:
+def _iceberg_files(sessions: Sessions, name: str, known: Described, where: str) -> TableFiles | None:
     # All that a table had, the current one among them: no two metadata files name each other as earlier ones.
-    rows = sessions.run(f"SELECT file FROM {quoted(name)}.metadata_log_entries").collect()
+    rows = sessions.run(f"SELECT file FROM {quote_name(name)}.metadata_log_entries").collect()
     files = frozenset(row[0] for row in rows)
     return TableFiles(("iceberg",), _columns(sessions, name), files) if files and None not in files else None
 
 
-def _listed(sessions: Sessions, name: str, where: str) -> frozenset[str]:
+def _input_files(sessions: Sessions, name: str, where: str) -> frozenset[str]:
     """The files that Spark would read; none also where it cannot say, as for a table that is cached."""
-    frame = sessions.run(f"SELECT * FROM {quoted(name)}{f' WHERE {where}' if where else ''}")
+    frame = sessions.run(f"SELECT * FROM {quote_name(name)}{f' WHERE {where}' if where else ''}")
     with listing_here(sessions.current.spark):
         return frozenset(frame.inputFiles())
 
 
 def _columns(sessions: Sessions, name: str) -> tuple[tuple[str, str], ...]:
-    return declared(sessions.run(f"SELECT * FROM {quoted(name)}").schema.fields)
+    return schema_columns(sessions.run(f"SELECT * FROM {quote_name(name)}").schema.fields)
 
 
-def _partitioned(known: Described, columns: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+def _partition_types(known: Described, columns: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """What a table is partitioned by: names and types."""
     return tuple(f"{name} {dict(columns).get(name)}" for name in known.partitions)
 
 
 _Listing = Callable[[Sessions, str, Described, str], TableFiles | None]
-_LISTED_BY: dict[str, _Listing] = {"parquet": _of_hive, "orc": _of_hive, "delta": _of_delta, "iceberg": _of_iceberg}
+_LISTED_BY: dict[str, _Listing] = {
+    "parquet": _hive_files,
+    "orc": _hive_files,
+    "delta": _delta_files,
+    "iceberg": _iceberg_files,
+}

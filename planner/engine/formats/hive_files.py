@@ -12,14 +12,21 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from mergeplan.planner.engine.formats.definition import create_table, in_order, partition_names
+from mergeplan.planner.engine.formats.definition import create_table, partition_names, sort_frame
 from mergeplan.planner.engine.formats.hive_location import HiveLocation
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
-from mergeplan.planner.engine.formats.partition_locations import Spec, empty, listed, point, specs_of, specs_seen
+from mergeplan.planner.engine.formats.partition_locations import (
+    Spec,
+    catalog_partitions,
+    empty,
+    point,
+    specs_of,
+    specs_seen,
+)
 from mergeplan.planner.engine.formats.shared_files import let_go, share
 from mergeplan.planner.engine.protocol import Expiry, Written
 from mergeplan.planner.engine.spark.described import describe
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.table import Table
@@ -47,7 +54,7 @@ class HiveFiles:
         own, theirs = describe(self._sessions, table.name), describe(self._sessions, old)
         if own is None or theirs is None:
             raise QueryError(f"there is no table {old} to go on with.")
-        name, place = quoted(table.name), HiveLocation(own).location.encode().hex()
+        name, place = quote_name(table.name), HiveLocation(own).location.encode().hex()
         self._run(f"ALTER TABLE {name} SET TBLPROPERTIES ('mergeplan.place' = '{place}')")
         if _is_listed(table):
             share(self._run, table, old, rows)
@@ -56,7 +63,7 @@ class HiveFiles:
 
     def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
         """Put the rows in place of all, with the location of the table."""
-        known = self._located(table.name)
+        known = self._find_location(table.name)
         if untouched and not table.partition_columns and known.location == known.base:
             return self._append(table, frame, known.base)
         return self._replace_all(table, frame, _batch_below(known, self._sessions.attempt))
@@ -81,15 +88,15 @@ class HiveFiles:
     ) -> Written:
         """Put the rows of a merge in place of all; a batch that is merged again starts from what the table held before
         it was merged the first time."""
-        known = self._located(table.name)
+        known = self._find_location(table.name)
         if known.batch_id[:8] != batch_id[:8]:
             before = literal(known.as_property)
-            self._run(f"ALTER TABLE {quoted(table.name)} SET TBLPROPERTIES ('{BEFORE}' = {before})")
-        batch = _batch_below(self._located(table.name), batch_id + uuid4().hex[len(batch_id) :])
+            self._run(f"ALTER TABLE {quote_name(table.name)} SET TBLPROPERTIES ('{BEFORE}' = {before})")
+        batch = _batch_below(self._find_location(table.name), batch_id + uuid4().hex[len(batch_id) :])
         if known.batch_id != batch_id:
             return self._replace_all(table, merged(table.name), batch)
         view = f"mergeplan_{uuid4().hex}"
-        self._held(table, self._before(known, table.name)).createOrReplaceTempView(view)
+        self._read_location(table, self._previous_location(known, table.name)).createOrReplaceTempView(view)
         try:
             return self._replace_all(table, merged(view), batch)
         finally:
@@ -98,10 +105,10 @@ class HiveFiles:
     def unmerge(self, table: Table, batch_id: str) -> None:
         """Point the table at what it held before the first batch whose id begins as this one; nothing when it bears no
         such id."""
-        known = self._located(table.name)
+        known = self._find_location(table.name)
         if known.batch_id[:8] == batch_id[:8]:
-            before = literal(self._before(known, table.name))
-            self._run(f"ALTER TABLE {quoted(table.name)} SET LOCATION {before}")
+            before = literal(self._previous_location(known, table.name))
+            self._run(f"ALTER TABLE {quote_name(table.name)} SET LOCATION {before}")
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Nothing: other tables, and readers, may stand on files that this one is not pointed at any more."""
@@ -109,28 +116,32 @@ class HiveFiles:
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its files and without those of a table that it took over."""
-        known = self._located(name)
+        known = self._find_location(name)
         if known.has_others_files and known.lists_partitions:
             let_go(self._run, name, known.base)
         if known.base != known.location:  # a drop removes the files of the place the table points at
-            self._run(f"ALTER TABLE {quoted(name)} SET LOCATION {literal(known.base)}")
-        self._run(f"DROP TABLE IF EXISTS {quoted(name)}")
+            self._run(f"ALTER TABLE {quote_name(name)} SET LOCATION {literal(known.base)}")
+        self._run(f"DROP TABLE IF EXISTS {quote_name(name)}")
 
-    def _located(self, name: str) -> HiveLocation:
+    def _find_location(self, name: str) -> HiveLocation:
         known = describe(self._sessions, name)
         if known is None or known.is_view:
             raise QueryError(f"there is no table {name} to write to.")
         return HiveLocation(known)
 
-    def _before(self, known: HiveLocation, name: str) -> str:
+    def _previous_location(self, known: HiveLocation, name: str) -> str:
         """Where a table's rows lay before the batch whose id it bears."""
-        found = self._run(f"SHOW TBLPROPERTIES {quoted(name)} ('{BEFORE}')").collect()
-        return known.of_property(found[0][1])
+        rows = self._run(f"SHOW TBLPROPERTIES {quote_name(name)} ('{BEFORE}')").collect()
+        return known.resolve_property(rows[0][1])
 
-    def _held(self, table: Table, place: str) -> Frame:
+    def _read_location(self, table: Table, place: str) -> Frame:
         """The rows of a table as they lie in a place where it pointed before."""
-        hidden = [f"{quoted(each.column)} {each.type}" for each in table.partition_columns if each.hidden]
-        ddl = ", ".join([*(f"{quoted(column.name)} {column.type}" for column in table.columns), *hidden])
+        hidden = [
+            f"{quote_name(partition_column.column)} {partition_column.type}"
+            for partition_column in table.partition_columns
+            if partition_column.hidden
+        ]
+        ddl = ", ".join([*(f"{quote_name(column.name)} {column.type}" for column in table.columns), *hidden])
         return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
 
     def _append(self, table: Table, frame: Frame, place: str) -> Written:
@@ -139,34 +150,34 @@ class HiveFiles:
         To the place and not to the table: whoever is late, after another process has pointed the table elsewhere,
         leaves files that nothing reads.
         """
-        frame, observed = self._sessions.current.observed(frame, rows="count(1)")
+        frame, observed = self._sessions.current.observe(frame, rows="count(1)")
         self._sessions.check()
-        _writer(table, in_order(table, frame)).mode("append").save(place)
+        _writer(table, sort_frame(table, frame)).mode("append").save(place)
         return Written(observed().get("rows", 0))
 
     def _replace_all(self, table: Table, frame: Frame, batch: str) -> Written:
-        frame, observed = self._sessions.current.observed(frame, rows="count(1)")
+        frame, observed = self._sessions.current.observe(frame, rows="count(1)")
         self._sessions.check()
-        _writer(table, in_order(table, frame)).partitionBy(*partition_names(table)).save(batch)
+        _writer(table, sort_frame(table, frame)).partitionBy(*partition_names(table)).save(batch)
         self._sessions.check()
-        self._run(f"ALTER TABLE {quoted(table.name)} SET LOCATION {literal(batch)}")
+        self._run(f"ALTER TABLE {quote_name(table.name)} SET LOCATION {literal(batch)}")
         return Written(observed().get("rows", 0))
 
     def _replace_listed(self, table: Table, frame: Frame, takes: Callable[[Spec], bool]) -> tuple[int, frozenset[Spec]]:
         """Write rows aside, a folder per partition, and point the partitions there; others that the batch `takes` the
         place of end empty. How many rows there were, and in which partitions."""
-        batch = _batch_below(self._located(table.name), self._sessions.attempt)
+        batch = _batch_below(self._find_location(table.name), self._sessions.attempt)
         self._sessions.check()
         observing = {"rows": "count(1)", "parts": specs_seen(table.partition_columns)}
-        frame, observed = self._sessions.current.observed(frame, **observing)
-        _writer(table, in_order(table, frame)).partitionBy(*partition_names(table)).save(batch)
+        frame, observed = self._sessions.current.observe(frame, **observing)
+        _writer(table, sort_frame(table, frame)).partitionBy(*partition_names(table)).save(batch)
         seen = observed()
         written = specs_of(seen.get("parts", ()))
         self._sessions.check()
-        existing = listed(self._run, table)
+        existing = catalog_partitions(self._run, table)
         point(self._run, table, batch, written, existing)
         if emptied := [spec for spec in existing - written if takes(spec)]:
-            nothing = self._run(f"SELECT * FROM {quoted(table.name)} WHERE false").drop(*partition_names(table))
+            nothing = self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false").drop(*partition_names(table))
             _writer(table, nothing).save(f"{batch}/empty")
             empty(self._run, table, f"{batch}/empty", emptied)
         return seen.get("rows", 0), written

@@ -56,7 +56,7 @@ class HiveLocation:
             return self.location.removeprefix(self.base).lstrip("/")
         return f"at:{self.location.encode().hex()}"
 
-    def of_property(self, text: str) -> str:
+    def resolve_property(self, text: str) -> str:
         """The location that was kept so."""
         if ELSEWHERE.fullmatch(text):
             return bytes.fromhex(text.removeprefix("at:")).decode()

@@ -18,7 +18,7 @@ from mergeplan.planner.engine.formats.conditions import ALL, within
 from mergeplan.planner.engine.formats.definition import create_table
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.protocol import Expiry, Written
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.intervals import Timeline
@@ -48,20 +48,24 @@ class Iceberg(CommittedTables):
 
     def create(self, table: Table) -> bool:
         """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
-        self._run(f"CREATE SCHEMA IF NOT EXISTS {quoted(table.name.rpartition('.')[0])}")
+        self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
         return create_table(self._sessions, table, "iceberg", _properties(table), comments=self._comments)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table with a copy of the rows of another one."""
         self.create(table)
-        fields = {field.name.lower() for field in self._run(f"SELECT * FROM {quoted(old)}").schema.fields}
+        fields = {field.name.lower() for field in self._run(f"SELECT * FROM {quote_name(old)}").schema.fields}
         columns = {column.name: column.type for column in table.columns}
-        columns |= {each.column: each.type for each in table.partition_columns if each.hidden}
+        columns |= {
+            partition_column.column: partition_column.type
+            for partition_column in table.partition_columns
+            if partition_column.hidden
+        }
         values = (
-            f"cast({quoted(name) if name in fields else 'NULL'} as {kind}) {quoted(name)}"
+            f"cast({quote_name(name) if name in fields else 'NULL'} as {kind}) {quote_name(name)}"
             for name, kind in columns.items()
         )
-        sql = f"SELECT {', '.join(values)} FROM {quoted(old)} WHERE {within(table, rows)}"
+        sql = f"SELECT {', '.join(values)} FROM {quote_name(old)} WHERE {within(table, rows)}"
         self._replace(table, self._run(sql), ALL)
 
     def merge(
@@ -78,7 +82,7 @@ class Iceberg(CommittedTables):
             return self._replace(table, merged(table.name), ALL, mark)
         view = f"mergeplan_{uuid4().hex}"
         at = f"VERSION AS OF {before}" if before else "WHERE false"
-        self._run(f"SELECT * FROM {quoted(table.name)} {at}").createOrReplaceTempView(view)
+        self._run(f"SELECT * FROM {quote_name(table.name)} {at}").createOrReplaceTempView(view)
         try:
             return self._replace(table, merged(view), ALL, mark)
         finally:
@@ -94,12 +98,12 @@ class Iceberg(CommittedTables):
             procedure = self._procedure(table.name, "rollback_to_snapshot")
             self._run(f"CALL {procedure}(table => {literal(table.name)}, snapshot_id => {last.before})")
         else:
-            self._overwrite(table, self._run(f"SELECT * FROM {quoted(table.name)} WHERE false"), ALL)
+            self._overwrite(table, self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false"), ALL)
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove the snapshots that are older than that with expire_snapshots: not the one before the last merge, nor
         any after it, nor what a branch or a tag names."""
-        properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quoted(name)}").collect()}
+        properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()}
         own = properties.get(MAX_AGE, "0")
         if not own.isdecimal():
             return Expiry(kept=f"`{MAX_AGE}` is no number of milliseconds")
@@ -110,19 +114,19 @@ class Iceberg(CommittedTables):
         if not any(at < before for snapshot, *_, at in snapshots if snapshot != current):
             return Expiry()
         moment = f"{datetime.fromtimestamp(before // 1000, UTC):%Y-%m-%d %H:%M:%S}.{before % 1000:03}+00:00"
-        given = f"table => {literal(name)}, older_than => TIMESTAMP {literal(moment)}"
-        counts = self._run(f"CALL {self._procedure(name, 'expire_snapshots')}({given})").collect()
+        arguments = f"table => {literal(name)}, older_than => TIMESTAMP {literal(moment)}"
+        counts = self._run(f"CALL {self._procedure(name, 'expire_snapshots')}({arguments})").collect()
         return Expiry(removed=any(map(any, counts)))  # none where branches and tags name all of them
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its files."""
-        self._run(f"DROP TABLE IF EXISTS {quoted(name)} PURGE")
+        self._run(f"DROP TABLE IF EXISTS {quote_name(name)} PURGE")
 
     def _overwrite(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
         """One snapshot in which the rows take the place of those of a condition (Spark SQL), or of the partitions that
         they lie in."""
         self._sessions.check()
-        writer = frame.writeTo(quoted(table.name)).option(f"snapshot-property.{KEY}", mark or OURS)
+        writer = frame.writeTo(quote_name(table.name)).option(f"snapshot-property.{KEY}", mark or OURS)
         if where is None:
             writer.overwritePartitions()
         else:
@@ -133,14 +137,14 @@ class Iceberg(CommittedTables):
 
     def _snapshots(self, name: str) -> tuple[int, list[Any]]:
         """The snapshot of a table, and all that it has: id, parent, what it says of itself, when it was made (ms)."""
-        refs = self._run(f"SELECT snapshot_id FROM {quoted(name)}.refs WHERE name = 'main'").collect()
+        refs = self._run(f"SELECT snapshot_id FROM {quote_name(name)}.refs WHERE name = 'main'").collect()
         columns = f"snapshot_id, parent_id, summary['{KEY}'], unix_millis(committed_at)"
-        snapshots = self._run(f"SELECT {columns} FROM {quoted(name)}.snapshots").collect()
+        snapshots = self._run(f"SELECT {columns} FROM {quote_name(name)}.snapshots").collect()
         return (refs[0][0] if refs else NONE), snapshots
 
     def _procedure(self, name: str, procedure: str) -> str:
         catalog = parts_of(name)[0] or self._sessions.current.spark.catalog.currentCatalog()
-        return f"{quoted(catalog)}.system.{procedure}"
+        return f"{quote_name(catalog)}.system.{procedure}"
 
 
 def _oldest_needed(current: int, snapshots: Iterable[Any], before: int) -> int:
@@ -170,16 +174,16 @@ def _last_merge(current: int, snapshots: Iterable[Any]) -> LastMerge:
     while at in known:
         at, mark = known[at]
         if mark:
-            found = MARK.fullmatch(mark)
-            return LastMerge(current, found[1], int(found[2])) if found else LastMerge(current)
+            match = MARK.fullmatch(mark)
+            return LastMerge(current, match[1], int(match[2])) if match else LastMerge(current)
     return LastMerge(current)
 
 
 def _properties(table: Table) -> list[tuple[str, str]]:
     """The properties of the table: how its files are written, and what the model says itself."""
-    found = {"write.format.default": table.files}
+    options = {"write.format.default": table.files}
     if table.sorted_by:  # its writers would sort the rows by partition, and by nothing else
-        found |= {"write.distribution-mode": "none", "write.spark.fanout.enabled": "true"}
+        options |= {"write.distribution-mode": "none", "write.spark.fanout.enabled": "true"}
     for key, value in table.options:
-        found[f"write.{table.files}.compression-codec" if key == "compression" else key] = value
-    return list(found.items())
+        options[f"write.{table.files}.compression-codec" if key == "compression" else key] = value
+    return list(options.items())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from mergeplan.planner.engine.protocol import MergeInto, Written
-from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.table import Table
@@ -41,13 +41,13 @@ class NativeMerge:
 
 def statement(table: str, rows: str, columns: Sequence[str], into: MergeInto) -> str:
     """MERGE INTO as Spark SQL; without WHENs of its own a row that is met takes all values of the batch's."""
-    names = [quoted(name) for name in columns if name != into.mark]
+    names = [quote_name(name) for name in columns if name != into.mark]
     values = [f"source.{name}" for name in names]
     updated = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
     added = f" AND {into.added}" if into.added else ""
     return "\n".join(
         (
-            f"MERGE INTO {quoted(table)} AS target USING {quoted(rows)} AS source",
+            f"MERGE INTO {quote_name(table)} AS target USING {quote_name(rows)} AS source",
             f"ON {into.on}",
             *(into.matched or (f"WHEN MATCHED THEN UPDATE SET {updated}",)),
             f"WHEN NOT MATCHED{added} THEN INSERT ({', '.join(names)}) VALUES ({', '.join(values)})",

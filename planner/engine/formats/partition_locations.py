@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from urllib.parse import unquote
 
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.table import PartitionColumn, Table
 
@@ -20,7 +20,7 @@ ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{}\[\]^]""")  # as Spark write
 
 def specs_seen(columns: tuple[PartitionColumn, ...]) -> str:
     """An aggregate (Spark SQL) that gathers the partitions of the rows that pass."""
-    values = ", ".join(f"cast({quoted(part.column)} as string)" for part in columns)
+    values = ", ".join(f"cast({quote_name(part.column)} as string)" for part in columns)
     return f"collect_set(to_json(array({values})))"
 
 
@@ -29,45 +29,45 @@ def specs_of(seen: Iterable[str]) -> frozenset[Spec]:
     return frozenset(tuple(json.loads(text)) for text in seen)
 
 
-def listed(run: Run, table: Table) -> frozenset[Spec]:
+def catalog_partitions(run: Run, table: Table) -> frozenset[Spec]:
     """The partitions that the catalog has."""
-    lines = (row[0].split("/") for row in run(f"SHOW PARTITIONS {quoted(table.name)}").collect())
+    lines = (row[0].split("/") for row in run(f"SHOW PARTITIONS {quote_name(table.name)}").collect())
     return frozenset(tuple(_value(piece.partition("=")[2]) for piece in line) for line in lines)
 
 
 def point(run: Run, table: Table, batch: str, written: frozenset[Spec], existing: frozenset[Spec]) -> None:
     """Point the partitions of a batch at it: new ones in one statement, then the existing, one by one."""
-    name = quoted(table.name)
-    if new := _ordered(written - existing):
+    name = quote_name(table.name)
+    if new := _sort_specs(written - existing):
         parts = " ".join(f"{_partition(table, spec)} {_place(table, batch, spec)}" for spec in new)
         run(f"ALTER TABLE {name} ADD {parts}")
-    for spec in _ordered(written & existing):
+    for spec in _sort_specs(written & existing):
         run(f"ALTER TABLE {name} {_partition(table, spec)} SET {_place(table, batch, spec)}")
 
 
 def empty(run: Run, table: Table, folder: str, emptied: Iterable[Spec]) -> None:
     """Point partitions at an empty folder; they are not dropped: a reader that has planned its query would fail."""
-    for spec in _ordered(emptied):
-        run(f"ALTER TABLE {quoted(table.name)} {_partition(table, spec)} SET LOCATION {literal(folder)}")
+    for spec in _sort_specs(emptied):
+        run(f"ALTER TABLE {quote_name(table.name)} {_partition(table, spec)} SET LOCATION {literal(folder)}")
 
 
-def _ordered(specs: Iterable[Spec]) -> list[Spec]:
+def _sort_specs(specs: Iterable[Spec]) -> list[Spec]:
     return sorted(specs, key=lambda spec: tuple(value or "" for value in spec))
 
 
 def _partition(table: Table, spec: Spec) -> str:
     pairs = zip(table.partition_columns, spec, strict=True)
-    values = (f"{quoted(part.column)} = {'NULL' if value is None else literal(value)}" for part, value in pairs)
+    values = (f"{quote_name(part.column)} = {'NULL' if value is None else literal(value)}" for part, value in pairs)
     return f"PARTITION ({', '.join(values)})"
 
 
 def _place(table: Table, batch: str, spec: Spec) -> str:
     pairs = zip(table.partition_columns, spec, strict=True)
-    folders = (f"{part.column}={NULL if value is None else _escaped(value)}" for part, value in pairs)
+    folders = (f"{part.column}={NULL if value is None else _escape_value(value)}" for part, value in pairs)
     return f"LOCATION {literal('/'.join([batch, *folders]))}"
 
 
-def _escaped(value: str) -> str:
+def _escape_value(value: str) -> str:
     return ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", value)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from urllib.parse import unquote
 
 from mergeplan.planner.engine.formats.partition_locations import NULL, Run
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.table import Partitioning, Table
 from mergeplan.planner.intervals import Timeline
 
@@ -16,17 +16,17 @@ ADDED_AT_ONCE = 500  # partitions in one statement
 def share(run: Run, table: Table, old: str, rows: Timeline) -> None:
     """Point the new table's partitions at the files of another one's: all, or of a table that is partitioned by time
     those that lie in these intervals."""
-    run(f"REFRESH TABLE {quoted(old)}")  # another process may have pointed it at other files since
-    folders = {unquote(path).rpartition("/")[0] for path in run(f"SELECT * FROM {quoted(old)}").inputFiles()}
+    run(f"REFRESH TABLE {quote_name(old)}")  # another process may have pointed it at other files since
+    folders = {unquote(path).rpartition("/")[0] for path in run(f"SELECT * FROM {quote_name(old)}").inputFiles()}
     parts = [part for folder in sorted(folders) if (part := _part(table, folder, rows))]
     for start in range(0, len(parts), ADDED_AT_ONCE):
-        run(f"ALTER TABLE {quoted(table.name)} ADD {' '.join(parts[start : start + ADDED_AT_ONCE])}")
+        run(f"ALTER TABLE {quote_name(table.name)} ADD {' '.join(parts[start : start + ADDED_AT_ONCE])}")
 
 
 def let_go(run: Run, name: str, place: str) -> None:
     """Point each partition away from other tables' files: a drop removes whatever a table points at."""
-    for row in run(f"SHOW PARTITIONS {quoted(name)}").collect():
-        run(f"ALTER TABLE {quoted(name)} {_spec(row[0].split('/'))} SET LOCATION {literal(place)}")
+    for row in run(f"SHOW PARTITIONS {quote_name(name)}").collect():
+        run(f"ALTER TABLE {quote_name(name)} {_spec(row[0].split('/'))} SET LOCATION {literal(place)}")
 
 
 def _part(table: Table, folder: str, rows: Timeline) -> str:
@@ -46,5 +46,5 @@ def _within(by: Partitioning, value: str, rows: Timeline) -> bool:
 def _spec(pieces: Iterable[str]) -> str:
     """`day=2026-01-01` -> `PARTITION (`day` = '2026-01-01')`."""
     pairs = (piece.partition("=")[::2] for piece in pieces)
-    values = (f"{quoted(column)} = {'NULL' if text == NULL else literal(unquote(text))}" for column, text in pairs)
+    values = (f"{quote_name(column)} = {'NULL' if text == NULL else literal(unquote(text))}" for column, text in pairs)
     return f"PARTITION ({', '.join(values)})"

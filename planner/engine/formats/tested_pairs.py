@@ -128,14 +128,14 @@ def settings_for(
     if not wanted and not others:
         return {}
     jars = _jars_of(folder) if folder else []
-    packages = _listed(conf, PACKAGES)
-    given = _releases(packages, [*jars, *_listed(conf, JARS)])
+    packages = _split_setting(conf, PACKAGES)
+    releases = _releases(packages, [*jars, *_split_setting(conf, JARS)])
     settings: dict[str, str] = {}
-    extensions = _listed(conf, EXTENSIONS)
+    extensions = _split_setting(conf, EXTENSIONS)
     for name in sorted(others.union(wanted)):
-        pair = _pair(name, spark, given, folder)
-        _refuse_broken(pair, spark, given)
-        if not pair.is_among(given):
+        pair = _pair(name, spark, releases, folder)
+        _refuse_broken(pair, spark, releases)
+        if not pair.is_among(releases):
             packages.append(pair.package)
         extensions += [pair.apart] if name in others and pair.apart else []
         extensions += [pair.extension] if pair.extension else []
@@ -145,9 +145,9 @@ def settings_for(
                     f"one session cannot have tables of {' and '.join(wanted)}: each needs a `{key}` of its own.",
                     hint="Use one `table_format` in a catalog.",
                 )
-    lists = {EXTENSIONS: extensions, PACKAGES: packages, JARS: [*_listed(conf, JARS), *jars]}
+    lists = {EXTENSIONS: extensions, PACKAGES: packages, JARS: [*_split_setting(conf, JARS), *jars]}
     settings = {key: value for key, value in settings.items() if key not in conf}
-    return settings | {key: ",".join(dict.fromkeys(each)) for key, each in lists.items() if each}
+    return settings | {key: ",".join(dict.fromkeys(parts)) for key, parts in lists.items() if parts}
 
 
 def sign_of(format: str) -> tuple[str, str]:
@@ -177,7 +177,7 @@ def _pair(name: str, spark: str, given: Iterable[tuple[str, str]], folder: str |
     brought = newest.is_among(given)
     if folder and not brought:
         raise RequestError(f"`jars_dir` {folder} holds no jar of {newest.title}.", hint=how_to_bring(newest.package))
-    pair = next((each for each in pairs if spark.startswith(f"{each.spark}.")), newest)
+    pair = next((candidate for candidate in pairs if spark.startswith(f"{candidate.spark}.")), newest)
     if not brought and not spark.startswith(f"{pair.spark}."):
         raise RequestError(
             f"no release of {pair.title} is known to work with Spark {spark}.",
@@ -190,9 +190,9 @@ def _pair(name: str, spark: str, given: Iterable[tuple[str, str]], folder: str |
 def _refuse_broken(pair: TestedPair, spark: str, given: Iterable[tuple[str, str]]) -> None:
     for artifact, version in given:
         why = ""
-        for each in BROKEN:
-            if (each.artifact, each.version) == (artifact, version) and _at_least(spark, each.spark):
-                why = each.shows
+        for release in BROKEN:
+            if (release.artifact, release.version) == (artifact, version) and _is_at_least(spark, release.spark):
+                why = release.shows
         line = _LINE.search(artifact)
         if line and artifact.startswith(pair.stem) and not spark.startswith(f"{line[1]}."):
             why = f"it is built for Spark {line[1]}"
@@ -206,10 +206,10 @@ def _refuse_broken(pair: TestedPair, spark: str, given: Iterable[tuple[str, str]
 
 def _releases(packages: Iterable[str], jars: Iterable[str]) -> list[tuple[str, str]]:
     """The name and the version of each package (`group:artifact:version`) and of each jar."""
-    parts = (each.split(":") for each in packages)
-    named = [(each[1], each[2]) for each in parts if len(each) > 2]
-    found = filter(None, (_JAR.fullmatch(Path(jar).name) for jar in jars))
-    return named + [(_artifact(each[1]), each[2]) for each in found]
+    parts = (package.split(":") for package in packages)
+    named = [(fields[1], fields[2]) for fields in parts if len(fields) > 2]
+    matches = filter(None, (_JAR.fullmatch(Path(jar).name) for jar in jars))
+    return named + [(_artifact(match[1]), match[2]) for match in matches]
 
 
 def _artifact(name: str) -> str:
@@ -218,8 +218,8 @@ def _artifact(name: str) -> str:
     return name[name.index(stem) :]
 
 
-def _at_least(version: str, least: str) -> bool:
-    numbers = ([int(each) for each in re.findall(r"\d+", text)[:3]] for text in (version, least))
+def _is_at_least(version: str, least: str) -> bool:
+    numbers = ([int(digits) for digits in re.findall(r"\d+", text)[:3]] for text in (version, least))
     first, second = numbers
     return first[:2] == second[:2] and first >= second
 
@@ -230,5 +230,5 @@ def _jars_of(folder: str) -> list[str]:
     return sorted(str(path.resolve()) for path in Path(folder).glob("*.jar"))
 
 
-def _listed(conf: Conf, key: str) -> list[str]:
-    return [each.strip() for each in conf.get(key, "").split(",") if each.strip()]
+def _split_setting(conf: Conf, key: str) -> list[str]:
+    return [entry.strip() for entry in conf.get(key, "").split(",") if entry.strip()]

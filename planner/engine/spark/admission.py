@@ -21,8 +21,8 @@ from mergeplan.planner.parsing.sql.queried_tables import (
     NotAdmitted,
     Queried,
     check_function,
-    expressed,
-    queried,
+    parse_expression,
+    parse_query,
     table_name,
 )
 from mergeplan.planner.parsing.sql.spark_registry import OPTIONS, is_closed, option_refusal
@@ -95,13 +95,13 @@ def admit(request: Message, may: May) -> None:
             raise NotAdmitted("The plan is nested too deeply.")
         name = message.DESCRIPTOR.full_name.removeprefix(PACKAGE)
         allowed = FIELDS.get(name, frozenset())
-        given = message.ListFields()
-        for field, _ in given:
+        field_values = message.ListFields()
+        for field, _ in field_values:
             if field.name not in allowed:
                 raise NotAdmitted(sentence(name, field.name))
         if check := CHECKS.get(name):
             check(message, may)
-        waiting.extend((inner, depth + 1) for field, value in given for inner in _inner(field, value))
+        waiting.extend((inner, depth + 1) for field, value in field_values for inner in _inner(field, value))
 
 
 def function_of(request: Message) -> str:
@@ -137,9 +137,9 @@ class Blocks:
         if self._left and kind != "chunk":
             raise NotAdmitted("A block of rows was not sent to its end.")
         if kind == "batch":
-            for each in request.batch.artifacts:
-                self._begin(each.name, 1)
-                self._add(each.data.data)
+            for artifact in request.batch.artifacts:
+                self._begin(artifact.name, 1)
+                self._add(artifact.data.data)
         elif kind == "begin_chunk":
             self._begin(request.begin_chunk.name, request.begin_chunk.num_chunks)
             self._add(request.begin_chunk.initial_chunk.data)
@@ -185,7 +185,7 @@ def _check_tables(names: frozenset[str], may: May) -> None:
             )
 
 
-def _named_table(message: Message, may: May) -> None:
+def _check_table_name(message: Message, may: May) -> None:
     _check_tables(frozenset({table_name(message.unparsed_identifier)}), may)
 
 
@@ -195,13 +195,13 @@ def _table_exists(message: Message, may: May) -> None:
 
 
 def _sql(message: Message, may: May) -> None:
-    read = queried(message.query, may.functions)
+    read = parse_query(message.query, may.functions)
     _check_tables(read.tables, may)
     message.query = f"({read.text}\n)"  # in parentheses Spark takes a query and nothing else
 
 
 def _expression(message: Message, may: May) -> None:
-    read: Queried = expressed(message.expression, may.functions)
+    read: Queried = parse_expression(message.expression, may.functions)
     _check_tables(read.tables, may)
     message.expression = read.text
 
@@ -239,7 +239,7 @@ def _python(message: Message, may: May) -> None:
         raise NotAdmitted(PYTHON)
 
 
-def _registered(message: Message, may: May) -> None:
+def _check_registration(message: Message, may: May) -> None:
     """A command that registers a function, or leaves a view."""
     kind = message.WhichOneof("command_type")
     if kind in ("register_function", "register_table_function"):
@@ -307,7 +307,7 @@ def _schema_text(text: str) -> None:
 
 
 CHECKS: Mapping[str, Callable[[Message, May], None]] = {
-    "Read.NamedTable": _named_table,
+    "Read.NamedTable": _check_table_name,
     "TableExists": _table_exists,
     "SQL": _sql,
     "SqlCommand": _sql_command,
@@ -319,7 +319,7 @@ CHECKS: Mapping[str, Callable[[Message, May], None]] = {
     "Deduplicate": _deduplicate,
     "PythonUDF": _python,
     "PythonUDTF": _python,
-    "Command": _registered,
+    "Command": _check_registration,
     "CreateDataFrameViewCommand": _view,
     "ConfigRequest.Get": _readable,
     "ConfigRequest.GetOption": _readable,

@@ -107,7 +107,7 @@ class CatalogLock:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         began = time.monotonic()
-        while not self._taken():
+        while not self._try_lock():
             if stop():
                 self.release()
                 return False
@@ -146,7 +146,7 @@ class CatalogLock:
         owner = self.owner()
         return owner is not None and owner.starting
 
-    def _taken(self) -> bool:
+    def _try_lock(self) -> bool:
         try:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -186,7 +186,7 @@ def driver_conf(connection: Connection, home: Path) -> dict[str, str]:
         # A table that another session has pointed at new files must not be read from a remembered listing.
         "spark.sql.filesourceTableRelationCacheSize": "0",
         **({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if local else {}),
-        **(_embedded_conf(spark_folder(home)) if is_embedded(connection) else {}),
+        **(_derby_conf(spark_folder(home)) if is_embedded(connection) else {}),
         **_defaults(connection.config_dir),
         **session_conf(connection),
         "spark.master": master,
@@ -198,7 +198,7 @@ def _has_metastore(connection: Connection) -> bool:
     return own or is_embedded(connection)
 
 
-def _embedded_conf(folder: Path) -> Mapping[str, str]:
+def _derby_conf(folder: Path) -> Mapping[str, str]:
     return {
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder / 'metastore'};create=true",
@@ -222,8 +222,8 @@ def _defaults(config_dir: str | None) -> dict[str, str]:
     path = Path(config_dir) / "spark-defaults.conf" if config_dir else None
     if path is None or not path.exists():
         return {}
-    found = properties(path.read_text(encoding="utf-8"))
-    return {key: value for key, (value, _) in found.items() if value}
+    entries = properties(path.read_text(encoding="utf-8"))
+    return {key: value for key, (value, _) in entries.items() if value}
 
 
 def command() -> str:

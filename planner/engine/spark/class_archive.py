@@ -57,7 +57,7 @@ class ClassArchive:
         Java ignores an archive that does not fit, and checks the sums of one that does: a damaged one is ignored, too.
         """
         files = (self.path,) if self.has_own_base else (self.base, self.path)
-        if not all(_is_ours(each) for each in (self.path.parent, *files)):
+        if not all(_is_ours(path) for path in (self.path.parent, *files)):
             return ()
         return (f"-XX:SharedArchiveFile={os.pathsep.join(map(str, files))}", "-XX:+VerifySharedSpaces", "-Xshare:auto")
 
@@ -69,26 +69,26 @@ class ClassArchive:
     def discard(self) -> None:
         """Remove it: Java did not start with it."""
         with suppress(OSError):
-            self._tried.touch()
-            for each in (self.path, self.base):
-                each.unlink(missing_ok=True)
+            self._attempt_marker.touch()
+            for path in (self.path, self.base):
+                path.unlink(missing_ok=True)
 
     def is_missing(self) -> bool:
         """True when it is not there, and nobody tried to make it in the last day."""
-        return not self.path.exists() and time.time() - _changed(self._tried) > AGAIN
+        return not self.path.exists() and time.time() - _modification_time(self._attempt_marker) > AGAIN
 
     @property
-    def _tried(self) -> Path:
+    def _attempt_marker(self) -> Path:
         return self.path.with_suffix(".tried")
 
     def make_later(self, environment: Mapping[str, str]) -> None:
         """Let another process make it, which ends by itself; nobody waits for it, and it never fails here."""
-        given = {**environment, VARIABLE: str(self.path.parent), "JAVA_HOME": str(self.java.parent.parent)}
+        child_environment = {**environment, VARIABLE: str(self.path.parent), "JAVA_HOME": str(self.java.parent.parent)}
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             subprocess.run(  # a shell that ends at once: who starts it has no child to wait for
                 ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-P", "-s", "-m", MAKER],
-                env=given, cwd=self.path.parent, start_new_session=True, check=False,
+                env=child_environment, cwd=self.path.parent, start_new_session=True, check=False,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
 
@@ -104,7 +104,7 @@ class ClassArchive:
             if not self.is_missing():
                 yield False
                 return
-            self._tried.touch()
+            self._attempt_marker.touch()
             for draft in self.path.parent.glob(".*.draft"):  # of a process that was killed
                 draft.unlink(missing_ok=True)
             yield True
@@ -118,12 +118,14 @@ class ClassArchive:
         draft.chmod(0o600)
         draft.replace(place)
         if place == self.path:
-            self._tried.unlink()
-        named = (each for each in self.path.parent.glob("*.jsa") if OURS.fullmatch(each.stem))  # others may be here too
-        archives = sorted(named, key=_changed, reverse=True)
+            self._attempt_marker.unlink()
+        named = (
+            candidate for candidate in self.path.parent.glob("*.jsa") if OURS.fullmatch(candidate.stem)
+        )  # others may be here too
+        archives = sorted(named, key=_modification_time, reverse=True)
         for old in archives[KEPT:]:
-            for each in (old, old.with_suffix(".base"), old.with_suffix(".tried")):
-                each.unlink(missing_ok=True)
+            for path in (old, old.with_suffix(".base"), old.with_suffix(".tried")):
+                path.unlink(missing_ok=True)
 
 
 def archive_of(java: Path, spark: Path, environ: Mapping[str, str] = os.environ) -> ClassArchive | None:
@@ -131,16 +133,16 @@ def archive_of(java: Path, spark: Path, environ: Mapping[str, str] = os.environ)
     folder = archive_folder(environ)
     if folder is None:
         return None
-    said, jars = _java_says(java, _changed(java)), spark / "jars"
-    listed = (f"{each.name} {each.stat().st_size} {each.stat().st_mtime_ns}" for each in sorted(jars.glob("*.jar")))
+    said, jars = _java_says(java, _modification_time(java)), spark / "jars"
+    listed = (f"{jar.name} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in sorted(jars.glob("*.jar")))
     key = digest(FORMAT, said, str(java.resolve()), version("pyspark"), str(jars), *listed)
     return ClassArchive(folder / f"{key[:32]}.jsa", java)
 
 
 def archive_folder(environ: Mapping[str, str]) -> Path | None:
     """Where this user's archives are: one folder for all projects."""
-    if given := environ.get(VARIABLE):
-        return None if given.lower() == OFF else Path(given).absolute()
+    if setting := environ.get(VARIABLE):
+        return None if setting.lower() == OFF else Path(setting).absolute()
     if cache_home := environ.get("XDG_CACHE_HOME"):
         return Path(cache_home).absolute() / "mergeplan" / "spark"
     home = environ.get("HOME")
@@ -157,13 +159,13 @@ def _java_says(java: Path, _changed: float) -> str:
 def _is_ours(path: Path) -> bool:
     """True for what belongs to this user, and nobody else can write."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return False
-    return not stat.S_ISLNK(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & OTHERS_WRITE
+    return not stat.S_ISLNK(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & OTHERS_WRITE
 
 
-def _changed(path: Path) -> float:
+def _modification_time(path: Path) -> float:
     """When a file was changed last; 0 when it is not there."""
     try:
         return path.stat().st_mtime

@@ -17,7 +17,7 @@ from mergeplan.planner.engine.formats.tested_pairs import CATALOG
 from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
 from mergeplan.planner.engine.spark.connect_server import ConnectServer, local_url, serving_conf
-from mergeplan.planner.engine.spark.errors import translated
+from mergeplan.planner.engine.spark.errors import translate_error
 from mergeplan.planner.engine.spark.format_settings import remember_formats, starting_conf
 from mergeplan.planner.engine.spark.java import Jvm, Profile, java_environment, start_jvm
 from mergeplan.planner.engine.spark.scans import plan_bytes
@@ -59,7 +59,7 @@ class ClassicSession:
                 _forget_gateway()
                 if isinstance(error, MergeplanError) or not isinstance(error, Exception):
                     raise
-                raise translated(error, "") from None
+                raise translate_error(error, "") from None
         except BaseException:
             if lock:
                 lock.release()
@@ -76,7 +76,7 @@ class ClassicSession:
         return self.jvm.process.poll() is not None
 
     @property
-    def isolated(self) -> bool:
+    def is_isolated(self) -> bool:
         """True when functions in Python run in workers that are isolated."""
         return self.jvm.workers is not None
 
@@ -84,7 +84,7 @@ class ClassicSession:
     def _scala(self) -> Any:
         return self.spark.sparkContext._jsc.sc()
 
-    def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
+    def observe(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
         from pyspark.sql.functions import expr
         from pyspark.sql.observation import Observation
 
@@ -116,14 +116,14 @@ class ClassicSession:
             frame: Any = self.spark.sql(sql)
             return plan_bytes(frame._jdf.queryExecution().optimizedPlan())
 
-    def parsed(self, sql: str) -> str | None:
+    def parse_tree(self, sql: str) -> str | None:
         session: Any = self.spark
         return str(session._jsparkSession.sessionState().sqlParser().parsePlan(sql).treeString())
 
     def jobs(self) -> int:
         return int(self._scala.dagScheduler().numTotalJobs())
 
-    def apart(self) -> EngineSession:
+    def new_session(self) -> EngineSession:
         other = copy(self)
         other.spark = self.spark.newSession()
         if self._catalog:
@@ -141,7 +141,7 @@ class ClassicSession:
         if not self.serving.token:
             raise RequestError("this Spark was started to serve no other process.")
         url = local_url(self.serving.port, self.serving.token)
-        return Server(url, tuple(session_conf(self._connection).items()), self._connection.catalog, self.isolated)
+        return Server(url, tuple(session_conf(self._connection).items()), self._connection.catalog, self.is_isolated)
 
     def close(self, timeout: float = 20.0) -> None:
         try:

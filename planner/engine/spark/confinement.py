@@ -26,7 +26,7 @@ from mergeplan.planner.isolation.gate import ConnectionGate
 from mergeplan.planner.isolation.mode import ADDRESSES, SPARK, Isolation, isolation_of, spark_access_of
 from mergeplan.planner.isolation.probe import cannot_confine
 from mergeplan.planner.isolation.profile import PACKAGE, SYSTEM, IsolationProfile, without
-from mergeplan.planner.isolation.scratch import tidied
+from mergeplan.planner.isolation.scratch import remove_scratch
 from mergeplan.planner.isolation.seccomp import Network
 
 # Addresses of services in a setting's value; a path with `file:` and Derby's, which is in this process, are none.
@@ -77,16 +77,16 @@ class Confinement:
 
     def command(self, java: Sequence[str]) -> list[str]:
         """The command that runs Java confined."""
-        return self.profile.listening(self.gate.descriptor).launched(java)
+        return self.profile.listening(self.gate.descriptor).launch_command(java)
 
-    def started(self, process: int) -> None:
+    def start_gate(self, process: int) -> None:
         """Handle its connections: it has been started."""
         self.gate.process = process
-        self.gate.started()
+        self.gate.start()
 
     def close(self) -> None:
         """Remove its folder."""
-        tidied(self.scratch)
+        remove_scratch(self.scratch)
 
 
 def open_reason(conf: Mapping[str, str], config_dir: Path | None, environ: Mapping[str, str] = os.environ) -> str:
@@ -96,12 +96,12 @@ def open_reason(conf: Mapping[str, str], config_dir: Path | None, environ: Mappi
         return "project code is not isolated either"
     if access.off:
         return f"{SPARK}=none"
-    if access.addresses is None and (need := _needed_services(conf, config_dir)):
+    if access.addresses is None and (need := _external_service(conf, config_dir)):
         return f"{need} may lead to a service; {ADDRESSES} does not say which addresses Spark needs"
     return cannot_confine()
 
 
-def _needed_services(conf: Mapping[str, str], config_dir: Path | None) -> str:
+def _external_service(conf: Mapping[str, str], config_dir: Path | None) -> str:
     """The setting that names a service for Spark to connect to, '' if none does."""
     if config_dir:
         return f"`{config_dir}`"
@@ -118,7 +118,7 @@ def confine(
     isolation, access = isolation_of(os.environ), spark_access_of(os.environ)
     scratch = tempfile.TemporaryDirectory(prefix="mergeplan-spark-")
     Path(scratch.name, "tmp").mkdir()
-    writes = (*_spark_paths(folder), scratch.name, *write, *_written_paths(conf), *map(str, access.folders))
+    writes = (*_spark_paths(folder), scratch.name, *write, *_output_paths(conf), *map(str, access.folders))
     gate = ConnectionGate(
         access.addresses or (),
         (Path(scratch.name), *map(Path, write)),
@@ -152,7 +152,7 @@ def _spark_paths(folder: Path) -> tuple[str, ...]:
     return tuple(str(folder / name) for name in inner)
 
 
-def _written_paths(conf: Mapping[str, str]) -> Iterator[str]:
+def _output_paths(conf: Mapping[str, str]) -> Iterator[str]:
     """The folders that settings name for Spark to write to; those of the environment too."""
     yield from _paths_in(value for key, value in conf.items() if WRITTEN.search(key))
     yield from filter(os.path.isabs, os.environ.get("SPARK_LOCAL_DIRS", "").split(","))

@@ -12,10 +12,10 @@ from uuid import uuid4
 
 from mergeplan.planner.engine.protocol import Operation, Server
 from mergeplan.planner.engine.spark.catalog import Owner
-from mergeplan.planner.engine.spark.errors import LACKS, condition, translated
+from mergeplan.planner.engine.spark.errors import LACKS, condition, translate_error
 from mergeplan.planner.engine.spark.format_requests import Visit
 from mergeplan.planner.engine.spark.reattach import Attaching
-from mergeplan.planner.engine.spark.scans import explained_bytes
+from mergeplan.planner.engine.spark.scans import parse_plan_bytes
 from mergeplan.planner.engine.spark.server_operations import ConnectOperations, session_url
 from mergeplan.planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
 from mergeplan.planner.engine.spark.trace_tag import trace_id
@@ -57,7 +57,7 @@ class ConnectSession:
         except Exception as error:
             if spark is not None:
                 close_channel(spark)  # otherwise it is tried again when this process ends
-            reason = translated(error, "")
+            reason = translate_error(error, "")
             state = "cannot be used" if reason.message.startswith(LACKS) else "does not answer"
             raise SparkAway(f"{where} {state}: {reason.message}", hint=reason.hint) from None
         self.spark = spark
@@ -73,9 +73,9 @@ class ConnectSession:
             raise
         except Exception as error:
             self.close()
-            why = translated(error, "").message
+            why = translate_error(error, "").message
             raise RequestError(f"Spark {version} at {where} refuses this connection's settings: {why}") from None
-        spark.registerProgressHandler(self._progressed)
+        spark.registerProgressHandler(self._record_stages)
 
     @property
     def operations(self) -> ConnectOperations | None:
@@ -105,7 +105,7 @@ class ConnectSession:
             with suppress(Exception):  # a server that has gone has ended it
                 self.spark.interruptOperation(self.attached.id)
 
-    def apart(self) -> EngineSession:
+    def new_session(self) -> EngineSession:
         return ConnectSession(self._server, self._owner)
 
     def let_go(self) -> None:
@@ -125,8 +125,10 @@ class ConnectSession:
         A warm Spark may have been started under other ones, which are put back.
         """
         wanted = {**DEFAULTS, **{key: value for key, value in conf.items() if key in DEFAULTS}}
-        found = self._has(wanted)
-        other = {key: value for key, value in found.items() if shaping({key: value}) != shaping({key: wanted[key]})}
+        actual_conf = self._has(wanted)
+        other = {
+            key: value for key, value in actual_conf.items() if shaping({key: value}) != shaping({key: wanted[key]})
+        }
         if self._owner is not None:
             for key in other:
                 self._set(key, wanted[key])
@@ -147,14 +149,14 @@ class ConnectSession:
         asked = ConfigRequest.Operation(get_option=ConfigRequest.GetOption(keys=list(keys)))
         return {key: value for key, value in client.config(asked).pairs if value is not None}
 
-    def started_with(self, keys: Iterable[str]) -> dict[str, str]:
+    def startup_conf(self, keys: Iterable[str]) -> dict[str, str]:
         """What the Spark was started with of these settings."""
         return self._has(keys)
 
-    def _progressed(self, stages: Any, *_: Any, **__: Any) -> None:
+    def _record_stages(self, stages: Any, *_: Any, **__: Any) -> None:
         self._stages.update(stage.stage_id for stage in stages or ())
 
-    def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
+    def observe(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
         from pyspark.sql.connect.functions import expr
         from pyspark.sql.connect.observation import Observation
 
@@ -163,10 +165,10 @@ class ConnectSession:
         columns: Any = [expr(sql).alias(name) for name, sql in aggregates.items()]
 
         def values() -> dict[str, Any]:
-            found: dict[str, Any] = observation.get
-            if found.keys() != aggregates.keys():
+            results: dict[str, Any] = observation.get
+            if results.keys() != aggregates.keys():
                 raise QueryError("Spark did not report what it wrote.")
-            return found
+            return results
 
         return frame.observe(observation, *columns), values
 
@@ -197,9 +199,9 @@ class ConnectSession:
 
     def scan_bytes(self, sql: str) -> int | None:
         with listing_here(self.spark):
-            return explained_bytes(self.spark.sql(f"EXPLAIN COST {sql}").collect()[0][0])
+            return parse_plan_bytes(self.spark.sql(f"EXPLAIN COST {sql}").collect()[0][0])
 
-    def parsed(self, sql: str) -> str | None:
+    def parse_tree(self, sql: str) -> str | None:
         from pyspark.errors import AnalysisException, ParseException
 
         try:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Interval
@@ -42,18 +42,18 @@ class ContentQuery:
         hashes = [self._hash(half, columns) for columns in self.sets for half in HALVES]
         inner = ", ".join([f"{period} period", *(f"{h} {name}" for h, name in zip(hashes, names, strict=True))])
         sums = (f"sum({part})" for name in names for part in _thirds(name))
-        rows = f"SELECT {inner} FROM {quoted(self.table.name)} AS t{where}"
+        rows = f"SELECT {inner} FROM {quote_name(self.table.name)} AS t{where}"
         return f"SELECT max(period), count(1), {', '.join(sums)} FROM ({rows}){group}"
 
     def answer(self, rows: Iterable[Sequence[Any]]) -> Found:
         """Column set -> period -> content; every period of the interval is there, with or without rows."""
-        found = {str(row[0]): row for row in rows if row[1]}
+        rows_by_period = {str(row[0]): row for row in rows if row[1]}
         by = self.table.partitioning
         periods = by.periods(self.interval) if by and self.interval else (WHOLE,)
-        if strange := sorted(found.keys() - set(periods)):
+        if strange := sorted(rows_by_period.keys() - set(periods)):
             raise QueryError(f"{self.table.name} has rows in a partition '{strange[0]}', which is no period of it.")
         return {
-            columns: {period: self._content(index, found.get(period)) for period in periods}
+            columns: {period: self._content(index, rows_by_period.get(period)) for period in periods}
             for index, columns in enumerate(self.sets)
         }
 
@@ -64,12 +64,12 @@ class ContentQuery:
         by = self.table.partitioning
         if by is None:
             raise ValueError(f"{self.table.name} is not partitioned by time")
-        column = f"t.{quoted(by.column)}"
+        column = f"t.{quote_name(by.column)}"
         first, after = (f"cast({literal(text)} as {by.type})" for text in by.bounds(self.interval))
         return f"cast({column} as string)", f" WHERE {column} >= {first} AND {column} < {after}", " GROUP BY period"
 
     def _hash(self, half: str, columns: ColumnSet) -> str:
-        values = (part for name in columns for part in _parts(f"t.{quoted(name)}", self.types[name]))
+        values = (part for name in columns for part in _parts(f"t.{quote_name(name)}", self.types[name]))
         return f"xxhash64({', '.join([literal(half), *values])})"
 
     def _content(self, index: int, row: Sequence[Any] | None) -> Content:
@@ -85,7 +85,7 @@ def question(table: Table, fields: Iterable[Any], sets: Iterable[ColumnSet], int
     """What to ask for these column sets; those with a column that is not there or cannot be hashed are left out."""
     types = {field.name.lower(): field.dataType for field in fields}
     can = {name for name, kind in types.items() if _can(kind)}
-    return ContentQuery(table, types, tuple(each for each in dict.fromkeys(sets) if can.issuperset(each)), interval)
+    return ContentQuery(table, types, tuple(names for names in dict.fromkeys(sets) if can.issuperset(names)), interval)
 
 
 def _thirds(name: str) -> tuple[str, ...]:
@@ -113,20 +113,22 @@ def _can(kind: Any) -> bool:
 
 def _parts(value: str, kind: Any, depth: int = 0) -> list[str]:
     """What `xxhash64` is given for a value, so that different values of the type are different lists."""
-    null, each = f"isnull({value})", f"x{depth}"
+    null, element = f"isnull({value})", f"x{depth}"
     match kind.typeName():
         case "string":
             return [null, f"cast({value} as binary)"]
         case "float" | "double":
             return [null, value, f"({value} = 0 AND startswith(cast({value} as string), '-'))"]
         case "struct":
-            fields = (_parts(f"{value}.{quoted(field.name)}", field.dataType, depth) for field in kind.fields)
+            fields = (_parts(f"{value}.{quote_name(field.name)}", field.dataType, depth) for field in kind.fields)
             return [null, *(part for field in fields for part in field)]
         case "array":
-            inner = ", ".join(_parts(each, kind.elementType, depth + 1))
-            return [null, f"size({value})", f"transform({value}, {each} -> struct({inner}))"]
+            inner = ", ".join(_parts(element, kind.elementType, depth + 1))
+            return [null, f"size({value})", f"transform({value}, {element} -> struct({inner}))"]
         case "map":
-            pair = _parts(f"{each}.key", kind.keyType, depth + 1) + _parts(f"{each}.value", kind.valueType, depth + 1)
-            return [null, f"size({value})", f"transform(map_entries({value}), {each} -> struct({', '.join(pair)}))"]
+            pair = _parts(f"{element}.key", kind.keyType, depth + 1) + _parts(
+                f"{element}.value", kind.valueType, depth + 1
+            )
+            return [null, f"size({value})", f"transform(map_entries({value}), {element} -> struct({', '.join(pair)}))"]
         case _:
             return [null, value]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mergeplan.planner.engine.spark.errors import condition
-from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
 
 # How a catalog of its own describes a view, and how everything else is described.
@@ -36,13 +36,13 @@ class Described:
     def files(self) -> str:
         """The format of a table's files, in lower case: also of a table that Hive made."""
         reader = self.details.get("Serde Library", "").lower() if self.format == "hive" else ""
-        return next((each for each in ("parquet", "orc") if each in reader), self.format)
+        return next((file_format for file_format in ("parquet", "orc") if file_format in reader), self.format)
 
 
 def describe(sessions: Sessions, name: str) -> Described | None:
     """What the catalog says about an object; None when there is none of that name."""
     try:
-        lines = sessions.run(f"DESCRIBE TABLE EXTENDED {quoted(name)}").collect()
+        lines = sessions.run(f"DESCRIBE TABLE EXTENDED {quote_name(name)}").collect()
     except Exception as error:
         if condition(error) in NO_OBJECT:
             return None
@@ -62,8 +62,8 @@ def _partitions(titles: list[str]) -> tuple[str, ...]:
         return ()
     below = titles[titles.index("# Partition Information") + 1 :]
     named = below[1:] if below and below[0] == "# col_name" else below
-    end = next((index for index, each in enumerate(named) if not each or each[0] == "#"), len(named))
-    return tuple(each.lower() for each in named[:end])
+    end = next((index for index, line in enumerate(named) if not line or line[0] == "#"), len(named))
+    return tuple(line.lower() for line in named[:end])
 
 
 def create_in_schema(sessions: Sessions, name: str, sql: str, *, listed: bool = True) -> None:
@@ -77,5 +77,5 @@ def create_in_schema(sessions: Sessions, name: str, sql: str, *, listed: bool = 
     except Exception as error:
         if condition(error) != "SCHEMA_NOT_FOUND":
             raise
-        sessions.run(f"CREATE SCHEMA IF NOT EXISTS {quoted(name.rpartition('.')[0])}")
+        sessions.run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(name.rpartition('.')[0])}")
         run(sql)

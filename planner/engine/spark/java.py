@@ -18,8 +18,8 @@ from typing import IO, Any
 from mergeplan.planner.engine.spark.class_archive import ClassArchive, archive_of
 from mergeplan.planner.engine.spark.confinement import Confinement, confine, open_reason
 from mergeplan.planner.engine.spark.installed import find_java, spark_home
-from mergeplan.planner.engine.spark.resolving import start_timeout, unresolved
-from mergeplan.planner.engine.spark.workers import Workers, isolated_workers
+from mergeplan.planner.engine.spark.resolving import resolution_error, start_timeout
+from mergeplan.planner.engine.spark.workers import Workers, prepare_workers
 from mergeplan.planner.errors import RequestError, SparkAway
 from mergeplan.planner.isolation.mode import isolation_of
 from mergeplan.planner.isolation.probe import cannot
@@ -145,14 +145,16 @@ def start_jvm(
         answer = Path(scratch) / "gateway"
         properties = Path(scratch) / "spark.properties"
         properties.touch(mode=0o600)  # confs may hold passwords; an argument would show them to the whole machine
-        properties.write_text("".join(f"{key}={escaped(value)}\n" for key, value in conf.items()), encoding="ascii")
+        properties.write_text(
+            "".join(f"{key}={escape_property(value)}\n" for key, value in conf.items()), encoding="ascii"
+        )
         options = _options(folder, conf, profile, config_dir)
         environment = _environment(java, answer, conf, config_dir, python)
         reason = open_reason(conf, config_dir)
-        read, write = _shared_paths(archive, workers, scratch)
+        read, write = _confinement_paths(archive, workers, scratch)
         confined: list[Confinement | None] = []
 
-        def launched(first: Sequence[str]) -> tuple[subprocess.Popen[bytes], int, str]:
+        def launch(first: Sequence[str]) -> tuple[subprocess.Popen[bytes], int, str]:
             limits = None if reason else confine(folder, conf, java, read, write)
             main = ["org.apache.spark.deploy.SparkSubmit", "--properties-file", str(properties), "pyspark-shell"]
             process = _start(
@@ -162,13 +164,13 @@ def start_jvm(
             confined[:] = [limits]
             return process, *_listening(process, answer, Path(log.name), began, conf)
 
-        process, port, secret = _with_archive(archive, launched)
+        process, port, secret = _launch_with_archive(archive, launch)
         if confined[0] is not None:
             confined[0].gate.close_start()
         return Jvm(process, port, secret, python, workers, archive, confined[0], reason)
 
 
-def _shared_paths(
+def _confinement_paths(
     archive: ClassArchive | None, workers: Workers | None, scratch: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What a confined Java reads and what it writes besides Spark's own folder."""
@@ -184,14 +186,14 @@ def _start(command: list[str], limits: Confinement | None, **how: Any) -> subpro
         how["pass_fds"] += (limits.descriptor,)
         java, *arguments = command
         process = subprocess.Popen(limits.command([java, *limits.options, *arguments]), **how)
-        limits.started(process.pid)
+        limits.start_gate(process.pid)
     except BaseException:
         limits.close()
         raise
     return process
 
 
-def _with_archive(
+def _launch_with_archive(
     archive: ClassArchive | None, launched: Callable[[Sequence[str]], tuple[subprocess.Popen[bytes], int, str]]
 ) -> tuple[subprocess.Popen[bytes], int, str]:
     """Start it with the archive; if Java ends at once, without it: then the archive is to blame, and is removed."""
@@ -199,13 +201,13 @@ def _with_archive(
     if archive is None or not using:
         return launched(())
     try:
-        found = launched(using)
+        launch_result = launched(using)
     except SparkEnded:
-        found = launched(())
+        launch_result = launched(())
         archive.discard()
     else:
         archive.used()
-    return found
+    return launch_result
 
 
 def _python() -> str:
@@ -217,7 +219,7 @@ def _workers(conf: Mapping[str, str]) -> Workers | None:
     isolation = isolation_of(os.environ)
     if not isolation.required or not conf.get("spark.master", "local").startswith("local") or cannot():
         return None  # where it cannot, no project with Python is run at all
-    return isolated_workers(_python(), spark_home(), isolation)
+    return prepare_workers(_python(), spark_home(), isolation)
 
 
 def _listening(
@@ -232,7 +234,7 @@ def _listening(
             process.wait(10)
             assert process.stdin is not None
             process.stdin.close()
-            if error := unresolved(conf, log, began):
+            if error := resolution_error(conf, log, began):
                 raise error
             away = SparkEnded if ended else SparkAway
             raise away("Spark did not start.", hint=f"What Java said about it is in {log}.")
@@ -293,7 +295,7 @@ def _environment(
     }
 
 
-def escaped(value: str) -> str:
+def escape_property(value: str) -> str:
     """A value as a Java properties file writes it."""
     text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     wide = text.encode("utf-16-be")

@@ -39,7 +39,7 @@ def open_session(connection: Connection, home: Path, profile: Profile, wait: flo
     """The Spark that a connection names; for the embedded catalog a warm one if it runs, else one of our own."""
     silence()
     if connection.remote:
-        return _connected(connection, connection.remote)
+        return _connect_session(connection, connection.remote)
     if not is_embedded(connection):
         return ClassicSession(connection, home, profile, lock=None)
     lock = CatalogLock(spark_folder(home))
@@ -77,12 +77,12 @@ def _warm(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSess
     return None
 
 
-def _connected(connection: Connection, remote: str) -> EngineSession:
+def _connect_session(connection: Connection, remote: str) -> EngineSession:
     """A session on a Spark Connect server; RequestError when it lacks a format that the tables need."""
     session = ConnectSession(Server(remote, tuple(session_conf(connection).items()), connection.catalog))
     if connection.formats:
         try:
-            check_formats(connection.formats, session.started_with(SIGNS), without_token(remote))
+            check_formats(connection.formats, session.startup_conf(SIGNS), without_token(remote))
         except RequestError:
             session.close()
             raise

@@ -94,11 +94,13 @@ class ProjectProxy:
                 "ExecutePlan": many(self._answering(self._execute, many=True)),
                 "ReattachExecute": many(self._answering(self._reattach, many=True)),
                 "AnalyzePlan": one(self._answering(self._analyze)),
-                "Config": one(self._answering(self._passed("Config", LIB.proto.ConfigRequest))),
-                "Interrupt": one(self._answering(self._passed("Interrupt", LIB.proto.InterruptRequest))),
-                "ReleaseExecute": one(self._answering(self._passed("ReleaseExecute", LIB.proto.ReleaseExecuteRequest))),
+                "Config": one(self._answering(self._unary_handler("Config", LIB.proto.ConfigRequest))),
+                "Interrupt": one(self._answering(self._unary_handler("Interrupt", LIB.proto.InterruptRequest))),
+                "ReleaseExecute": one(
+                    self._answering(self._unary_handler("ReleaseExecute", LIB.proto.ReleaseExecuteRequest))
+                ),
                 "ArtifactStatus": one(
-                    self._answering(self._passed("ArtifactStatus", LIB.proto.ArtifactStatusesRequest))
+                    self._answering(self._unary_handler("ArtifactStatus", LIB.proto.ArtifactStatusesRequest))
                 ),
                 "FetchErrorDetails": one(self._answering(self._details)),
                 "CloneSession": one(self._answering(self._clone)),
@@ -124,14 +126,14 @@ class ProjectProxy:
 
         return all_of if many else one
 
-    def _passed(self, method: str, kind: Any) -> Ask:
+    def _unary_handler(self, method: str, kind: Any) -> Ask:
         def ask(data: bytes, context: Any) -> bytes:
-            return self._unary(method, self._judged(kind, data), context)
+            return self._unary(method, self._admit_request(kind, data), context)
 
         return ask
 
     def _execute(self, data: bytes, context: Any) -> Iterator[bytes]:
-        request = self._judged(LIB.proto.ExecutePlanRequest, data)
+        request = self._admit_request(LIB.proto.ExecutePlanRequest, data)
         view = view_of(request)
         if view is not None:
             self._make(view, request.operation_id)
@@ -141,10 +143,10 @@ class ProjectProxy:
         return self._stream("ExecutePlan", request, context)
 
     def _reattach(self, data: bytes, context: Any) -> Iterator[bytes]:
-        return self._stream("ReattachExecute", self._judged(LIB.proto.ReattachExecuteRequest, data), context)
+        return self._stream("ReattachExecute", self._admit_request(LIB.proto.ReattachExecuteRequest, data), context)
 
     def _analyze(self, data: bytes, context: Any) -> bytes:
-        request = self._judged(LIB.proto.AnalyzePlanRequest, data)
+        request = self._admit_request(LIB.proto.AnalyzePlanRequest, data)
         asked = request.WhichOneof("analyze")
         if asked not in ("persist", "unpersist", "get_storage_level"):
             return self._unary("AnalyzePlan", request, context)
@@ -155,7 +157,7 @@ class ProjectProxy:
 
     def _release(self, data: bytes, context: Any) -> bytes:
         """The session ends with the child, and not before: another of its name would have no settings."""
-        self._judged(LIB.proto.ReleaseSessionRequest, data)
+        self._admit_request(LIB.proto.ReleaseSessionRequest, data)
         number = self._ready().number
         return bytes_of(LIB.proto.ReleaseSessionResponse(session_id=self.session, server_side_session_id=number))
 
@@ -163,20 +165,20 @@ class ProjectProxy:
         raise NotAdmitted("A second session is not allowed to project code.")
 
     def _details(self, data: bytes, context: Any) -> bytes:
-        request = self._judged(LIB.proto.FetchErrorDetailsRequest, data)
-        found = LIB.proto.FetchErrorDetailsResponse.FromString(self._unary("FetchErrorDetails", request, context))
-        for error in found.errors:
+        request = self._admit_request(LIB.proto.FetchErrorDetailsRequest, data)
+        details = LIB.proto.FetchErrorDetailsResponse.FromString(self._unary("FetchErrorDetails", request, context))
+        for error in details.errors:
             error.ClearField("stack_trace")
-        return bytes_of(found)
+        return bytes_of(details)
 
     def _add(self, requests: Iterator[bytes], context: Any) -> bytes:
         wrong: list[Exception] = []
 
-        def judged() -> Iterator[Any]:
+        def admit_requests() -> Iterator[Any]:
             blocks = Blocks()
             try:
                 for data in requests:
-                    request = self._judged(LIB.proto.AddArtifactsRequest, data)
+                    request = self._admit_request(LIB.proto.AddArtifactsRequest, data)
                     blocks.admit(request)
                     yield request
             except Exception as error:
@@ -184,7 +186,7 @@ class ProjectProxy:
                 raise
 
         try:
-            return self._ready().added(judged(), context)
+            return self._ready().add_artifacts(admit_requests(), context)
         except LIB.grpc.RpcError:
             if wrong:
                 raise wrong[0] from None
@@ -192,7 +194,7 @@ class ProjectProxy:
 
     # Steps
 
-    def _judged(self, kind: Any, data: bytes) -> Any:
+    def _admit_request(self, kind: Any, data: bytes) -> Any:
         """The request as it may be passed on, in this session's name; NotAdmitted."""
         request = message_of(kind, data)
         with self._lock:
@@ -238,10 +240,10 @@ class ProjectProxy:
     def _stream(self, method: str, request: Any, context: Any) -> Iterator[bytes]:
         for data in self._ready().answers(method, request, context):
             if request.operation_id in self._begun or request.operation_id in self._registering:
-                self._made(request.operation_id, data)
+                self._record_creation(request.operation_id, data)
             yield data
 
-    def _made(self, operation: str, data: bytes) -> None:
+    def _record_creation(self, operation: str, data: bytes) -> None:
         """Know a temporary view or function as one of the session's once it is there: before that, its name would be
         one of the catalog's."""
         if LIB.proto.ExecutePlanResponse.FromString(data).HasField("result_complete"):

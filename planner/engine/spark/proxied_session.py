@@ -49,20 +49,20 @@ class ProxiedSession:
         """The answer to one request."""
         call = self._channel.unary_unary(_path(method), request_serializer=bytes_of)
         asked = call.future(request, timeout=ANSWERING, metadata=self._metadata)
-        answer: bytes = self._followed(asked, context).result()
+        answer: bytes = self._cancel_with(asked, context).result()
         return answer
 
     def answers(self, method: str, request: Any, context: Any) -> Iterator[bytes]:
         """The answers to a request, as they come."""
         call = self._channel.unary_stream(_path(method), request_serializer=bytes_of)
-        found: Iterator[bytes] = self._followed(call(request, metadata=self._metadata), context)
-        return found
+        responses: Iterator[bytes] = self._cancel_with(call(request, metadata=self._metadata), context)
+        return responses
 
-    def added(self, requests: Iterator[Any], context: Any) -> bytes:
+    def add_artifacts(self, requests: Iterator[Any], context: Any) -> bytes:
         """The answer to a stream of requests."""
         call = self._channel.stream_unary(_path("AddArtifacts"), request_serializer=bytes_of)
         asked = call.future(requests, timeout=ANSWERING, metadata=self._metadata)
-        answer: bytes = self._followed(asked, context).result()
+        answer: bytes = self._cancel_with(asked, context).result()
         return answer
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class ProxiedSession:
             call(asked, timeout=10, metadata=self._metadata)
         self._channel.close()
 
-    def _followed(self, call: Any, context: Any | None) -> Any:
+    def _cancel_with(self, call: Any, context: Any | None) -> Any:
         """A call that ends when the child no longer waits for it."""
         if context is not None and not context.add_callback(call.cancel):
             call.cancel()

@@ -21,14 +21,14 @@ def message_of(kind: Any, data: bytes) -> Any:
     """The message; NotAdmitted for bytes that are none, are nested too deeply, or hold an unknown field."""
     with _lock:
         try:
-            found = kind.FromString(data)
+            message = kind.FromString(data)
         except LIB.undecodable:
-            found = _deep(kind, data)
-    size = found.ByteSize()
-    found.DiscardUnknownFields()
-    if found.ByteSize() != size:
+            message = _deep(kind, data)
+    size = message.ByteSize()
+    message.DiscardUnknownFields()
+    if message.ByteSize() != size:
         raise NotAdmitted("The request holds a field that this version of pyspark does not know.")
-    return found
+    return message
 
 
 def _deep(kind: Any, data: bytes) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name, each of its parts in backquotes."""
     return ".".join(f"`{part.replace('`', '``')}`" for part in name.split("."))
 

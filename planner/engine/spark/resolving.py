@@ -18,7 +18,7 @@ def start_timeout(conf: Mapping[str, str], usual: float) -> float:
     return FETCHING if conf.get(PACKAGES) else usual
 
 
-def unresolved(conf: Mapping[str, str], log: Path, began: int) -> RequestError | None:
+def resolution_error(conf: Mapping[str, str], log: Path, began: int) -> RequestError | None:
     """The error of jars that could not be fetched, by what Spark wrote into its log since then; None if that was not
     what kept it from starting."""
     if not conf.get(PACKAGES):
@@ -26,7 +26,7 @@ def unresolved(conf: Mapping[str, str], log: Path, began: int) -> RequestError |
     with log.open("rb") as file:
         file.seek(began)
         text = file.read().decode("utf-8", "replace")
-    missing = sorted({":".join(found) for found in UNRESOLVED.findall(text)})
+    missing = sorted({":".join(match) for match in UNRESOLVED.findall(text)})
     if not missing:
         return None
     return RequestError(f"Spark cannot fetch {', '.join(missing)}.", hint=how_to_bring(conf[PACKAGES]))

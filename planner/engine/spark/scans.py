@@ -19,11 +19,11 @@ UNITS = {unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB
 def plan_bytes(plan: Any) -> int | None:
     """The bytes of a plan of Spark's own (a Java object), and of its subqueries; None when one leaf is not known."""
     subqueries = _items(plan.subqueriesAll())
-    leaves = [leaf for each in (plan, *subqueries) for leaf in _items(each.collectLeaves())]
+    leaves = [leaf for tree in (plan, *subqueries) for leaf in _items(tree.collectLeaves())]
     return _total(int(str(leaf.stats().sizeInBytes())) for leaf in leaves if _reads_files(leaf))
 
 
-def explained_bytes(text: str) -> int | None:
+def parse_plan_bytes(text: str) -> int | None:
     """The bytes of a plan as `EXPLAIN COST` tells it, rounded as there."""
     _, begun, optimized = text.partition("== Optimized Logical Plan ==")
     if not begun:
@@ -33,7 +33,7 @@ def explained_bytes(text: str) -> int | None:
 
 def relations(plan: str) -> frozenset[str]:
     """The names that a parsed plan reads from, as they are written, in lower case, parts joined by dots."""
-    return frozenset(each.lower().replace(", ", ".") for each in RELATION.findall(plan))
+    return frozenset(match.lower().replace(", ", ".") for match in RELATION.findall(plan))
 
 
 def _total(sizes: Iterable[int]) -> int | None:

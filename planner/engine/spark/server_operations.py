@@ -47,7 +47,7 @@ class ConnectOperations:
         """A context in which this thread's next write is this operation."""
         return self._attaching.naming(operation.id, again=operation == self._session.attached)
 
-    def attached(self, operation: Operation) -> EngineSession:
+    def attach(self, operation: Operation) -> EngineSession:
         """The session of an operation that another process began; RequestError where it cannot be entered any more."""
         return self._open_attached(operation)
 
@@ -69,6 +69,8 @@ def session_url(remote: str, session: str) -> str:
     >>> session_url("sc://spark:443/;use_ssl=true", "4f"), session_url("sc://spark", "4f")
     ('sc://spark:443/;use_ssl=true;session_id=4f', 'sc://spark/;session_id=4f')
     """
-    address, _, given = remote.partition("/;")
-    parameters = [each for each in given.split(";") if each and not each.startswith("session_id=")]
+    address, _, url_parameters = remote.partition("/;")
+    parameters = [
+        parameter for parameter in url_parameters.split(";") if parameter and not parameter.startswith("session_id=")
+    ]
     return f"{address.rstrip('/')}/;{';'.join([*parameters, f'session_id={session}'])}"

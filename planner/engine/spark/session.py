@@ -33,7 +33,7 @@ class ServerOperations(Protocol):
     def writing(self, operation: Operation) -> AbstractContextManager[None]:
         """A context in which this thread's next write is this operation."""
 
-    def attached(self, operation: Operation) -> EngineSession:
+    def attach(self, operation: Operation) -> EngineSession:
         """The session of an operation that another process began."""
 
     def end(self, operation: Operation) -> None:
@@ -53,7 +53,7 @@ class EngineSession(Protocol):
     def has_ended(self) -> bool:
         """True when the process of this Spark is gone; False where that cannot be seen from here. It never blocks."""
 
-    def observed(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
+    def observe(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
         """The frame with aggregates (Spark SQL) that are computed on the way, and a function that tells them."""
 
     def condition(self, sql: str) -> Any:
@@ -72,14 +72,14 @@ class EngineSession(Protocol):
     def scan_bytes(self, sql: str) -> int | None:
         """How many bytes of files a query would read; None when Spark does not know. No job is started."""
 
-    def parsed(self, sql: str) -> str | None:
+    def parse_tree(self, sql: str) -> str | None:
         """The plan that Spark's parser makes of a query, before any name in it is looked up; None where this Spark
         shows it only when all of them are known."""
 
     def jobs(self) -> int:
         """How many Spark jobs this session has started."""
 
-    def apart(self) -> EngineSession:
+    def new_session(self) -> EngineSession:
         """Another session of the same Spark: with settings, temporary views and functions of its own."""
 
     def let_go(self) -> None:

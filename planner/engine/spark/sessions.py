@@ -9,11 +9,11 @@ from typing import TypeVar
 from uuid import uuid4
 
 from mergeplan.planner.engine.protocol import Operation, OperationGone, Operations
-from mergeplan.planner.engine.spark.errors import WRAPPER, is_spark, translated
+from mergeplan.planner.engine.spark.errors import WRAPPER, is_spark, translate_error
 from mergeplan.planner.engine.spark.session import EngineSession, Frame, ServerOperations
 from mergeplan.planner.errors import Cancelled, QueryError, RequestError, SparkAway
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.parsing.sql.function_calls import closed_call
+from mergeplan.planner.parsing.sql.function_calls import find_closed_call
 
 T = TypeVar("T")
 
@@ -39,12 +39,12 @@ class Sessions:
         return own or self.shared
 
     @contextmanager
-    def beside(self, before: Sequence[str], after: Sequence[str]) -> Iterator[None]:
+    def separate_session(self, before: Sequence[str], after: Sequence[str]) -> Iterator[None]:
         """A context in which this thread has a session of its own, with statements at its begin and at its end."""
         if not before and not after:
             yield
             return
-        with self._apart():
+        with self._use_new_session():
             self._run_all(before)
             yield
             self._run_all(after)
@@ -64,7 +64,7 @@ class Sessions:
         operation: Operation | None = getattr(self._thread, "operation", None)
         return (operation.id if operation else str(uuid4())).replace("-", "")
 
-    def written(self, asked: Sequence[object], write: Callable[[], T]) -> T:
+    def write_once(self, asked: Sequence[object], write: Callable[[], T]) -> T:
         """What `write` returns, which does all of it that is `asked`.
 
         Where Spark goes on with a write without us, it is one that an earlier run began for the same, if there is one.
@@ -74,15 +74,15 @@ class Sessions:
         if operations is None or server is None:
             return write()
         key = digest(*map(repr, asked))
-        if left := operations.left(key):
-            with suppress(OperationGone, QueryError, RequestError), self._within(lambda: server.attached(left)):
-                operations.taken_up()
-                return self._written_as(left, write)
+        if left := operations.take_leftover(key):
+            with suppress(OperationGone, QueryError, RequestError), self._within(lambda: server.attach(left)):
+                operations.report_resumed()
+                return self._write_under(left, write)
             server.end(left)
-            operations.lost()
+            operations.report_repeated()
         operation = server.new()
         operations.begin(key, operation)
-        return self._written_as(operation, write)
+        return self._write_under(operation, write)
 
     @property
     def outlasts(self) -> bool:
@@ -94,7 +94,7 @@ class Sessions:
         operations: Operations | None = getattr(self._thread, "operations", None)
         return operations, (self.shared.operations if operations and self.current is self.shared else None)
 
-    def _written_as(self, operation: Operation, write: Callable[[], T]) -> T:
+    def _write_under(self, operation: Operation, write: Callable[[], T]) -> T:
         server = self.current.operations
         assert server is not None
         self._thread.operation = operation
@@ -109,8 +109,8 @@ class Sessions:
                 self.operations -= 1
 
     @contextmanager
-    def _apart(self) -> Iterator[None]:
-        with self._within(self.shared.apart):
+    def _use_new_session(self) -> Iterator[None]:
+        with self._within(self.shared.new_session):
             yield
 
     @contextmanager
@@ -133,7 +133,7 @@ class Sessions:
     def having(self, settings: Mapping[str, str]) -> Iterator[None]:
         """A context in which this thread has a session of its own with these settings of Spark, or its own has them."""
         if self.current is self.shared:
-            with self._apart(), self.having(settings):
+            with self._use_new_session(), self.having(settings):
                 yield
             return
         conf = self.current.spark.conf
@@ -172,7 +172,7 @@ class Sessions:
             if not is_spark(error):
                 raise
             self.check()
-            reason = translated(error, sql)
+            reason = translate_error(error, sql)
             self.is_lost |= isinstance(reason, SparkAway)
             raise reason from None
         finally:
@@ -193,12 +193,12 @@ class Sessions:
         return self.current.spark.sql(sql)
 
     def _judge(self, sql: str) -> None:
-        if refused := closed_call(sql, self.functions):
+        if refused := find_closed_call(sql, self.functions):
             raise RequestError(refused.message, hint=refused.hint)
 
     def query(self, sql: str) -> Frame:
         """What Spark makes of a query; a text that is a command is refused and not run."""
-        return self.run(wrapped(sql))
+        return self.run(wrap_query(sql))
 
     def cancel(self) -> None:
         """End what runs now; it never blocks: a signal handler may call it."""
@@ -221,6 +221,6 @@ class Sessions:
         return f"mergeplan-{id(self)}-{era}"
 
 
-def wrapped(sql: str) -> str:
+def wrap_query(sql: str) -> str:
     """The query inside another, so that a text which is a command is refused and not run."""
     return f"{WRAPPER}{sql.rstrip().rstrip(';')}\n)"

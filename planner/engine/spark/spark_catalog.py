@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mergeplan.planner.engine.protocol import Standing, Stands, ViewText
 from mergeplan.planner.engine.spark.described import NO_OBJECT, Described, create_in_schema, describe
 from mergeplan.planner.engine.spark.errors import condition, is_spark, replaces_views
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.spark.views import OURS, creation, listing_ours, properties_clause
 from mergeplan.planner.errors import QueryError
@@ -40,7 +40,7 @@ class SparkCatalog:
             return Standing(name, self._fields(name), False, known.files, known.partitions, follows)
 
     def _fields(self, name: str) -> tuple[Column, ...]:
-        fields = self._sessions.run(f"SELECT * FROM {quoted(name)}").schema.fields
+        fields = self._sessions.run(f"SELECT * FROM {quote_name(name)}").schema.fields
         return tuple(Column(field.name.lower(), field.dataType.simpleString()) for field in fields)
 
     def _readable(self, view: str) -> tuple[Column, ...]:
@@ -54,14 +54,14 @@ class SparkCatalog:
     def rename_table(self, old: str, new: str) -> None:
         """Give a table another name in its schema."""
         with self._sessions.statement():
-            self._run(f"ALTER TABLE {quoted(old)} RENAME TO {quoted(new)}")
+            self._run(f"ALTER TABLE {quote_name(old)} RENAME TO {quote_name(new)}")
 
     def swap_view(self, view: ViewText) -> bool:
         """Point the view at its query, creating it and its schema if need be; False when it already was so."""
         with self._sessions.statement(view.sql):
-            return self._swapped_at_once(view) or self._swap_described(view)
+            return self._try_swap(view) or self._swap_described(view)
 
-    def _swapped_at_once(self, view: ViewText) -> bool:
+    def _try_swap(self, view: ViewText) -> bool:
         """Swap a view of which is known what stands in its place; False when that is not known, or is not so."""
         try:
             if view.stands is Stands.NOTHING:
@@ -107,7 +107,7 @@ class SparkCatalog:
             self._change_query(view)
         present = known.details.get("Comment", "")
         if reworded := present != comment and (bool(comment) or present in view.ours):
-            self._run(f"ALTER VIEW {quoted(name)} SET TBLPROPERTIES ('comment' = {literal(comment)})")
+            self._run(f"ALTER VIEW {quote_name(name)} SET TBLPROPERTIES ('comment' = {literal(comment)})")
         return self._set_properties(name, known, dict(view.properties)) or moved or reworded
 
     def _change_query(self, view: ViewText) -> None:
@@ -119,39 +119,39 @@ class SparkCatalog:
         catalog, text = parts_of(view.name)[0], view.sql.strip()
         if catalog not in self._replacing:
             try:
-                self._run(f"ALTER VIEW {quoted(view.name)} AS\n{text}")
+                self._run(f"ALTER VIEW {quote_name(view.name)} AS\n{text}")
                 return
             except Exception as error:
                 if not replaces_views(error):
                     raise
                 self._replacing.add(catalog)
-        given = self._comment(view), self._columns(view), dict(view.properties)
-        self._run(creation(view.name, text, *given, replace=True))
+        clauses = self._comment(view), self._columns(view), dict(view.properties)
+        self._run(creation(view.name, text, *clauses, replace=True))
 
     def _text(self, name: str, known: Described) -> str:
         """The query of a view."""
         if "View Text" in known.details:
             return known.details["View Text"]
-        shown: str = self._sessions.run(f"SHOW CREATE TABLE {quoted(name)}").collect()[0][0]
+        shown: str = self._sessions.run(f"SHOW CREATE TABLE {quote_name(name)}").collect()[0][0]
         return shown.partition("\nAS\n")[2].strip()
 
     def comment_columns(self, table: str, columns: Sequence[Column]) -> None:
         """Make the comments of a table's columns be these."""
         with self._sessions.statement():
-            fields = self._sessions.run(f"SELECT * FROM {quoted(table)}").schema.fields if self._comments else ()
+            fields = self._sessions.run(f"SELECT * FROM {quote_name(table)}").schema.fields if self._comments else ()
             present = {field.name.lower(): (field.metadata or {}).get("comment", "") for field in fields}
             for column in columns:
                 if column.name in present and present[column.name] != column.comment:
-                    name = quoted(column.name)
+                    name = quote_name(column.name)
                     changed = f"{name} {name} {column.type} COMMENT {literal(column.comment)}"
-                    self._run(f"ALTER TABLE {quoted(table)} CHANGE COLUMN {changed}")
+                    self._run(f"ALTER TABLE {quote_name(table)} CHANGE COLUMN {changed}")
 
     def drop_view(self, name: str, reads: str = "") -> None:
         """Drop the view if it exists; with `reads`, only one that reads a table of which the name begins so."""
         with self._sessions.statement():
             if reads and (known := describe(self._sessions, name)) and reads not in self._text(name, known):
                 return
-            self._run(f"DROP VIEW IF EXISTS {quoted(name)}")
+            self._run(f"DROP VIEW IF EXISTS {quote_name(name)}")
 
     def drop_schema_if_empty(self, name: str) -> None:
         """Drop a schema that holds nothing any more."""
@@ -159,7 +159,7 @@ class SparkCatalog:
             if self._objects(name):
                 return
             try:
-                self._run(f"DROP SCHEMA IF EXISTS {quoted(name)} RESTRICT")
+                self._run(f"DROP SCHEMA IF EXISTS {quote_name(name)} RESTRICT")
             except Exception as error:  # something was put into it in the meantime
                 if condition(error) != "SCHEMA_NOT_EMPTY":
                     raise
@@ -169,17 +169,17 @@ class SparkCatalog:
         if catalog != SESSION_CATALOG:
             return self._objects_apart(catalog, schema)
         try:
-            found = self._sessions.run(f"SHOW TABLES IN {quoted(schema)}").collect()
+            rows = self._sessions.run(f"SHOW TABLES IN {quote_name(schema)}").collect()
         except Exception as error:
             if condition(error) in NO_OBJECT:
                 return frozenset()
             raise
-        return frozenset(row["tableName"] for row in found if not row["isTemporary"])
+        return frozenset(row["tableName"] for row in rows if not row["isTemporary"])
 
     def _objects_apart(self, catalog: str, schema: str) -> frozenset[str]:
         """The names in a schema of another catalog than Spark's own: each has errors of its own for a schema that is
         not there, and lists views apart."""
-        name = f"{quoted(catalog)}.{quoted(schema.rpartition('.')[2])}"
+        name = f"{quote_name(catalog)}.{quote_name(schema.rpartition('.')[2])}"
         try:
             self._run(f"DESCRIBE SCHEMA {name}")
         except Exception as error:
@@ -199,15 +199,15 @@ class SparkCatalog:
         """Set a view's properties, and take away those that were set here before; False when they were so already."""
         if not wanted and OURS not in known.properties:
             return False
-        listed = self._sessions.run(f"SHOW TBLPROPERTIES {quoted(name)}").collect()
+        listed = self._sessions.run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()
         present = {row[0]: row[1] for row in listed}
         ours = [key for key in present.get(OURS, "").split(",") if key]
         now = {**wanted, **listing_ours(wanted)}
         if gone := [key for key in (*ours, OURS) if key in present and key not in now]:
             keys = ", ".join(literal(key) for key in gone)
-            self._run(f"ALTER VIEW {quoted(name)} UNSET TBLPROPERTIES IF EXISTS ({keys})")
+            self._run(f"ALTER VIEW {quote_name(name)} UNSET TBLPROPERTIES IF EXISTS ({keys})")
         if new := {key: value for key, value in now.items() if present.get(key) != value}:
-            self._run(f"ALTER VIEW {quoted(name)} SET{properties_clause(new)}")
+            self._run(f"ALTER VIEW {quote_name(name)} SET{properties_clause(new)}")
         return bool(gone or new)
 
     def _run(self, sql: str) -> None:

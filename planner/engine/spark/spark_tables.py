@@ -16,10 +16,10 @@ from mergeplan.planner.engine.protocol import Expiry, Merge, MergeInto, Written
 from mergeplan.planner.engine.spark.content import question
 from mergeplan.planner.engine.spark.described import describe
 from mergeplan.planner.engine.spark.errors import is_spark
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
-from mergeplan.planner.engine.spark.typed_rows import bad_cell, typed
+from mergeplan.planner.engine.spark.typed_rows import bad_cell, cast_frame
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.intervals import Interval, Timeline
@@ -57,10 +57,10 @@ class SparkTables:
 
         def write() -> Written:
             with self._sessions.statement(sql):
-                frame = typed(table, self._sessions.query(sql))
+                frame = cast_frame(table, self._sessions.query(sql))
                 return self._format(table.format).replace_all(table, frame, untouched=right_there)
 
-        return self._sessions.written(("replace", table, sql), write)
+        return self._sessions.write_once(("replace", table, sql), write)
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
         """Put the query's rows in place of exactly the interval's partitions; days without rows end empty."""
@@ -68,14 +68,14 @@ class SparkTables:
         if by is None:
             raise ValueError(f"{table.name} is not partitioned by time")
         low, high = (f"cast({literal(text)} as {by.type})" for text in by.bounds(interval))
-        condition = f"{quoted(by.column)} >= {low} AND {quoted(by.column)} < {high}"
+        condition = f"{quote_name(by.column)} >= {low} AND {quote_name(by.column)} < {high}"
 
         def write() -> Written:
             with self._sessions.statement(sql):
-                inside = typed(table, self._sessions.query(sql)).where(condition)
+                inside = cast_frame(table, self._sessions.query(sql)).where(condition)
                 return self._format(table.format).replace_interval(table, inside, interval)
 
-        return self._sessions.written(("replace_interval", table, sql, interval), write)
+        return self._sessions.write_once(("replace_interval", table, sql, interval), write)
 
     def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
         """Put the query's rows in place of exactly the partitions that it returns rows for; others that begin with
@@ -83,17 +83,17 @@ class SparkTables:
 
         def write() -> Written:
             with self._sessions.statement(sql):
-                frame = typed(table, self._sessions.query(sql))
+                frame = cast_frame(table, self._sessions.query(sql))
                 return self._format(table.format).replace_partitions(table, frame, first=first, others=others)
 
-        return self._sessions.written(("replace_partitions", table, sql, first, others), write)
+        return self._sessions.write_once(("replace_partitions", table, sql, first, others), write)
 
     def merge(self, table: Table, merge: Merge, batch_id: str, into: MergeInto | None = None) -> Written:
         """Put the rows of a merge in place of all rows; repeated, a batch starts from what there was before it."""
 
         def rows(sql: str, mark: str = "") -> Frame:
             marks = (Column(mark, "string"),) if mark else ()
-            return typed(replace(table, columns=(*table.columns, *marks)), self._sessions.query(sql))
+            return cast_frame(replace(table, columns=(*table.columns, *marks)), self._sessions.query(sql))
 
         native = NativeMerge(into, lambda: rows(into.rows, into.mark)) if into and _is_whole(table, into) else None
         with self._sessions.statement():
@@ -109,10 +109,10 @@ class SparkTables:
         names = [column.name for column in table.columns]
         with self._sessions.statement():
             numbered = [(number, *row) for number, row in enumerate(rows, start=1)]
-            ddl = ", ".join(["`#` bigint", *(f"{quoted(name)} string" for name in names)])
+            ddl = ", ".join(["`#` bigint", *(f"{quote_name(name)} string" for name in names)])
             frame = self._sessions.current.spark.createDataFrame(numbered, ddl)
             try:
-                typed_frame = typed(table, frame.drop("#"))
+                typed_frame = cast_frame(table, frame.drop("#"))
                 return self._format(table.format).replace_all(table, typed_frame, untouched=untouched)
             except Exception as error:
                 bad = bad_cell(table, frame) if is_spark(error) else None
@@ -122,7 +122,7 @@ class SparkTables:
         """What the table holds of each column set, by period; without an interval as a whole. Sets that cannot be
         compared are left out."""
         with self._sessions.statement():
-            name = quoted(table.name)
+            name = quote_name(table.name)
             self._sessions.run(f"REFRESH TABLE {name}")  # another process may have pointed it at other files since
             fields = self._sessions.run(f"SELECT * FROM {name}").schema.fields
             asked = question(table, fields, column_sets, interval)
@@ -136,7 +136,7 @@ class SparkTables:
     def refresh(self, name: str) -> None:
         """Forget what is remembered of a table's files: another Spark has written it."""
         with self._sessions.statement():
-            self._sessions.run(f"REFRESH TABLE {quoted(name)}")
+            self._sessions.run(f"REFRESH TABLE {quote_name(name)}")
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove the versions of a table that were replaced longer ago than that."""
@@ -153,7 +153,7 @@ class SparkTables:
             if known is None:
                 return
             if known.is_view:
-                self._sessions.run(f"DROP VIEW IF EXISTS {quoted(name)}")
+                self._sessions.run(f"DROP VIEW IF EXISTS {quote_name(name)}")
                 return
             self._format(known.format).drop(name)
 
@@ -164,4 +164,4 @@ class SparkTables:
 
 def _is_whole(table: Table, into: MergeInto) -> bool:
     """True when a merge sets all columns: WHENs of a model say nothing of one that only its table has."""
-    return not into.matched or not any(each.hidden for each in table.partition_columns)
+    return not into.matched or not any(column.hidden for column in table.partition_columns)

@@ -10,5 +10,5 @@ TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 def trace_id(environ: Mapping[str, str]) -> str:
     """The id in W3C's TRACEPARENT; '' where there is none, or what is none."""
-    found = TRACEPARENT.fullmatch(environ.get("TRACEPARENT", ""))
-    return found[1] if found else ""
+    match = TRACEPARENT.fullmatch(environ.get("TRACEPARENT", ""))
+    return match[1] if match else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from mergeplan.planner.engine.spark.quoting import quoted
+from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import QueryError
@@ -13,22 +13,23 @@ from mergeplan.planner.errors import QueryError
 _IN_UTC = "timestampadd(MICROSECOND, unix_micros({0}), timestamp_ntz '1970-01-01 00:00:00')"
 
 
-def typed(table: Table, frame: Frame) -> Frame:
+def cast_frame(table: Table, frame: Frame) -> Frame:
     """A frame's rows in the table's types, with all columns that the table is partitioned by."""
     frame = frame.selectExpr(*_cast(table, frame))
     parts = {
-        each.column: f"cast({each.expression} as {each.type}) {quoted(each.column)}" for each in table.partition_columns
+        part.column: f"cast({part.expression} as {part.type}) {quote_name(part.column)}"
+        for part in table.partition_columns
     }
     if not parts:
         return frame
-    visible = [parts.pop(column.name, quoted(column.name)) for column in table.columns]
+    visible = [parts.pop(column.name, quote_name(column.name)) for column in table.columns]
     return frame.selectExpr(*visible, *parts.values())
 
 
 def bad_cell(table: Table, frame: Frame) -> QueryError | None:
     """The first cell that cannot be read as its column's type; the frame's column `#` numbers its rows."""
     cases = " ".join(
-        f"WHEN {quoted(c.name)} IS NOT NULL AND try_cast({quoted(c.name)} as {c.type}) IS NULL THEN {index}"
+        f"WHEN {quote_name(c.name)} IS NOT NULL AND try_cast({quote_name(c.name)} as {c.type}) IS NULL THEN {index}"
         for index, c in enumerate(table.columns)
     )
     try:
@@ -42,7 +43,7 @@ def bad_cell(table: Table, frame: Frame) -> QueryError | None:
     return QueryError(message, position=(int(bad["#"]) + 1, 0))  # below the header
 
 
-def fetched_rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
+def fetch_rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
     """A frame's rows; instants come as aware datetimes in UTC, whatever the time zone of the machine.
 
     pyspark gives instants as naive local times, which do not even tell the two hours of an autumn night apart.
@@ -52,8 +53,8 @@ def fetched_rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
         return tuple(tuple(row) for row in frame.collect())
     names = [f"c{n}" for n in range(len(frame.columns))]
     columns = [f"{_IN_UTC.format(name)} {name}" if n in instants else name for n, name in enumerate(names)]
-    found = (list(row) for row in frame.toDF(*names).selectExpr(*columns).collect())
-    return tuple(tuple(_aware(v) if n in instants else v for n, v in enumerate(row)) for row in found)
+    rows = (list(row) for row in frame.toDF(*names).selectExpr(*columns).collect())
+    return tuple(tuple(_aware(v) if n in instants else v for n, v in enumerate(row)) for row in rows)
 
 
 def _aware(value: object) -> object:
@@ -63,8 +64,8 @@ def _aware(value: object) -> object:
 def _cast(table: Table, frame: Frame) -> list[str]:
     """The table's columns out of a frame's, by name, in the table's order and types."""
     wanted = [column.name.lower() for column in table.columns]
-    given = [name.lower() for name in frame.columns]
-    for names, others, verb in ((wanted, given, "lacks"), (given, wanted, "has an unexpected")):
+    frame_columns = [name.lower() for name in frame.columns]
+    for names, others, verb in ((wanted, frame_columns, "lacks"), (frame_columns, wanted, "has an unexpected")):
         if odd := [name for name in names if name not in others]:
             raise QueryError(f"the query for {table.name} {verb} column {', '.join(repr(name) for name in odd)}.")
-    return [f"cast({quoted(c.name)} as {c.type}) {quoted(c.name)}" for c in table.columns]
+    return [f"cast({quote_name(c.name)} as {c.type}) {quote_name(c.name)}" for c in table.columns]

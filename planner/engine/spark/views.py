@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mergeplan.planner.engine.spark.quoting import literal, quoted
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 
 OURS = "mergeplan.properties"
 
@@ -19,13 +19,14 @@ def creation(
     replace: bool = False,
 ) -> str:
     """The statement that creates a view, or takes the place of one; `columns` are their comments, by name."""
-    listed = ", ".join(f"{quoted(column)}{commented(words)}" for column, words in columns.items())
-    given = properties_clause({**properties, **listing_ours(properties)})
+    listed = ", ".join(f"{quote_name(column)}{comment_clause(words)}" for column, words in columns.items())
+    property_clause = properties_clause({**properties, **listing_ours(properties)})
+    clauses = f"{f' ({listed})' if listed else ''}{comment_clause(comment)}{property_clause}"
     verb = "CREATE OR REPLACE VIEW" if replace else "CREATE VIEW"
-    return f"{verb} {quoted(name)}{f' ({listed})' if listed else ''}{commented(comment)}{given} AS\n{text}"
+    return f"{verb} {quote_name(name)}{clauses} AS\n{text}"
 
 
-def commented(text: str) -> str:
+def comment_clause(text: str) -> str:
     """` COMMENT 'text'`, or nothing."""
     return f" COMMENT {literal(text)}" if text else ""
 

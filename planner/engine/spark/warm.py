@@ -25,15 +25,15 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.spark.format_requests import (
     FormatRequest,
     accept,
-    accepted,
     is_empty,
     is_waited_for,
     jars_of,
+    latest_accepted_request,
     next_request,
     refuse,
     request_of,
 )
-from mergeplan.planner.engine.spark.format_settings import known_formats, starting_conf
+from mergeplan.planner.engine.spark.format_settings import starting_conf, startup_formats
 from mergeplan.planner.engine.spark.java import profile_of
 from mergeplan.planner.engine.spark.pulse import Pulse
 from mergeplan.planner.engine.spark.session import silence
@@ -76,46 +76,50 @@ def serve_warm(
     silence()
     lock = CatalogLock(spark_folder(home))
     own = request_of(connection)  # of a project; outside of one, what the last client needed
-    with _asked_to_stop() as stop:
+    with _stop_event() as stop:
         lock.acquire(wait)
         lock.publish(Owner(os.getpid(), command(), warm=True))
         try:
-            known = connection if own != FormatRequest() else accepted(lock.folder).added_to(connection)
+            known = (
+                connection
+                if own != FormatRequest()
+                else latest_accepted_request(lock.folder).extend_connection(connection)
+            )
             try:
-                session = _started(lock, known, home, profile)
+                session = _start_session(lock, known, home, profile)
             except RequestError as error:
                 if known == connection:
                     raise
                 say(f"Spark starts without the table formats of before: {error.message}")
-                session, known = _started(lock, connection, home, profile), connection
-            while asked := _served(session, lock, known, home, stop, say):
-                session, known = _started_again(lock, known, asked, home, profile)
+                session, known = _start_session(lock, connection, home, profile), connection
+            while asked := _serve_clients(session, lock, known, home, stop, say):
+                session, known = _restart_session(lock, known, asked, home, profile)
         finally:
             lock.release()
 
 
-def _started(lock: CatalogLock, connection: Connection, home: Path, profile: str) -> ClassicSession:
+def _start_session(lock: CatalogLock, connection: Connection, home: Path, profile: str) -> ClassicSession:
     conf = {**dict(connection.conf), **SHARED}
     serving = replace(connection, conf=tuple(conf.items()), serves=True)
     return ClassicSession(serving, home, profile_of(profile), _LentLock(lock))
 
 
-def _started_again(
+def _restart_session(
     lock: CatalogLock, known: Connection, asked: Asked, home: Path, profile: str
 ) -> tuple[ClassicSession, Connection]:
     """A session with what a client asked for; where that fails the request is refused, and all is as before."""
     path, request = asked
-    wanted = request.added_to(known)
+    wanted = request.extend_connection(known)
     try:
-        session = _started(lock, wanted, home, profile)
+        session = _start_session(lock, wanted, home, profile)
     except RequestError as error:
         refuse(path, error)
-        return _started(lock, known, home, profile), known
+        return _start_session(lock, known, home, profile), known
     accept(lock.folder, path, request)
     return session, wanted
 
 
-def _served(
+def _serve_clients(
     session: ClassicSession,
     lock: CatalogLock,
     connection: Connection,
@@ -132,7 +136,7 @@ def _served(
         with _counter(session) as counter:
             owner = Owner(
                 os.getpid(), command(), session.serving.port, counter, session.serving.token, warm=True,
-                isolated=session.isolated, formats=known_formats(connection, home), apart=connection.apart,
+                isolated=session.is_isolated, formats=startup_formats(connection, home), apart=connection.apart,
                 jars=jars_of(connection),
             )  # fmt: skip
             lock.publish(owner)
@@ -145,7 +149,7 @@ def _served(
                 pulse.check()
                 if asked := _next(lock, connection, home):
                     lock.publish(replace(owner, port=0))  # from here on nobody is let in
-                    if _left_alone(session, lock, asked[0], home, stop):
+                    if _wait_until_idle(session, lock, asked[0], home, stop):
                         return asked
                     lock.publish(owner)
     finally:
@@ -159,14 +163,14 @@ def _next(lock: CatalogLock, connection: Connection, home: Path) -> Asked | None
     if asked is None:
         return None
     try:
-        starting_conf(asked[1].added_to(connection), home)
+        starting_conf(asked[1].extend_connection(connection), home)
     except RequestError as error:
         refuse(asked[0], error)
         return None
     return asked
 
 
-def _left_alone(session: ClassicSession, lock: CatalogLock, path: Path, home: Path, stop: threading.Event) -> bool:
+def _wait_until_idle(session: ClassicSession, lock: CatalogLock, path: Path, home: Path, stop: threading.Event) -> bool:
     """Waits until no client is there; False when nobody waits for the new start any more, or it was asked to stop."""
     while not is_empty(lock.folder):
         _see_that_it_runs(session, home)
@@ -186,7 +190,7 @@ def _analyse_new_query(session: ClassicSession) -> None:
 
 
 @contextmanager
-def _asked_to_stop() -> Iterator[threading.Event]:
+def _stop_event() -> Iterator[threading.Event]:
     """An event that SIGTERM and SIGINT set, while this lasts."""
     stop = threading.Event()
     signals = (signal.SIGTERM, signal.SIGINT) if threading.current_thread() is threading.main_thread() else ()

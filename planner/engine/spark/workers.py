@@ -17,7 +17,7 @@ from shutil import which
 from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.mode import Isolation
 from mergeplan.planner.isolation.profile import PACKAGE, IsolationProfile, starting, without
-from mergeplan.planner.isolation.scratch import tidied
+from mergeplan.planner.isolation.scratch import remove_scratch
 from mergeplan.planner.isolation.seccomp import Network
 from mergeplan.planner.isolation.user import OWN_USER
 
@@ -57,10 +57,10 @@ class Workers:
 
     def close(self) -> None:
         """Remove the script and what the workers left."""
-        tidied(self.folder)  # a worker may be about to end
+        remove_scratch(self.folder)  # a worker may be about to end
 
 
-def isolated_workers(python: str, spark_home: Path, isolation: Isolation) -> Workers:
+def prepare_workers(python: str, spark_home: Path, isolation: Isolation) -> Workers:
     """What stands in that python's place. RequestError when it does not run."""
     python = which(python) or python
     read = (*libraries(python, os.environ), str(spark_home), str(spark_home / "python"))
@@ -75,6 +75,6 @@ def isolated_workers(python: str, spark_home: Path, isolation: Isolation) -> Wor
     start = [os.path.abspath(python), "-P", "-s", "-c", START, str(PACKAGE), profile.text]
     folders = f"HOME={shlex.quote(str(home))} TMPDIR={shlex.quote(str(home))}; export HOME TMPDIR"
     script = Path(workers.python)
-    script.write_text(f'#!/bin/sh\n{folders}\nexec {shlex.join(profile.launched(start))} "$@"\n')
+    script.write_text(f'#!/bin/sh\n{folders}\nexec {shlex.join(profile.launch_command(start))} "$@"\n')
     script.chmod(0o755)
     return workers

@@ -19,9 +19,9 @@ from mergeplan.planner.parsing.config_code.values import (
     Unreadable,
     Value,
     Variable,
-    joined,
+    build_value,
+    join_parts,
     parts_of,
-    valued,
 )
 
 WITHOUT_RUNNING = "and mergeplan reads config.py without running it."
@@ -50,12 +50,12 @@ class Call:
         return Unreadable(self.line, f"A call of `{self.short}` decides the configuration here, {WITHOUT_RUNNING}")
 
 
-def called(call: Call) -> Content:
+def read_call(call: Call) -> Content:
     """What a call gives; Unreadable when it is not known."""
     if call.name in CALLS:
         return CALLS[call.name](call)
     if made := class_named(call.name):
-        return _made(call, made)
+        return _class_entries(call, made)
     owner, _, last = call.name.rpartition(".")
     if last == "sqlmesh_config":
         message = "`sqlmesh_config` makes the configuration of a dbt project."
@@ -67,20 +67,20 @@ def called(call: Call) -> Content:
 
 def environment(call: Call) -> Content:
     """`os.environ["X"]`, `os.environ.get("X", "default")` and `os.getenv`; Unreadable for other names and defaults."""
-    given = [*call.values, *(value for key, (_, value) in call.keywords.items() if key == "default")]
-    name = given[0].content if call.values else None
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or len(given) > 2:
+    arguments = [*call.values, *(value for key, (_, value) in call.keywords.items() if key == "default")]
+    name = arguments[0].content if call.values else None
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or len(arguments) > 2:
         raise call.unreadable()
-    if len(given) - len(call.values) != len(call.keywords):
+    if len(arguments) - len(call.values) != len(call.keywords):
         raise call.unreadable()
-    default = given[1].content if len(given) == 2 else None
+    default = arguments[1].content if len(arguments) == 2 else None
     if not isinstance(default, str | int | float | None):
         message = f"The default of the environment variable `{name}` is not a plain value."
         raise Unreadable(call.line, message, "Write it as a text, or set the variable.")
     return Variable(name, default)
 
 
-def added(left: Value, right: Value, line: int) -> Content:
+def add_values(left: Value, right: Value, line: int) -> Content:
     """`+` of two texts, or of two lists; Unreadable."""
     one, two = left.content, right.content
     if isinstance(one, Items) and isinstance(two, Items):
@@ -88,7 +88,7 @@ def added(left: Value, right: Value, line: int) -> Content:
     if isinstance(one, FilePath) and one.inside and isinstance(two, str) and two.startswith("/"):
         return below(one, two.lstrip("/"))
     if _is_text(one) and _is_text(two):
-        return joined((*parts_of(one, line), *parts_of(two, line)))
+        return join_parts((*parts_of(one, line), *parts_of(two, line)))
     raise Unreadable(line, f"This sum is not one of texts or of lists, {WITHOUT_RUNNING}")
 
 
@@ -119,72 +119,72 @@ def parent(path: FilePath) -> FilePath:
 
 
 def _path(call: Call) -> Content:
-    found: FilePath | None = FilePath(".")
-    for each in call.values:
-        found = below(found, each.content)
-    if found is None or call.keywords:
+    path: FilePath | None = FilePath(".")
+    for argument in call.values:
+        path = below(path, argument.content)
+    if path is None or call.keywords:
         raise call.unreadable()
-    return found
+    return path
 
 
-def _joined_path(call: Call) -> Content:
+def _join_paths(call: Call) -> Content:
     """`os.path.join`, which leaves texts as they are: `s3://lake` too."""
     texts, inside = list[str](), False
-    for each in call.values:
-        given = each.content if isinstance(each.content, FilePath) else FilePath(str(each.content))
-        if not isinstance(each.content, str | FilePath):
+    for argument in call.values:
+        path = argument.content if isinstance(argument.content, FilePath) else FilePath(str(argument.content))
+        if not isinstance(argument.content, str | FilePath):
             raise call.unreadable()
-        inside = given.inside or (inside and not given.text.startswith("/"))
-        texts = [given.text] if given.inside else [*texts, given.text]
+        inside = path.inside or (inside and not path.text.startswith("/"))
+        texts = [path.text] if path.inside else [*texts, path.text]
     if not texts or call.keywords:
         raise call.unreadable()
     return FilePath(posixpath.join(*texts), inside)
 
 
 def _folder(call: Call) -> Content:
-    given = call.only()
-    if not isinstance(given, FilePath):
+    path = call.only()
+    if not isinstance(path, FilePath):
         raise call.unreadable()
-    return parent(given)
+    return parent(path)
 
 
 def _same(call: Call) -> Content:
     """The absolute form of a path in the project, which it has anyhow."""
-    given = call.only()
-    if not isinstance(given, FilePath) or not given.inside:
+    path = call.only()
+    if not isinstance(path, FilePath) or not path.inside:
         raise call.unreadable()
-    return given
+    return path
 
 
 def _text(call: Call) -> Content:
-    given = call.only()
-    return given if isinstance(given, FilePath) else joined(parts_of(given, call.line))
+    content = call.only()
+    return content if isinstance(content, FilePath) else join_parts(parts_of(content, call.line))
 
 
 def _whole(call: Call) -> Content:
-    given = call.only()
-    if isinstance(given, Variable) and isinstance(given.default, str | int | None):
-        return Variable(given.name, given.default, whole=True)
-    return _converted(call, int)
+    content = call.only()
+    if isinstance(content, Variable) and isinstance(content.default, str | int | None):
+        return Variable(content.name, content.default, whole=True)
+    return _convert(call, int)
 
 
-def _converted(call: Call, kind: Callable[[str | float], Scalar]) -> Content:
-    given = call.only()
-    if not isinstance(given, str | int | float) or (kind is bool and isinstance(given, str)):
+def _convert(call: Call, kind: Callable[[str | float], Scalar]) -> Content:
+    content = call.only()
+    if not isinstance(content, str | int | float) or (kind is bool and isinstance(content, str)):
         raise call.unreadable()
     try:
-        return kind(given)
+        return kind(content)
     except (ValueError, OverflowError):
         raise Unreadable(call.line, f"This is not a number for `{call.short}`.") from None
 
 
-def _listed(call: Call) -> Content:
+def _sequence(call: Call) -> Content:
     if not call.values and not call.keywords:
         return Items(())
-    given = call.only()
-    if not isinstance(given, Items):
+    content = call.only()
+    if not isinstance(content, Items):
         raise call.unreadable()
-    return given
+    return content
 
 
 def _mapping(call: Call) -> Content:
@@ -194,21 +194,21 @@ def _mapping(call: Call) -> Content:
     return Entries({**first.values, **call.keywords})
 
 
-def _made(call: Call, name: str) -> Content:
+def _class_entries(call: Call, name: str) -> Content:
     """A class of SQLMesh: a mapping of its keywords, with the `type` that its name stands for."""
     if call.values:
         message = f"`{name}` takes keywords only: `{name}(key=...)`."
         raise Unreadable(call.line, message)
     keywords = dict(call.keywords)
     if kind := TYPES.get(name):
-        _, given = keywords.setdefault("type", (call.line, valued(kind, call.line)))
-        if given.content != kind:
-            raise Unreadable(given.line, f"The `type` of `{name}` is `{kind}`.")
+        _, type_value = keywords.setdefault("type", (call.line, build_value(kind, call.line)))
+        if type_value.content != kind:
+            raise Unreadable(type_value.line, f"The `type` of `{name}` is `{kind}`.")
     return Entries(keywords, made_by=name)
 
 
 def _entries(values: Mapping[str, str], line: int) -> Entries:
-    return Entries({name: (line, valued(value, line)) for name, value in values.items()})
+    return Entries({name: (line, build_value(value, line)) for name, value in values.items()})
 
 
 CALLS: dict[str, Callable[[Call], Content]] = {
@@ -216,16 +216,16 @@ CALLS: dict[str, Callable[[Call], Content]] = {
     "os.getenv": environment,
     "os.path.abspath": _same,
     "os.path.dirname": _folder,
-    "os.path.join": _joined_path,
+    "os.path.join": _join_paths,
     "os.path.realpath": _same,
     "pathlib.Path": _path,
     "builtins.str": _text,
     "builtins.int": _whole,
-    "builtins.float": lambda call: _converted(call, float),
-    "builtins.bool": lambda call: _converted(call, bool),
-    "builtins.list": _listed,
-    "builtins.tuple": _listed,
-    "builtins.set": _listed,
-    "builtins.frozenset": _listed,
+    "builtins.float": lambda call: _convert(call, float),
+    "builtins.bool": lambda call: _convert(call, bool),
+    "builtins.list": _sequence,
+    "builtins.tuple": _sequence,
+    "builtins.set": _sequence,
+    "builtins.frozenset": _sequence,
     "builtins.dict": _mapping,
 }

@@ -8,7 +8,7 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.config_code.calls import WITHOUT_RUNNING
 from mergeplan.planner.parsing.config_code.expressions import Imported
 from mergeplan.planner.parsing.config_code.statements import names_of
-from mergeplan.planner.parsing.config_code.values import Entries, Filling, Unreadable, Value, plain, valued
+from mergeplan.planner.parsing.config_code.values import Entries, Filling, Unreadable, Value, build_value, plain
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 LONGEST = 100_000  # characters of a config.py
@@ -23,7 +23,7 @@ def read_code(path: str, text: str, filling: Filling, section: str | None = None
         assert isinstance(config.content, Entries)
         entries = Entries(
             {
-                key: (line, _named(value) if key == "gateways" else value)
+                key: (line, _name_gateway(value) if key == "gateways" else value)
                 for key, (line, value) in config.content.values.items()
                 if section in (None, key)
             }
@@ -48,24 +48,24 @@ def _tree(text: str) -> ast.Module:
 
 
 def _configuration(tree: ast.Module) -> Value:
-    found = names_of(tree).get(NAME)
-    if isinstance(found, Unreadable):
-        raise found
-    if isinstance(found, Imported):
-        raise Unreadable(1, f"`{NAME}` is imported from `{found.name.rpartition('.')[0]}`, {WITHOUT_RUNNING}")
-    if found is None:
+    configuration = names_of(tree).get(NAME)
+    if isinstance(configuration, Unreadable):
+        raise configuration
+    if isinstance(configuration, Imported):
+        raise Unreadable(1, f"`{NAME}` is imported from `{configuration.name.rpartition('.')[0]}`, {WITHOUT_RUNNING}")
+    if configuration is None:
         raise Unreadable(1, f"config.py defines no `{NAME}`.", f"Write `{NAME} = Config(...)`, or a config.yaml.")
-    if not isinstance(found.content, Entries) or found.content.made_by != "Config":
-        raise Unreadable(found.line, f"`{NAME}` is not made by SQLMesh's `Config(...)`, {WITHOUT_RUNNING}")
-    return found
+    if not isinstance(configuration.content, Entries) or configuration.content.made_by != "Config":
+        raise Unreadable(configuration.line, f"`{NAME}` is not made by SQLMesh's `Config(...)`, {WITHOUT_RUNNING}")
+    return configuration
 
 
-def _named(gateways: Value) -> Value:
+def _name_gateway(gateways: Value) -> Value:
     """SQLMesh's `gateways=GatewayConfig(...)`, one without a name, is the gateway `default`."""
     content = gateways.content
     if not isinstance(content, Entries) or content.made_by != "GatewayConfig":
         return gateways
-    return valued(Entries({"default": (gateways.line, gateways)}), gateways.line)
+    return build_value(Entries({"default": (gateways.line, gateways)}), gateways.line)
 
 
 def _instead(text: str) -> str:
@@ -84,4 +84,4 @@ def _keys(text: str) -> tuple[str, ...]:
     except (Unreadable, RecursionError):
         return ()
     named = [call for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) == "Config"]
-    return tuple(each.arg for call in named[:1] for each in call.keywords if each.arg)
+    return tuple(keyword.arg for call in named[:1] for keyword in call.keywords if keyword.arg)

@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from mergeplan.planner.parsing.config_code.calls import WITHOUT_RUNNING, Call, added, below, called, environment, parent
+from mergeplan.planner.parsing.config_code.calls import (
+    WITHOUT_RUNNING,
+    Call,
+    add_values,
+    below,
+    environment,
+    parent,
+    read_call,
+)
 from mergeplan.planner.parsing.config_code.sqlmesh_names import member_named
 from mergeplan.planner.parsing.config_code.values import (
     Content,
@@ -17,9 +25,9 @@ from mergeplan.planner.parsing.config_code.values import (
     Member,
     Unreadable,
     Value,
-    joined,
+    build_value,
+    join_parts,
     parts_of,
-    valued,
 )
 
 
@@ -74,7 +82,7 @@ def read(names: Names, node: ast.expr) -> Value:
     if reader is None:
         what = DECIDES.get(type(node), "An expression that is no plain value")
         raise Unreadable(node.lineno, f"{what} decides the configuration here, {WITHOUT_RUNNING}")
-    return names.budget.spend(valued(reader(names, node), node.lineno))
+    return names.budget.spend(build_value(reader(names, node), node.lineno))
 
 
 def full_name(names: Names, node: ast.expr) -> str | None:
@@ -113,18 +121,18 @@ def _attribute(names: Names, node: ast.Attribute) -> Content:
         return member if node.attr == "value" else Member(member)
     if full is None and node.attr == "parent" and isinstance(path := read(names, node.value).content, FilePath):
         return parent(path)
-    raise Unreadable(node.lineno, f"`{shown(node)}` decides the configuration here, {WITHOUT_RUNNING}")
+    raise Unreadable(node.lineno, f"`{display_name(node)}` decides the configuration here, {WITHOUT_RUNNING}")
 
 
 def _text(names: Names, node: ast.JoinedStr) -> Content:
     """An f-string; one that begins with the project's folder is a path."""
     values = [_part(names, part) for part in node.values]
     if len(values) > 1 and isinstance(first := values[0].content, FilePath) and first.inside:
-        rest = joined(tuple(part for each in values[1:] for part in parts_of(each.content, node.lineno)))
-        return added(values[0], valued(rest, node.lineno), node.lineno)
+        rest = join_parts(tuple(part for value in values[1:] for part in parts_of(value.content, node.lineno)))
+        return add_values(values[0], build_value(rest, node.lineno), node.lineno)
     if len(values) == 1 and isinstance(values[0].content, FilePath):
         return values[0].content
-    return joined(tuple(part for each in values for part in parts_of(each.content, node.lineno)))
+    return join_parts(tuple(part for value in values for part in parts_of(value.content, node.lineno)))
 
 
 def _part(names: Names, node: ast.expr) -> Value:
@@ -138,8 +146,8 @@ def _part(names: Names, node: ast.expr) -> Value:
 def _binary(names: Names, node: ast.BinOp) -> Content:
     left, right = read(names, node.left), read(names, node.right)
     if isinstance(node.op, ast.Add):
-        return added(left, right, node.lineno)
-    if isinstance(node.op, ast.Div) and any(isinstance(each.content, FilePath) for each in (left, right)):
+        return add_values(left, right, node.lineno)
+    if isinstance(node.op, ast.Div) and any(isinstance(operand.content, FilePath) for operand in (left, right)):
         path = below(left.content, right.content)
         if path is not None:
             return path
@@ -148,34 +156,34 @@ def _binary(names: Names, node: ast.BinOp) -> Content:
     raise Unreadable(node.lineno, f"A calculation decides the configuration here, {WITHOUT_RUNNING}")
 
 
-def _signed(names: Names, node: ast.UnaryOp) -> Content:
-    given = read(names, node.operand).content
-    if isinstance(node.op, ast.USub | ast.UAdd) and isinstance(given, int | float):
-        return -given if isinstance(node.op, ast.USub) else +given
+def _unary(names: Names, node: ast.UnaryOp) -> Content:
+    operand = read(names, node.operand).content
+    if isinstance(node.op, ast.USub | ast.UAdd) and isinstance(operand, int | float):
+        return -operand if isinstance(node.op, ast.USub) else +operand
     raise Unreadable(node.lineno, f"A calculation decides the configuration here, {WITHOUT_RUNNING}")
 
 
 def _items(names: Names, node: ast.List | ast.Tuple | ast.Set) -> Content:
-    found: list[Value] = []
-    for each in node.elts:
-        if not isinstance(each, ast.Starred):
-            found.append(read(names, each))
+    values: list[Value] = []
+    for element in node.elts:
+        if not isinstance(element, ast.Starred):
+            values.append(read(names, element))
             continue
-        inner = read(names, each.value).content
+        inner = read(names, element.value).content
         if not isinstance(inner, Items):
-            raise Unreadable(each.lineno, "Only a list can be written out with `*`.")
-        found += inner.values
-    return Items(tuple(found))
+            raise Unreadable(element.lineno, "Only a list can be written out with `*`.")
+        values += inner.values
+    return Items(tuple(values))
 
 
 def _dict(names: Names, node: ast.Dict) -> Content:
-    found: dict[str | int, tuple[int, Value]] = {}
+    entries: dict[str | int, tuple[int, Value]] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            found |= _entries(read(names, value))
+            entries |= _entries(read(names, value))
         else:
-            found[_key(read(names, key))] = (key.lineno, read(names, value))
-    return Entries(found)
+            entries[_key(read(names, key))] = (key.lineno, read(names, value))
+    return Entries(entries)
 
 
 def _key(value: Value) -> str | int:
@@ -202,7 +210,7 @@ def _subscript(names: Names, node: ast.Subscript) -> Content:
     owner, at = read(names, node.value).content, index.content
     if isinstance(owner, Entries) and not owner.made_by and isinstance(at, str | int) and at in owner.values:
         return owner.values[at][1].content
-    raise Unreadable(node.lineno, f"`{shown(node)}` decides the configuration here, {WITHOUT_RUNNING}")
+    raise Unreadable(node.lineno, f"`{display_name(node)}` decides the configuration here, {WITHOUT_RUNNING}")
 
 
 def _call(names: Names, node: ast.Call) -> Content:
@@ -212,15 +220,15 @@ def _call(names: Names, node: ast.Call) -> Content:
     values = _items(names, ast.Tuple(node.args, ast.Load()))
     assert isinstance(values, Items)
     keywords: dict[str | int, tuple[int, Value]] = {}
-    for each in node.keywords:
-        value = read(names, each.value)
+    for keyword in node.keywords:
+        value = read(names, keyword.value)
         more: Mapping[str | int, tuple[int, Value]]
-        more = {each.arg: (each.lineno, value)} if each.arg else _entries(value)
+        more = {keyword.arg: (keyword.lineno, value)} if keyword.arg else _entries(value)
         twice = next((key for key in more if key in keywords), None)
         if twice is not None:
-            raise Unreadable(each.lineno, f"`{twice}` is given twice.")
+            raise Unreadable(keyword.lineno, f"`{twice}` is given twice.")
         keywords |= more
-    return called(Call(name, node.lineno, values.values, keywords))
+    return read_call(Call(name, node.lineno, values.values, keywords))
 
 
 def _method(names: Names, node: ast.Call) -> Content:
@@ -234,10 +242,12 @@ def _method(names: Names, node: ast.Call) -> Content:
         forms = ("as_posix", "resolve", "absolute")
         if isinstance(owner, FilePath) and owner.inside and method in forms:
             return owner
-    raise Unreadable(node.lineno, f"A call of `{shown(node.func)}` decides the configuration here, {WITHOUT_RUNNING}")
+    raise Unreadable(
+        node.lineno, f"A call of `{display_name(node.func)}` decides the configuration here, {WITHOUT_RUNNING}"
+    )
 
 
-def shown(node: ast.expr) -> str:
+def display_name(node: ast.expr) -> str:
     """A name with its dots as it is written, a call by its name; the beginning of it when it is long."""
     parts: list[str] = []
     while not isinstance(node, ast.Name):
@@ -269,5 +279,5 @@ READERS: dict[type[ast.expr], Callable[[Names, Any], Content]] = {
     ast.Set: _items,
     ast.Subscript: _subscript,
     ast.Tuple: _items,
-    ast.UnaryOp: _signed,
+    ast.UnaryOp: _unary,
 }

@@ -12,7 +12,15 @@ from collections import ChainMap
 from collections.abc import Iterator
 
 from mergeplan.planner.parsing.config_code.calls import CALLS, WITHOUT_RUNNING
-from mergeplan.planner.parsing.config_code.expressions import Bound, Budget, Imported, Names, full_name, read, shown
+from mergeplan.planner.parsing.config_code.expressions import (
+    Bound,
+    Budget,
+    Imported,
+    Names,
+    display_name,
+    full_name,
+    read,
+)
 from mergeplan.planner.parsing.config_code.values import Entries, Items, Unreadable
 
 Bindings = dict[str, Bound]
@@ -50,27 +58,31 @@ def names_of(tree: ast.Module) -> Bindings:
     for statement in tree.body:
         if not _is_main(statement):
             _check(names, statement)
-            bound.update(_executed_to(names, statement))
+            bound.update(_statement_bindings(names, statement))
     return bound
 
 
-def _executed_to(names: Names, statement: ast.stmt) -> Bindings:
+def _statement_bindings(names: Names, statement: ast.stmt) -> Bindings:
     """The names that a statement sets, and what they mean then."""
     if isinstance(statement, (*BRANCHES, ast.Delete)):
-        return _unclear(_stored(statement), statement) | _imported_within(names, statement)
-    aside = {each.target.id for each in _running(statement) if isinstance(each, ast.NamedExpr)}
+        return _unclear(_assignment_names(statement), statement) | _branch_imports(names, statement)
+    aside = {descendant.target.id for descendant in _running(statement) if isinstance(descendant, ast.NamedExpr)}
     return _set(names, statement) | _unclear(frozenset(aside), statement)
 
 
 def _set(names: Names, statement: ast.stmt) -> Bindings:
     match statement:
         case ast.Import() | ast.ImportFrom():
-            return _imported(statement)
+            return _import_bindings(statement)
         case ast.Assign(targets, value):
-            found = _read(names, value)
-            return {name: each for target in targets for name, each in _bound(target, found).items()}
+            binding = _read(names, value)
+            return {
+                name: target_binding
+                for target in targets
+                for name, target_binding in _target_bindings(target, binding).items()
+            }
         case ast.AnnAssign(target, value=value) if value is not None:
-            return _bound(target, _read(names, value))
+            return _target_bindings(target, _read(names, value))
         case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
             what = "class" if isinstance(statement, ast.ClassDef) else "function"
             why = f"`{name}`, a {what} of this file, decides the configuration, {WITHOUT_RUNNING}"
@@ -80,12 +92,12 @@ def _set(names: Names, statement: ast.stmt) -> Bindings:
     raise Unreadable(statement.lineno, f"This statement may change the configuration, {WITHOUT_RUNNING}")
 
 
-def _bound(target: ast.expr, found: Bound) -> Bindings:
+def _target_bindings(target: ast.expr, found: Bound) -> Bindings:
     """The names of a target: one takes the value, several are not told apart."""
     if isinstance(target, ast.Name):
         return {target.id: found}
     why = f"An assignment to several names decides the configuration here, {WITHOUT_RUNNING}"
-    return {name: Unreadable(target.lineno, why) for name in _stored(target)}
+    return {name: Unreadable(target.lineno, why) for name in _assignment_names(target)}
 
 
 def _unclear(stored: frozenset[str], statement: ast.stmt) -> Bindings:
@@ -106,39 +118,39 @@ def _read(names: Names, value: ast.expr) -> Bound:
         return error
 
 
-def _imported(statement: ast.Import | ast.ImportFrom) -> Bindings:
+def _import_bindings(statement: ast.Import | ast.ImportFrom) -> Bindings:
     """The full names that an import brings."""
     if isinstance(statement, ast.Import):
         return {
-            each.asname or each.name.partition(".")[0]: Imported(
-                each.name if each.asname else each.name.partition(".")[0]
+            alias.asname or alias.name.partition(".")[0]: Imported(
+                alias.name if alias.asname else alias.name.partition(".")[0]
             )
-            for each in statement.names
+            for alias in statement.names
         }
     module = "." * statement.level + (statement.module or "")
-    return {each.asname or each.name: Imported(f"{module}.{each.name}") for each in statement.names}
+    return {alias.asname or alias.name: Imported(f"{module}.{alias.name}") for alias in statement.names}
 
 
-def _imported_within(names: Names, statement: ast.stmt) -> Bindings:
+def _branch_imports(names: Names, statement: ast.stmt) -> Bindings:
     """What a branch imports, such as a library that may be missing; a name that may mean something else is unclear."""
     imports = [node for node in _running(statement) if isinstance(node, ast.Import | ast.ImportFrom)]
-    otherwise = _stored(statement, imports=False) if imports else frozenset()
-    found: Bindings = {}
-    for name, imported in ((name, each) for node in imports for name, each in _imported(node).items()):
-        before = found.get(
+    otherwise = _assignment_names(statement, imports=False) if imports else frozenset()
+    bindings: Bindings = {}
+    for name, imported in ((name, binding) for node in imports for name, binding in _import_bindings(node).items()):
+        before = bindings.get(
             name, names.bound.get(name, Imported(f"builtins.{name}") if hasattr(builtins, name) else None)
         )
         alike = before in (None, imported) and name not in otherwise
-        found |= {name: imported} if alike else _unclear(frozenset({name}), statement)
-    return found
+        bindings |= {name: imported} if alike else _unclear(frozenset({name}), statement)
+    return bindings
 
 
 def _check(names: Names, statement: ast.stmt) -> None:
     """Unreadable for what runs within a statement and might change a value."""
     within = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else statement
-    own = _stored(within) if within and not isinstance(within, ast.Import | ast.ImportFrom) else frozenset()
+    own = _assignment_names(within) if within and not isinstance(within, ast.Import | ast.ImportFrom) else frozenset()
     if own:
-        hidden = _unclear(own, statement) | _imported_within(names, statement)
+        hidden = _unclear(own, statement) | _branch_imports(names, statement)
         names = Names(ChainMap(hidden, names.bound), names.budget)
     for node in _running(statement):
         _check_node(names, node)
@@ -146,21 +158,23 @@ def _check(names: Names, statement: ast.stmt) -> None:
 
 def _check_node(names: Names, node: ast.AST) -> None:
     match node:
-        case ast.Call(ast.Name(name)) if isinstance(found := names.bound.get(name), Unreadable):
-            raise Unreadable(node.lineno, found.message)
+        case ast.Call(ast.Name(name)) if isinstance(binding := names.bound.get(name), Unreadable):
+            raise Unreadable(node.lineno, binding.message)
         case ast.Call() if not _is_harmless(names, node):
-            what = f"A call of `{shown(node.func)}`"
+            what = f"A call of `{display_name(node.func)}`"
         case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
-            what = f"`{shown(node)} = ...`"
+            what = f"`{display_name(node)} = ...`"
         case ast.ImportFrom(names=[ast.alias(name="*")]):
             what = "`import *`"
-        case ast.ClassDef() if node.keywords or RUNS_ITSELF & {getattr(each, "name", "") for each in node.body}:
+        case ast.ClassDef() if node.keywords or RUNS_ITSELF & {
+            getattr(statement, "name", "") for statement in node.body
+        }:
             what = f"The class `{node.name}`"
         case ast.FunctionDef() | ast.ClassDef() | ast.AsyncFunctionDef():
-            odd = next((each for each in node.decorator_list if not _decorates(names, each)), None)
+            odd = next((decorator for decorator in node.decorator_list if not _decorates(names, decorator)), None)
             if odd is None:
                 return
-            what = f"The decorator `{shown(odd)}`"
+            what = f"The decorator `{display_name(odd)}`"
         case ast.stmt() | ast.expr() if type(node) in REFUSED:
             what = REFUSED[type(node)]
         case _:
@@ -170,7 +184,7 @@ def _check_node(names: Names, node: ast.AST) -> None:
 
 def _is_harmless(names: Names, call: ast.Call) -> bool:
     """True for calls that change no value and no environment variable, whatever they give."""
-    if any(each.arg == "key" for each in call.keywords):
+    if any(keyword.arg == "key" for keyword in call.keywords):
         return False  # a function that is called back
     if full := full_name(names, call.func):
         return full in HARMLESS or full in CALLS or full.startswith(HARMLESS_MODULES)
@@ -195,28 +209,32 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
     """A node and what runs with it: all within it but the bodies of functions."""
     waiting = [node]
     while waiting:
-        each = waiting.pop()
-        yield each
-        if isinstance(each, FUNCTIONS):
-            waiting += [*each.decorator_list, each.args, *([each.returns] if each.returns else [])]
+        descendant = waiting.pop()
+        yield descendant
+        if isinstance(descendant, FUNCTIONS):
+            waiting += [
+                *descendant.decorator_list,
+                descendant.args,
+                *([descendant.returns] if descendant.returns else []),
+            ]
         else:
-            waiting += ast.iter_child_nodes(each)
+            waiting += ast.iter_child_nodes(descendant)
 
 
-def _stored(node: ast.AST, *, imports: bool = True) -> frozenset[str]:
+def _assignment_names(node: ast.AST, *, imports: bool = True) -> frozenset[str]:
     """The names that are set, or hidden by others, within a node."""
-    found: set[str] = set()
-    for each in _running(node):
-        match each:
+    names: set[str] = set()
+    for descendant in _running(node):
+        match descendant:
             case ast.Name(name, ast.Store() | ast.Del()) | ast.arg(name):
-                found.add(name)
+                names.add(name)
             case ast.ExceptHandler(name=str(name)):
-                found.add(name)
+                names.add(name)
             case ast.FunctionDef(name) | ast.ClassDef(name) | ast.AsyncFunctionDef(name):
-                found.add(name)
+                names.add(name)
             case ast.Import() | ast.ImportFrom() if imports:
-                found |= _imported(each).keys()
-    return frozenset(found)
+                names |= _import_bindings(descendant).keys()
+    return frozenset(names)
 
 
 def _is_main(statement: ast.stmt) -> bool:

@@ -87,15 +87,15 @@ class Filling:
     root: PurePosixPath
 
 
-def valued(content: Content, line: int) -> Value:
+def build_value(content: Content, line: int) -> Value:
     """The content as a Value; Unreadable when it is too much."""
     inner: tuple[Value, ...] = ()
     if isinstance(content, Items):
         inner = content.values
     elif isinstance(content, Entries):
         inner = tuple(value for _, value in content.values.values())
-    size = 1 + sum(each.size for each in inner) + _length(content) // 100
-    depth = 1 + max((each.depth for each in inner), default=0)
+    size = 1 + sum(inner_value.size for inner_value in inner) + _length(content) // 100
+    depth = 1 + max((inner_value.depth for inner_value in inner), default=0)
     if size > MOST or depth > DEEPEST:
         raise Unreadable(line, "This value is too large, or nested too deeply.")
     if isinstance(content, int) and abs(content) >= 2**63:
@@ -108,7 +108,7 @@ def _length(content: Content) -> int:
         case str():
             return len(content)
         case Joined():
-            return sum(len(each) if isinstance(each, str) else 1 for each in content.parts)
+            return sum(len(part) if isinstance(part, str) else 1 for part in content.parts)
         case FilePath():
             return len(content.text)
         case _:
@@ -132,11 +132,11 @@ def parts_of(content: Content, line: int) -> tuple[str | Variable, ...]:
             return (str(content),)
 
 
-def joined(parts: tuple[str | Variable, ...]) -> Content:
+def join_parts(parts: tuple[str | Variable, ...]) -> Content:
     """Parts as one content, a plain text where there is no variable."""
-    if any(isinstance(each, Variable) for each in parts):
+    if any(isinstance(part, Variable) for part in parts):
         return Joined(parts)
-    return "".join(each for each in parts if isinstance(each, str))
+    return "".join(part for part in parts if isinstance(part, str))
 
 
 def plain(value: Value, at: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int], filling: Filling) -> Any:
@@ -144,21 +144,21 @@ def plain(value: Value, at: tuple[str | int, ...], lines: dict[tuple[str | int, 
     lines.setdefault(at, value.line)
     match value.content:
         case Items(values):
-            return [plain(each, (*at, index), lines, filling) for index, each in enumerate(values)]
+            return [plain(element, (*at, index), lines, filling) for index, element in enumerate(values)]
         case Entries(entries):
             lines.update({(*at, str(key)): line for key, (line, _) in entries.items()})
-            return {key: plain(each, (*at, str(key)), lines, filling) for key, (_, each) in entries.items()}
+            return {key: plain(entry, (*at, str(key)), lines, filling) for key, (_, entry) in entries.items()}
         case _:
-            return _checked(_filled(value, at, filling), value.line)
+            return _check_scalar(_resolve_scalar(value, at, filling), value.line)
 
 
-def _filled(value: Value, at: tuple[str | int, ...], filling: Filling) -> Scalar:
+def _resolve_scalar(value: Value, at: tuple[str | int, ...], filling: Filling) -> Scalar:
     content, line = value.content, value.line
     match content:
         case Variable():
             return filling.variable(content, line)
         case Joined(parts):
-            return "".join(each if isinstance(each, str) else str(filling.variable(each, line)) for each in parts)
+            return "".join(part if isinstance(part, str) else str(filling.variable(part, line)) for part in parts)
         case FilePath(text, inside=False) | Member(text):
             return text
         case FilePath(text):
@@ -177,10 +177,10 @@ def _absolute(root: PurePosixPath, text: str) -> str:
     return str(root.joinpath(*parts))
 
 
-def _checked(found: Scalar, line: int) -> Scalar:
+def _check_scalar(found: Scalar, line: int) -> Scalar:
     """The value, if it is what config.yaml could hold too."""
     if isinstance(found, str) and "{{" in found:
         raise Unreadable(line, "Double braces are not supported in the texts of a configuration.")
-    if isinstance(found, str) and any("\ud800" <= each <= "\udfff" for each in found):
+    if isinstance(found, str) and any("\ud800" <= character <= "\udfff" for character in found):
         raise Unreadable(line, "This text holds a character that is not Unicode.")
     return found

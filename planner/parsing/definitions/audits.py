@@ -14,7 +14,7 @@ from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.model import Audit, AuditCall
 from mergeplan.planner.parsing.definitions.audit_calls import parameters
 from mergeplan.planner.parsing.definitions.body import is_jinja
-from mergeplan.planner.parsing.definitions.common_blocks import begins, block_statements, dated, table_names
+from mergeplan.planner.parsing.definitions.common_blocks import begins, block_statements, property_date, table_names
 from mergeplan.planner.parsing.definitions.kinds import cron
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.properties import (
@@ -30,13 +30,13 @@ from mergeplan.planner.parsing.definitions.properties import (
 from mergeplan.planner.parsing.macros.expand import check_places, expand, expand_block
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
 from mergeplan.planner.parsing.sql.misreading import misread
-from mergeplan.planner.parsing.sql.names import name_tables, named_tokens
+from mergeplan.planner.parsing.sql.names import name_tables, name_tokens
 from mergeplan.planner.parsing.sql.tokens import (
     SourceText,
     Tokens,
-    checked_dialect,
-    opened,
-    parsed,
+    create_source,
+    parse_dialect,
+    parse_tokens,
     spark_query,
     tokenize,
 )
@@ -50,7 +50,7 @@ _AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
 
 def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
     """The audits of a file in audits/; ProjectError(s)."""
-    source = opened(path, text, defaults.dialect, defaults.catalog, defaults.functions)
+    source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
     return read_audits(source, block_statements(source, tokenize(source), "AUDIT"), defaults)
 
 
@@ -77,30 +77,30 @@ def read_audits(source: SourceText, found: list[list[Token]], defaults: Defaults
 
 def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
     header = expand_block(source, header, defaults.scope)
-    given = settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
-    if "name" not in given:
+    properties = settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
+    if "name" not in properties:
         raise source.error(header[0], "The audit has no name.", "Add `name ...` to AUDIT.")
     own = source
-    if "dialect" in given:
-        own = replace(source, dialect=checked_dialect(word(given["dialect"]), given["dialect"].place))
-    parameters = pairs(given["defaults"]) if "defaults" in given else ()
+    if "dialect" in properties:
+        own = replace(source, dialect=parse_dialect(word(properties["dialect"]), properties["dialect"].place))
+    parameters = pairs(properties["defaults"]) if "defaults" in properties else ()
     scope = replace(defaults.scope, any_name=True)
     if is_jinja(query):
         raise own.error(query[0], "Jinja in an audit is not supported.", "Write `@name` macros instead.")
     words = expand(own, query, scope)
-    tree = parsed(own, words, "The audit's query")
+    tree = parse_tokens(own, words, "The audit's query")
     if not isinstance(tree, exp.Query):
         raise own.error(query[0], "The audit's query must be a SELECT of the failing rows.")
-    alone = "standalone" in given and boolean(given["standalone"])
+    alone = "standalone" in properties and boolean(properties["standalone"])
     check_places(tree, own, query, names=not alone)
-    placed, called = is_placed(tree), named_tokens(tree, own, words)
+    placed, called = is_placed(tree), name_tokens(tree, own, words)
     tables = name_tables(tree, own, query)
-    blocking = boolean(given["blocking"]) if "blocking" in given else not alone
+    blocking = boolean(properties["blocking"]) if "blocking" in properties else not alone
     sql = spark_query(tree, own, query)
-    audit = Audit(name(given["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
-    audit = replace(audit, skip="skip" in given and boolean(given["skip"]))
+    audit = Audit(name(properties["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
+    audit = replace(audit, skip="skip" in properties and boolean(properties["skip"]))
     audit = _as_written(audit, own, called, tree, as_is=list(called) == list(words)) if placed else audit
-    return _standalone(audit, own, query, given, tables, defaults) if alone else _of_models(audit, given)
+    return _standalone(audit, own, query, properties, tables, defaults) if alone else _model_audit(audit, properties)
 
 
 def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr, *, as_is: bool) -> Audit:
@@ -113,7 +113,7 @@ def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr
     return replace(audit, text=text, misread=misread(words, tree, audit.sql))
 
 
-def _of_models(audit: Audit, given: Mapping[str, Property]) -> Audit:
+def _model_audit(audit: Audit, given: Mapping[str, Property]) -> Audit:
     """An audit that models call; ProjectError for what only a standalone one can have."""
     for key in _AUDIT_ALONE:
         if key in given:
@@ -140,7 +140,7 @@ def _standalone(
         standalone=True,
         depends_on=tuple(sorted(tables | set(table_names(given["depends_on"]) if "depends_on" in given else ()))),
         cron=cron(given["cron"]) if "cron" in given else Cron(defaults.cron),
-        start=dated(given["start"], defaults) if "start" in given else None,
+        start=property_date(given["start"], defaults) if "start" in given else None,
         owner=word(given["owner"]) if "owner" in given else defaults.owner,
         description=given["description"].text if "description" in given else "",
     )

@@ -18,8 +18,10 @@ NESTED = ("kind", "columns")
 
 def comment_texts(text: str) -> list[str]:
     """The texts of the comments in SQL, in order, without the marks at the beginning and end."""
-    found = (match["comment"] for match in COMMENT.finditer(text) if match["comment"])
-    return [_comment_text(each) for each in found if not each.startswith("/*+")]  # a hint is part of its query
+    comments = (match["comment"] for match in COMMENT.finditer(text) if match["comment"])
+    return [
+        _comment_text(comment) for comment in comments if not comment.startswith("/*+")
+    ]  # a hint is part of its query
 
 
 def header_text(source: SourceText, tokens: Tokens, indent: int, width: int) -> str:
@@ -63,11 +65,11 @@ def _items(layout: _Layout, tokens: Tokens, begin: int, finish: int, depth: int,
         is_last = index + 1 == len(parts)
         following = finish if is_last else parts[index + 1][0].start
         if index == 0:
-            lines += [f"{space}{each}" for each in _comments(source.text[at : part[0].start])]
+            lines += [f"{space}{comment}" for comment in _comments(source.text[at : part[0].start])]
         behind, above = _behind(source.text[part[-1].end + 1 : following])
         item = _item(layout, part, depth)
         lines.append(f"{space}{item}{'' if is_last else ','}{f' {behind}' if behind else ''}")
-        lines += [f"{space}{each}" for each in above]
+        lines += [f"{space}{comment}" for comment in above]
     return "\n".join(lines)
 
 
@@ -109,9 +111,11 @@ def _behind(gap: str) -> tuple[str, list[str]]:
     """The comment after an item on its line, and those on the following lines."""
     line, newline, rest = gap.partition("\n")
     behind = _comments(line)
-    if any(not each.startswith("--") and line.count("/*") > line.count("*/") for each in behind) or "/*" in line:
-        found = _comments(gap)
-        return (found[0] if found and behind == found[:1] else ""), found[1:] if behind == found[:1] else found
+    if any(not comment.startswith("--") and line.count("/*") > line.count("*/") for comment in behind) or "/*" in line:
+        comments = _comments(gap)
+        return (comments[0] if comments and behind == comments[:1] else ""), comments[1:] if behind == comments[
+            :1
+        ] else comments
     return " ".join(behind), _comments(rest) if newline else []
 
 

@@ -9,21 +9,21 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.parsing.definitions.properties import Property, block
 from mergeplan.planner.parsing.macros.expand import expander
 from mergeplan.planner.parsing.sql.macro_scope import MacroScope
-from mergeplan.planner.parsing.sql.token_lists import joined
+from mergeplan.planner.parsing.sql.token_lists import join_pieces
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, split
 
 Blueprint = Mapping[str, tuple[Token, ...]]  # name in lower case -> its tokens
 HELD = ("blueprints", "session_properties", "pre_statements", "post_statements", "on_virtual_update")
 
 
-def held_out(source: SourceText, header: Tokens) -> tuple[list[Token], dict[str, Property]]:
+def split_header(source: SourceText, header: Tokens) -> tuple[list[Token], dict[str, Property]]:
     """A MODEL block without the properties in which macros have another meaning, and these properties."""
     if not any(token.text.lower() in HELD for token in header):
         return list(header), {}
-    given = block(source, header)
-    kept = [[each.at, *each.value] for each in given if each.key not in HELD]
-    whole = [*header[:2], *joined(kept, header[0], header[0]), header[-1]]
-    return whole, {each.key: each for each in given if each.key in HELD}
+    properties = block(source, header)
+    kept = [[prop.at, *prop.value] for prop in properties if prop.key not in HELD]
+    whole = [*header[:2], *join_pieces(kept, header[0], header[0]), header[-1]]
+    return whole, {prop.key: prop for prop in properties if prop.key in HELD}
 
 
 def blueprints(source: SourceText, given: Property | None, scope: MacroScope) -> tuple[Blueprint, ...]:
@@ -31,19 +31,19 @@ def blueprints(source: SourceText, given: Property | None, scope: MacroScope) ->
     if given is None:
         return ({},)
     items = expander(source, scope).items(list(given.value))
-    found = tuple(_blueprint(given, item) for item in items)
-    if not found:
+    all_blueprints = tuple(_blueprint(given, item) for item in items)
+    if not all_blueprints:
         raise given.error("`blueprints` lists none.", "Write `blueprints ((name := a), (name := b))`.")
-    return found
+    return all_blueprints
 
 
 def _blueprint(given: Property, item: list[Token]) -> Blueprint:
     enclosed = len(item) > 1 and item[0].token_type is TokenType.L_PAREN and closing(item, 0) == len(item) - 1
     parts = split(item[1:-1]) if enclosed else [item]
-    found: dict[str, tuple[Token, ...]] = {}
+    variables: dict[str, tuple[Token, ...]] = {}
     for part in parts:
         if len(part) < 3 or part[1].token_type not in (TokenType.COLON_EQ, TokenType.EQ):
             at = part[0] if part else given.at
             raise given.error("A blueprint is written `(name := value, other := value)`.", token=at)
-        found[part[0].text.lower()] = tuple(part[2:])
-    return found
+        variables[part[0].text.lower()] = tuple(part[2:])
+    return variables

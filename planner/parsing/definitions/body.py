@@ -18,9 +18,9 @@ from mergeplan.planner.parsing.definitions.statements import (
 )
 from mergeplan.planner.parsing.macros.expand import expander
 from mergeplan.planner.parsing.macros.expander import Expander
-from mergeplan.planner.parsing.macros.jinja import Template, dated, rendered
+from mergeplan.planner.parsing.macros.jinja import Template, render_template, replace_date_marks
 from mergeplan.planner.parsing.sql.macro_scope import CREATING, EVALUATING, MacroScope
-from mergeplan.planner.parsing.sql.token_lists import fused
+from mergeplan.planner.parsing.sql.token_lists import fuse_macros
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, statements, tokenize
 
 VIEWS_BEGIN, VIEWS_END = "ON_VIRTUAL_UPDATE_BEGIN", "ON_VIRTUAL_UPDATE_END"
@@ -53,7 +53,7 @@ class Body:
     @property
     def temporary(self) -> frozenset[str]:
         """The temporary views that the query may read."""
-        return frozenset(each.makes for each in self.pre_statements if each.makes)
+        return frozenset(statement.makes for statement in self.pre_statements if statement.makes)
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,16 @@ def read_body(source: SourceText, tokens: Tokens, scope: MacroScope, macros: Mac
     """The body of a model; ProjectError for two queries, or for a statement that is not allowed."""
     reader = _Reader(source, scope, macros)
     for part in around.before:
-        reader.beside(part, views=False)
+        reader.add_statement(part, views=False)
     for part, views in _parts(source, tokens, scope, macros):
-        reader.beside(part, views=views)
+        reader.add_statement(part, views=views)
     if reader.query is None and scope.kind not in ("SEED", "EXTERNAL"):
         raise reader.no_query(at)
     for part in around.after:
         reader.after_query = True
-        reader.beside(part, views=False)
+        reader.add_statement(part, views=False)
     for part in around.views:
-        reader.beside(part, views=True)
+        reader.add_statement(part, views=True)
     return Body(reader.query, tuple(reader.before), tuple(reader.after), tuple(reader.views), frozenset(reader.reads))
 
 
@@ -86,12 +86,12 @@ def read_around(source: SourceText, scope: MacroScope, around: Around) -> Body:
     """The statements around a model's code, which has no query; ProjectError for one that is not allowed."""
     reader = _Reader(source, scope, ())
     for part in around.before:
-        reader.beside(part, views=False)
+        reader.add_statement(part, views=False)
     reader.after_query = True
     for part in around.after:
-        reader.beside(part, views=False)
+        reader.add_statement(part, views=False)
     for part in around.views:
-        reader.beside(part, views=True)
+        reader.add_statement(part, views=True)
     return Body(reader.query, tuple(reader.before), tuple(reader.after), tuple(reader.views), frozenset(reader.reads))
 
 
@@ -113,7 +113,7 @@ class _Reader:
         self.reads: set[str] = set()
         self.functions: frozenset[str] = frozenset()  # temporary ones, made so far
 
-    def beside(self, part: StatementTokens, *, views: bool) -> None:
+    def add_statement(self, part: StatementTokens, *, views: bool) -> None:
         """Add one statement: a `@DEF`, the query, or a statement before or after it."""
         if self.scope.kind == "SEED" and "".join(token.text for token in part.tokens[:2]).upper() == SEED_ROWS:
             self.after_query = True
@@ -125,7 +125,7 @@ class _Reader:
             self.query, self.after_query = StatementTokens(self._calling(part.source), now[0]), True
             return
         created = _run(self.rooms[CREATING], part) if any("@" in token.text for token in part.tokens) else now
-        texts = [[(t.token_type, t.text) for each in pieces for t in each] for pieces in (now, created)]
+        texts = [[(t.token_type, t.text) for tokens in pieces for t in tokens] for pieces in (now, created)]
         stages = [(created, (CREATING,)), (now, (EVALUATING,))] if texts[0] != texts[1] else [(now, ())]
         for pieces, when in stages:
             for piece in pieces:
@@ -141,14 +141,14 @@ class _Reader:
         if views:
             self.views.append(read_view_statement(part.source, part.tokens, self.scope.model))
             return
-        temporary = frozenset(each.makes for each in (*self.before, *self.after) if each.makes)
-        found, reads = read_statement(self._calling(part.source), part.tokens, self.scope.model, temporary)
+        temporary = frozenset(earlier.makes for earlier in (*self.before, *self.after) if earlier.makes)
+        statement, reads = read_statement(self._calling(part.source), part.tokens, self.scope.model, temporary)
         if function := temporary_function(part.tokens):
             name, makes = function
             # one that is made in one stage only may be another function in the other
             self.functions = self.functions | {name} if makes and not stages else self.functions - {name}
-        found = replace(found, stages=stages or found.stages)
-        (self.after if self.after_query else self.before).append(found)
+        statement = replace(statement, stages=stages or statement.stages)
+        (self.after if self.after_query else self.before).append(statement)
         self.reads |= reads
 
     def _calling(self, source: SourceText) -> SourceText:
@@ -223,7 +223,7 @@ def _jinja(source: SourceText, start: int, end: int, scope: MacroScope, macros: 
     begins = start + len(text) - len(text.lstrip())
     at = source.place_at(begins)
     template = Template(text.strip(), source.path, at.line)
-    sql = rendered(template, macros, scope)
+    sql = render_template(template, macros, scope)
     own = SourceText(source.path, sql, source.dialect, Place(source.path, at.line), source.catalog)
     for statement in statements(tokenize(own)):
-        yield StatementTokens(own, dated(fused(statement), own))
+        yield StatementTokens(own, replace_date_marks(fuse_macros(statement), own))

@@ -38,23 +38,23 @@ class BuiltIn:
 def _list(argument: exp.Expr) -> list[str]:
     """`(a, b)`, `array(a, b)` or `a` as strings."""
     if isinstance(argument, exp.Tuple | exp.Array):
-        return [each.sql("spark") for each in argument.expressions]
+        return [expression.sql("spark") for expression in argument.expressions]
     return [(argument.this if isinstance(argument, exp.Paren) else argument).sql("spark")]
 
 
 def _columns(arguments: Arguments, name: str = "columns") -> list[str]:
-    found = _list(arguments[name])
-    if not found or not all(isinstance(spark_tree(each), exp.Column) for each in found):
+    columns = _list(arguments[name])
+    if not columns or not all(isinstance(spark_tree(column), exp.Column) for column in columns):
         raise ValueError(f"`{name}` must be a column or columns, like `(id, name)`.")
-    return found
+    return columns
 
 
 def _column(arguments: Arguments, name: str = "column") -> str:
     """One column, or an expression over columns, as an operand."""
-    found = _list(arguments[name])
-    if len(found) != 1 or isinstance(spark_tree(found[0]), exp.Literal):
+    columns = _list(arguments[name])
+    if len(columns) != 1 or isinstance(spark_tree(columns[0]), exp.Literal):
         raise ValueError(f"`{name}` must be one column, like `id`.")
-    return found[0] if isinstance(spark_tree(found[0]), exp.Column) else f"({found[0]})"
+    return columns[0] if isinstance(spark_tree(columns[0]), exp.Column) else f"({columns[0]})"
 
 
 def _number(arguments: Arguments, name: str) -> str:
@@ -72,10 +72,10 @@ def _truth(arguments: Arguments, name: str, otherwise: bool) -> bool:
 
 
 def _patterns(arguments: Arguments) -> list[str]:
-    found = _list(arguments["patterns"])
-    if not found or not all(spark_tree(each).is_string for each in found):
+    patterns = _list(arguments["patterns"])
+    if not patterns or not all(spark_tree(pattern).is_string for pattern in patterns):
         raise ValueError("`patterns` must be strings, like `('a%', 'b%')`.")
-    return found
+    return patterns
 
 
 def _only(arguments: Arguments) -> str:
@@ -107,7 +107,7 @@ def _not_null(arguments: Arguments) -> str:
     return _where(" OR ".join(f"{column} IS NULL" for column in _columns(arguments)), arguments)
 
 
-def _repeated(columns: list[str], arguments: Arguments) -> str:
+def _duplicates_query(columns: list[str], arguments: Arguments) -> str:
     """Each combination of values that occurs more than once; NULLs count as equal."""
     listed, only = ", ".join(columns), _only(arguments)
     return f"SELECT {listed}, COUNT(*) AS num_rows FROM @this_model{only} GROUP BY {listed} HAVING COUNT(*) > 1"
@@ -116,17 +116,17 @@ def _repeated(columns: list[str], arguments: Arguments) -> str:
 def _unique_values(arguments: Arguments) -> str:
     columns = _columns(arguments)
     if len(columns) == 1:
-        return _repeated(columns, arguments)
+        return _duplicates_query(columns, arguments)
     parts = (
         f"SELECT '{column}' AS column_name, CAST({column} AS STRING) AS text, num_rows FROM ({repeated})"
         for column in columns
-        if (repeated := _repeated([column], arguments))
+        if (repeated := _duplicates_query([column], arguments))
     )
     return " UNION ALL ".join(parts)
 
 
 def _forall(arguments: Arguments) -> str:
-    return _where(" OR ".join(f"NOT ({each})" for each in _list(arguments["criteria"])), arguments)
+    return _where(" OR ".join(f"NOT ({criterion})" for criterion in _list(arguments["criteria"])), arguments)
 
 
 def _number_of_rows(arguments: Arguments) -> str:
@@ -134,7 +134,7 @@ def _number_of_rows(arguments: Arguments) -> str:
     return f"SELECT COUNT(*) AS num_rows FROM @this_model{_only(arguments)} HAVING COUNT(*) <= {threshold}"
 
 
-def _accepted_values(arguments: Arguments) -> str:
+def _require_accepted_values(arguments: Arguments) -> str:
     return _where(f"NOT ({_column(arguments)} IN ({', '.join(_list(arguments['is_in']))}))", arguments)
 
 
@@ -142,7 +142,7 @@ def _not_accepted_values(arguments: Arguments) -> str:
     return _where(f"{_column(arguments)} IN ({', '.join(_list(arguments['is_in']))})", arguments)
 
 
-def _at_least_one(arguments: Arguments) -> str:
+def _require_at_least_one(arguments: Arguments) -> str:
     """An empty table passes."""
     column = _column(arguments)
     counted = f"SELECT COUNT(*) AS num_rows, COUNT({column}) AS num_values FROM @this_model{_only(arguments)}"
@@ -170,8 +170,12 @@ def _sequential_values(arguments: Arguments) -> str:
 
 def _mutually_exclusive_ranges(arguments: Arguments) -> str:
     low, high = _column(arguments, "lower_bound_column"), _column(arguments, "upper_bound_column")
-    given = arguments.get("partition_clause")
-    parts = "" if given is None or given.sql().lower() in ("false", "null") else ", ".join(_list(given))
+    partition_clause = arguments.get("partition_clause")
+    parts = (
+        ""
+        if partition_clause is None or partition_clause.sql().lower() in ("false", "null")
+        else ", ".join(_list(partition_clause))
+    )
     within = f"PARTITION BY {parts} " if parts else ""
     shown = f"{parts}, " if parts else ""
     ranges = (
@@ -235,8 +239,8 @@ def _kl_divergence(arguments: Arguments) -> str:
         " COUNT_IF(side = 2) / SUM(COUNT_IF(side = 2)) OVER () AS q"
         f" FROM ({values}) WHERE NOT value IS NULL GROUP BY value"
     )
-    each = "CASE WHEN p = 0 OR q = 0 THEN CAST('Infinity' AS DOUBLE) ELSE (p - q) * LN(p / q) END"
-    return f"SELECT SUM({each}) AS kl_divergence FROM ({counts}) HAVING SUM({each}) > {threshold}"
+    term = "CASE WHEN p = 0 OR q = 0 THEN CAST('Infinity' AS DOUBLE) ELSE (p - q) * LN(p / q) END"
+    return f"SELECT SUM({term}) AS kl_divergence FROM ({counts}) HAVING SUM({term}) > {threshold}"
 
 
 def _chi_square(arguments: Arguments) -> str:
@@ -275,14 +279,14 @@ BUILT_IN: dict[str, BuiltIn] = {
     "forall": BuiltIn(("criteria",), _forall),
     "number_of_rows": BuiltIn(("threshold",), _number_of_rows, figures=_COUNTS),
     "not_null": BuiltIn(_COLUMNS, _not_null),
-    "at_least_one": BuiltIn(_COLUMN, _at_least_one, figures=_COUNTS),
+    "at_least_one": BuiltIn(_COLUMN, _require_at_least_one, figures=_COUNTS),
     "not_null_proportion": BuiltIn(("column", "threshold"), _not_null_proportion, figures=_COUNTS),
     "not_constant": BuiltIn(_COLUMN, _not_constant, figures=_COUNTS),
     "unique_values": BuiltIn(_COLUMNS, _unique_values, figures=("num_rows", "column_name")),
     "unique_combination_of_columns": BuiltIn(
-        _COLUMNS, lambda arguments: _repeated(_columns(arguments), arguments), figures=("num_rows",)
+        _COLUMNS, lambda arguments: _duplicates_query(_columns(arguments), arguments), figures=("num_rows",)
     ),
-    "accepted_values": BuiltIn(("column", "is_in"), _accepted_values),
+    "accepted_values": BuiltIn(("column", "is_in"), _require_accepted_values),
     "not_accepted_values": BuiltIn(("column", "is_in"), _not_accepted_values),
     "sequential_values": BuiltIn(_COLUMN, _sequential_values, ("interval",)),
     "accepted_range": BuiltIn(

@@ -14,26 +14,26 @@ from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, statements
 
 
 def block_statements(source: SourceText, tokens: Tokens, expected: str) -> list[list[Token]]:
-    found = statements(tokens)
-    if not found:
+    all_statements = statements(tokens)
+    if not all_statements:
         raise ProjectError(
             "The file is empty.", place=Place(source.path, 1), hint=f"Begin it with `{expected} (...);`."
         )
-    if not begins(found[0], expected):
-        raise source.error(found[0][0], f"The file does not begin with `{expected} (...);`.")
-    return found
+    if not begins(all_statements[0], expected):
+        raise source.error(all_statements[0][0], f"The file does not begin with `{expected} (...);`.")
+    return all_statements
 
 
 def begins(statement: Tokens, word: str) -> bool:
     return statement[0].text.upper() == word and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
 
 
-def dated(given: Property, defaults: Defaults, *, end: bool = False) -> datetime:
+def property_date(given: Property, defaults: Defaults, *, end: bool = False) -> datetime:
     try:
-        return defaults.dated(given.text, end=end)
+        return defaults.resolve_date(given.text, end=end)
     except ValueError as error:
         raise given.error(f"`{given.key}`: {error}") from None
 
 
 def table_names(given: Property) -> tuple[str, ...]:
-    return tuple(model_name(each, given.place, given.source.catalog) for each in names(given))
+    return tuple(model_name(name, given.place, given.source.catalog) for name in names(given))

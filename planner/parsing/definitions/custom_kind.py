@@ -42,23 +42,23 @@ class Custom:
 
     materialization: str
     kind: Kind
-    given: tuple[Property, ...]  # as the model has them
+    stated: tuple[Property, ...]  # as the model has them
     derived: tuple[Property, ...]  # as the materialization has them
 
 
 def custom(given: Property, rest: Tokens, known: Materializations) -> Custom:
     """What `kind CUSTOM (settings)` comes to; ProjectError for a materialization that is not understood."""
-    found = settings(properties(given.source, rest), KEYS, (), "the kind CUSTOM")
-    if "materialization" not in found:
+    own_settings = settings(properties(given.source, rest), KEYS, (), "the kind CUSTOM")
+    if "materialization" not in own_settings:
         raise given.error("CUSTOM needs a `materialization`.", "Write `kind CUSTOM (materialization 'name')`.")
-    named = found.pop("materialization")
-    used = known.named(word(named), named.source.place(named.value[0]))
+    named = own_settings.pop("materialization")
+    used = known.find(word(named), named.source.place(named.value[0]))
     try:
-        write = used.write(_values(found.pop("materialization_properties", None)))
+        write = used.write(_values(own_settings.pop("materialization_properties", None)))
     except NotUnderstood as error:
         what = f"The materialization `{used.name}` is not supported: at {used.path}:{error.line}, {error.why}."
         raise given.error(what, HELP) from None
-    return Custom(used.name, write.kind, tuple(found.values()), _derived(given, write))
+    return Custom(used.name, write.kind, tuple(own_settings.values()), _settings_for_write(given, write))
 
 
 def check_interval(model: Model, reads: bool) -> None:
@@ -72,7 +72,7 @@ def check_interval(model: Model, reads: bool) -> None:
         raise ProjectError(message, place=model.place, hint=hint)
 
 
-def _derived(given: Property, write: Write) -> tuple[Property, ...]:
+def _settings_for_write(given: Property, write: Write) -> tuple[Property, ...]:
     """The settings that a write needs, as a model of that kind has them."""
     if not write.columns:
         return ()
@@ -87,7 +87,7 @@ def _values(given: Property | None) -> dict[str, Value]:
     """`('a' = 'b', c = (d, e))` as the values that SQLMesh gives the code."""
     if given is None:
         return {}
-    return {each.at.text: _value(each) for each in properties(given.source, inside(given), quoted=True)}
+    return {prop.at.text: _value(prop) for prop in properties(given.source, inside(given), quoted=True)}
 
 
 def _value(given: Property) -> Value:
@@ -96,9 +96,9 @@ def _value(given: Property) -> Value:
     if len(parts) == 1 and len(given.value) == len(parts[0]):
         return _single(parts[0], unclear)
     listed = [_single(part, unclear) for part in parts]
-    if any(isinstance(each, Unclear) for each in listed):
+    if any(isinstance(element, Unclear) for element in listed):
         return unclear
-    return Listed(tuple(Quoted(each) if isinstance(each, str) else each for each in listed))
+    return Listed(tuple(Quoted(element) if isinstance(element, str) else element for element in listed))
 
 
 def _single(part: list[Token], unclear: Unclear) -> Value:

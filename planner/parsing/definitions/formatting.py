@@ -22,7 +22,15 @@ from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.definitions.block_format import COMMENT, comment_texts, header_text
 from mergeplan.planner.parsing.definitions.body import StatementTokens
 from mergeplan.planner.parsing.sql.misreading import differ
-from mergeplan.planner.parsing.sql.tokens import CLOSE, SourceText, Tokens, closing, opened, parsed, tokenize
+from mergeplan.planner.parsing.sql.tokens import (
+    CLOSE,
+    SourceText,
+    Tokens,
+    closing,
+    create_source,
+    parse_tokens,
+    tokenize,
+)
 from mergeplan.planner.semantics.spark_sql import CALLS, SPARK, generate_in_place
 
 QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
@@ -58,18 +66,18 @@ class _Left(Exception):  # no error: a reason to leave a file alone
     pass
 
 
-def formatted(path: str, text: str, dialect: str, style: Style) -> Formatted:
+def format_file(path: str, text: str, dialect: str, style: Style) -> Formatted:
     """A file of models/ or audits/ in its layout; ProjectError where its SQL cannot be read at all."""
     if _JINJA.search(text):
         return Formatted(text, "it holds Jinja")
     if _OFF.search(COMMENT.sub(" ", text)):
         return Formatted(text, "it has `formatting false`")
     try:
-        before, now = text, _laid_out(path, text, dialect, style)
+        before, now = text, _format_once(path, text, dialect, style)
         for _ in range(ROUNDS):
             if before == now:
                 return Formatted(now)
-            before, now = now, _laid_out(path, now, dialect, style)
+            before, now = now, _format_once(path, now, dialect, style)
     except _Left as reason:
         return Formatted(text, str(reason))
     return Formatted(text, "its formatting is not stable")
@@ -80,8 +88,8 @@ def pretty(tree: exp.Expr, dialect: str) -> str:
     return generate_in_place(_generator(dialect, {"comments": False}, rewrite=False), tree)
 
 
-def _laid_out(path: str, text: str, dialect: str, style: Style) -> str:
-    source = opened(path, text, dialect, functions=None)
+def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
+    source = create_source(path, text, dialect, functions=None)
     parts = []
     for region, tokens in _regions(source):
         own = SourceText(path, region, source.dialect, functions=None)
@@ -90,16 +98,16 @@ def _laid_out(path: str, text: str, dialect: str, style: Style) -> str:
         elif _is_block(tokens):
             parts.append(header_text(own, tokenize(own), style.indent, style.max_text_width))
         elif tokens[0].text.upper() in QUERIES:
-            parts.append(_query_text(own, _masked(own), style, StatementTokens(source, tokens)))
+            parts.append(_query_text(own, _mask_macros(own), style, StatementTokens(source, tokens)))
         else:
             parts.append(region.strip())
-    whole = _joined(parts)
+    whole = _join_statements(parts)
     if Counter(comment_texts(whole)) != Counter(comment_texts(text)):
         raise _Left("a comment of it would be lost")
     return whole + ("\n" if style.append_newline else "")
 
 
-def _joined(parts: list[str]) -> str:
+def _join_statements(parts: list[str]) -> str:
     """The statements, with semicolons between them; a comment behind the last one needs none before it."""
     kept = [part for part in parts if part]
     if len(kept) > 1 and not COMMENT.sub("", kept[-1]).strip():
@@ -128,22 +136,26 @@ def _query_text(
     text, macros = masked
     own = SourceText(source.path, text, source.dialect, functions=None)
     try:
-        tree = parsed(own, tokenize(own))
+        tree = parse_tokens(own, tokenize(own))
     except ProjectError:
         if macros:
             raise _Left("a macro of it stands where a query has no place for one") from None
-        parsed(whole.source, whole.tokens)  # the same, with its place in the file
+        parse_tokens(whole.source, whole.tokens)  # the same, with its place in the file
         raise
-    text = _generated(tree, source.dialect, style)
+    text = _generate_sql(tree, source.dialect, style)
     again = _read_again(text, source)
-    if again is None or _nodes(again, style) != _nodes(tree, style) or _beside(again) != _beside(tree):
+    if (
+        again is None
+        or _nodes(again, style) != _nodes(tree, style)
+        or _output_comments(again) != _output_comments(tree)
+    ):
         raise _Left("its query would be read otherwise")
     if source.dialect == "spark" and differ(tokenize(own), tokenize(SourceText(source.path, text, source.dialect))):
         raise _Left("its words would be others")
-    return _unmasked(text, macros)
+    return _restore_macros(text, macros)
 
 
-def _generated(tree: exp.Expr, dialect: str, style: Style) -> str:
+def _generate_sql(tree: exp.Expr, dialect: str, style: Style) -> str:
     options = {
         "normalize": style.normalize,
         "pad": style.pad,
@@ -197,7 +209,7 @@ def _short(cast: exp.Cast) -> bool:
 def _read_again(text: str, source: SourceText) -> exp.Expr | None:
     try:
         own = SourceText(source.path, text, source.dialect, functions=None)
-        return parsed(own, tokenize(own))
+        return parse_tokens(own, tokenize(own))
     except ProjectError:
         return None
 
@@ -212,16 +224,16 @@ def _nodes(tree: exp.Expr, style: Style) -> str:
     return repr(bare)
 
 
-def _beside(tree: exp.Expr) -> list[tuple[str, list[str]]]:
+def _output_comments(tree: exp.Expr) -> list[tuple[str, list[str]]]:
     """The comments next to each output: such a comment describes the column."""
     outputs = tree.selects if isinstance(tree, exp.Query) else []
-    return [(each.alias_or_name.lower(), [text.strip() for text in each.comments or ()]) for each in outputs]
+    return [(output.alias_or_name.lower(), [text.strip() for text in output.comments or ()]) for output in outputs]
 
 
-def _masked(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
+def _mask_macros(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
     """The text with a placeholder for each macro, and (placeholder, macro) pairs in order."""
     tokens = tokenize(source)
-    found: list[tuple[str, str]] = []
+    placeholders: list[tuple[str, str]] = []
     out, at, index = "", 0, 0
     while index < len(tokens):
         end = _macro_end(tokens, index)
@@ -233,15 +245,15 @@ def _masked(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
             start -= 1  # prefix_@name is one name
         first, last = tokens[start], tokens[end]
         macro = source.text[first.start : last.end + 1]
-        word = f"mp{len(found)}x".ljust(len(macro.splitlines()[0]), "x")
+        word = f"mp{len(placeholders)}x".ljust(len(macro.splitlines()[0]), "x")
         if COMMENT.search(macro) and comment_texts(macro):
             raise _Left("a comment stands inside a macro")
         if first.start < at or word in source.text:
             raise _Left("its macros stand too close to each other")
         out += source.text[at : first.start] + word
-        found.append((word, macro))
+        placeholders.append((word, macro))
         at, index = last.end + 1, end + 1
-    return out + source.text[at:], found
+    return out + source.text[at:], placeholders
 
 
 def _macro_end(tokens: Tokens, index: int) -> int | None:
@@ -275,13 +287,13 @@ def _is_word(token: Token) -> bool:
     return bool(re.fullmatch(r"\w+", token.text)) and token.token_type is not TokenType.STRING
 
 
-def _unmasked(text: str, macros: list[tuple[str, str]]) -> str:
+def _restore_macros(text: str, macros: list[tuple[str, str]]) -> str:
     at = -1
     for word, _ in macros:
-        found = [match.start() for match in re.finditer(rf"\b{word}\b", text)]
-        if len(found) != 1 or found[0] < at or re.search(r"\bAS\s+$", text[: found[0]], re.IGNORECASE):
+        positions = [match.start() for match in re.finditer(rf"\b{word}\b", text)]
+        if len(positions) != 1 or positions[0] < at or re.search(r"\bAS\s+$", text[: positions[0]], re.IGNORECASE):
             raise _Left("a macro of it stands where a query has no place for one")
-        at = found[0]
+        at = positions[0]
     for word, macro in macros:
         text = re.sub(rf"\b{word}\b", lambda _, macro=macro: macro, text)  # type: ignore[misc]
     return text

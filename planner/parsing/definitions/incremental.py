@@ -19,7 +19,7 @@ from mergeplan.planner.parsing.definitions.properties import (
     word,
     words,
 )
-from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parsed, tokenize
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parse_tokens, tokenize
 
 CHANGES = ("error", "warn", "allow", "ignore")
 POLICY_KEYS = ("on_destructive_change", "on_additive_change", "auto_restatement_cron")
@@ -49,13 +49,13 @@ def reading_itself(model: Model, place: Place) -> Model:
     if not model.kind.traits.may_read_itself or model.insert_overwrite:
         kind = f"{model.kind} with `insert_overwrite`" if model.insert_overwrite else model.kind
         message = f"`{model.name}` reads itself: that is not supported for kind {kind}."
-        *most, last = (each for each in Kind if each.traits.may_read_itself)
+        *most, last = (candidate for candidate in Kind if candidate.traits.may_read_itself)
         hint = f"Kinds that can: {', '.join(most)} and {last}."
         raise ProjectError(message, place=place, hint=hint)
     return replace(model, reads_itself=True, batch_size=model.batch_size or 1, batch_concurrency=1)
 
 
-def with_policies(model: Model, found: dict[str, Property]) -> Model:
+def apply_policies(model: Model, found: dict[str, Property]) -> Model:
     """The model with the settings of all incremental kinds: for changes, restatements and batches."""
     model = replace(
         model,
@@ -76,9 +76,9 @@ def with_policies(model: Model, found: dict[str, Property]) -> Model:
     return model
 
 
-def with_settings(model: Model, given: Property, found: dict[str, Property]) -> Model:
+def apply_settings(model: Model, given: Property, found: dict[str, Property]) -> Model:
     """The model with the settings of its kind; ProjectError for wrong, missing or contradictory settings."""
-    model = with_policies(model, found)
+    model = apply_policies(model, found)
     if model.kind.traits.always_forward_only and not model.forward_only:
         raise found["forward_only"].error(f"{model.kind} is always forward-only.", "Remove `forward_only`.")
     if "insert_overwrite" in found:
@@ -100,7 +100,7 @@ def with_settings(model: Model, given: Property, found: dict[str, Property]) -> 
     )
 
 
-def joined_whens(tokens: Tokens) -> Tokens:
+def remove_when_commas(tokens: Tokens) -> Tokens:
     """The tokens of a kind's settings without the commas that SQLMesh allows between two WHENs."""
     return [
         token
@@ -156,8 +156,8 @@ def _time_type(given: Property) -> str:
 
 
 def _merge_filter(given: Property) -> str:
-    tree = parsed(given.source, given.value, "`merge_filter`")
-    return _sided(tree, given).sql("spark", comments=False)
+    tree = parse_tokens(given.source, given.value, "`merge_filter`")
+    return _qualify_columns(tree, given).sql("spark", comments=False)
 
 
 def _when_matched(given: Property) -> str:
@@ -168,13 +168,13 @@ def _when_matched(given: Property) -> str:
     if not tokens or tokens[0].token_type is not TokenType.WHEN:
         raise given.error("`when_matched` must begin with WHEN MATCHED.", _MATCHED_HINT)
     opening = tokenize(SourceText("", "MERGE INTO t AS target USING s AS source ON TRUE", given.source.dialect))
-    merge = parsed(given.source, [*opening, *tokens], "`when_matched`")
+    merge = parse_tokens(given.source, [*opening, *tokens], "`when_matched`")
     whens = merge.args.get("whens")
     if not isinstance(merge, exp.Merge) or not isinstance(whens, exp.Whens):
         raise given.error("`when_matched` is not a list of WHEN MATCHED clauses.", _MATCHED_HINT)
     for when in whens.expressions:
         _check_when(when, given)
-    return _sided(whens, given).sql("spark", comments=False)
+    return _qualify_columns(whens, given).sql("spark", comments=False)
 
 
 def _check_when(when: exp.Expr, given: Property) -> None:
@@ -183,16 +183,18 @@ def _check_when(when: exp.Expr, given: Property) -> None:
         raise given.error(message, "Exclude such rows with a WHERE in the query.")
     then = when.args["then"]
     if isinstance(then, exp.Update):
-        for each in then.expressions:
-            if not isinstance(each, exp.Star) and not (isinstance(each, exp.EQ) and isinstance(each.this, exp.Column)):
-                raise given.error(f"`{each.sql('spark')}` does not assign a value to a column.", _MATCHED_HINT)
-            if isinstance(each, exp.EQ) and _SIDES.get(each.this.table.lower(), "target") != "target":
-                raise given.error(f"`{each.this.sql('spark')}` cannot be set: only columns of `target` can.")
+        for assignment in then.expressions:
+            if not isinstance(assignment, exp.Star) and not (
+                isinstance(assignment, exp.EQ) and isinstance(assignment.this, exp.Column)
+            ):
+                raise given.error(f"`{assignment.sql('spark')}` does not assign a value to a column.", _MATCHED_HINT)
+            if isinstance(assignment, exp.EQ) and _SIDES.get(assignment.this.table.lower(), "target") != "target":
+                raise given.error(f"`{assignment.this.sql('spark')}` cannot be set: only columns of `target` can.")
     elif then.name.upper() != "DELETE":
         raise given.error(f"`THEN {then.sql('spark')}` is not supported. Use UPDATE SET or DELETE.")
 
 
-def _sided(tree: exp.Expr, given: Property) -> exp.Expr:
+def _qualify_columns(tree: exp.Expr, given: Property) -> exp.Expr:
     """The tree with each column named as of `source` or of `target`; ProjectError for another."""
     for column in tree.find_all(exp.Column):
         if column.name.startswith("@"):

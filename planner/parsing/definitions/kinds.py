@@ -20,9 +20,9 @@ from mergeplan.planner.parsing.definitions.incremental import (
     KEYS,
     ORDER_KEYS,
     POLICY_KEYS,
-    joined_whens,
-    with_policies,
-    with_settings,
+    apply_policies,
+    apply_settings,
+    remove_when_commas,
 )
 from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
 from mergeplan.planner.parsing.definitions.properties import (
@@ -62,7 +62,7 @@ def kind_named(text: str, place: Place) -> Kind:
     raise ProjectError(f"`{text}` is not a kind of model.", place=place, hint=did_you_mean(text, [*Kind.__members__]))
 
 
-def with_kind(model: Model, given: Property, known: Callable[[], Materializations]) -> Model:
+def apply_kind(model: Model, given: Property, known: Callable[[], Materializations]) -> Model:
     """The model with what `kind NAME (settings)` decides; ProjectError for settings that are wrong or missing.
 
     `known` are the project's materializations, which the kind CUSTOM asks for.
@@ -73,15 +73,17 @@ def with_kind(model: Model, given: Property, known: Callable[[], Materialization
     if given.value[0].text.upper() == CUSTOM:
         comes_to = custom(given, rest[1:-1], known())
         block = f"the kind {comes_to.kind}, to which the materialization `{comes_to.materialization}` comes"
-        found = settings([*comes_to.given, *comes_to.derived], SETTINGS[comes_to.kind][0], (), block)
-        return _settled(replace(model, materialization=comes_to.materialization), comes_to.kind, given, found)
+        kind_settings = settings([*comes_to.stated, *comes_to.derived], SETTINGS[comes_to.kind][0], (), block)
+        return _apply_kind_settings(
+            replace(model, materialization=comes_to.materialization), comes_to.kind, given, kind_settings
+        )
     kind = kind_named(given.value[0].text, given.source.place(given.value[0]))
     later = ("dialect",) if kind.is_incremental else ()
-    own = properties(given.source, joined_whens(rest[1:-1]))
-    return _settled(model, kind, given, settings(own, SETTINGS[kind][0], later, f"the kind {kind}"))
+    own = properties(given.source, remove_when_commas(rest[1:-1]))
+    return _apply_kind_settings(model, kind, given, settings(own, SETTINGS[kind][0], later, f"the kind {kind}"))
 
 
-def _settled(model: Model, kind: Kind, given: Property, found: dict[str, Property]) -> Model:
+def _apply_kind_settings(model: Model, kind: Kind, given: Property, found: dict[str, Property]) -> Model:
     if "auto_restatement_cron" in found:
         model = replace(model, auto_restatement_cron=cron(found["auto_restatement_cron"]))
     return SETTINGS[kind][1](replace(model, kind=kind), given, found)
@@ -97,12 +99,12 @@ def _view(model: Model, given: Property, found: dict[str, Property]) -> Model:
     return model
 
 
-def _seeded(model: Model, given: Property, found: dict[str, Property]) -> Model:
+def _apply_seed(model: Model, given: Property, found: dict[str, Property]) -> Model:
     return replace(model, seed=_seed(given, found))
 
 
 def _time_range(model: Model, given: Property, found: dict[str, Property]) -> Model:
-    model = with_policies(model, found)
+    model = apply_policies(model, found)
     if "time_column" not in found:
         hint = "Write `kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)`."
         raise given.error("INCREMENTAL_BY_TIME_RANGE needs a `time_column`.", hint)
@@ -151,18 +153,18 @@ def _seed(given: Property, given_settings: dict[str, Property]) -> Seed:
     if "path" not in given_settings:
         raise given.error("SEED needs a `path`.", "Write `kind SEED (path '../seeds/data.csv')`.")
     csv = given_settings.get("csv_settings")
-    found = settings(properties(csv.source, inside(csv)), _CSV_KEYS, _CSV_LATER, "csv_settings") if csv else {}
+    csv_settings = settings(properties(csv.source, inside(csv)), _CSV_KEYS, _CSV_LATER, "csv_settings") if csv else {}
     for key in ("delimiter", "quotechar"):
-        if key in found and len(_character(found[key])) != 1:
-            raise found[key].error(f"`{key}` must be a single character.")
+        if key in csv_settings and len(_character(csv_settings[key])) != 1:
+            raise csv_settings[key].error(f"`{key}` must be a single character.")
     return Seed(
         path=_seed_path(given_settings["path"], given.source),
         digest="",
         header=(),
-        delimiter=_character(found["delimiter"]) if "delimiter" in found else ",",
-        quotechar=_character(found["quotechar"]) if "quotechar" in found else '"',
-        encoding=found["encoding"].text if "encoding" in found else "utf-8",
-        na_values=_nulls(found),
+        delimiter=_character(csv_settings["delimiter"]) if "delimiter" in csv_settings else ",",
+        quotechar=_character(csv_settings["quotechar"]) if "quotechar" in csv_settings else '"',
+        encoding=csv_settings["encoding"].text if "encoding" in csv_settings else "utf-8",
+        na_values=_nulls(csv_settings),
     )
 
 
@@ -191,11 +193,11 @@ def _seed_path(given: Property, source: SourceText) -> str:
 
 # The settings that each kind takes, and what makes a model of them.
 SETTINGS: Mapping[Kind, tuple[tuple[str, ...], Callable[[Model, Property, dict[str, Property]], Model]]] = {
-    Kind.SEED: (_SEED_KEYS, _seeded),
+    Kind.SEED: (_SEED_KEYS, _apply_seed),
     Kind.VIEW: (("materialized",), _view),
     Kind.FULL: ((), _without_settings),
     Kind.EMBEDDED: ((), _without_settings),
     Kind.EXTERNAL: ((), _without_settings),
     Kind.INCREMENTAL_BY_TIME_RANGE: (_TIME_RANGE_KEYS, _time_range),
-    **{kind: (keys, with_settings) for kind, keys in KEYS.items()},
+    **{kind: (keys, apply_settings) for kind, keys in KEYS.items()},
 }

@@ -22,7 +22,7 @@ class KnownColumns:
     complete: bool = False
     _found: dict[str, tuple[Model, ColumnTypes | None]] = field(default_factory=dict)
 
-    def of(self, table: str) -> ColumnTypes | None:
+    def find_columns(self, table: str) -> ColumnTypes | None:
         """The columns of `schema.table` with their types ('' where not known); None when they cannot be known.
 
         NotRead while the model may be in a file that waits.
@@ -37,12 +37,12 @@ class KnownColumns:
     def _columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
         known = self._found.get(model.name)
         if known is None or known[0] is not model:
-            own = self._known(model, above)
-            kept = {column.name: column.type for column in model.kept_columns}
+            own = self._infer_columns(model, above)
+            kept = {column.name: column.type for column in model.history_columns}
             known = self._found[model.name] = (model, own and {**own, **kept})
         return known[1]
 
-    def _known(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
+    def _infer_columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
         if model.columns and (not model.kind.is_view or not model.sql):
             return {column.name: column.type for column in model.columns}
         if model.seed:
@@ -59,6 +59,6 @@ class KnownColumns:
             return Parent(None)
         if name not in self.models and not self.complete:
             raise NotRead(name)
-        found = self._columns(self.models[name], above) if name in self.models else None
-        types = tuple((column, kind) for column, kind in (found or {}).items() if kind)
-        return Parent(tuple(found) if found else None, types=types)
+        column_types = self._columns(self.models[name], above) if name in self.models else None
+        types = tuple((column, kind) for column, kind in (column_types or {}).items() if kind)
+        return Parent(tuple(column_types) if column_types else None, types=types)

@@ -25,7 +25,7 @@ _PLAIN = re.compile(r"[A-Za-z_][\w.]*|\d+")
 
 def default_properties(given: Mapping[str, Any], document: Document) -> tuple[Property, ...]:
     """The defaults, parsed as if they were in each model's block; ProjectError for a kind without a name."""
-    found = []
+    properties = []
     for key in AS_PROPERTIES:
         value = given.get(key)
         if value is None or (key == "kind" and not isinstance(value, dict)):
@@ -33,8 +33,8 @@ def default_properties(given: Mapping[str, Any], document: Document) -> tuple[Pr
         text = _kind(value, document) if key == "kind" else _text(value)
         source = SourceText(document.path, f"{key} {text}", "spark", document.place((AT, key)))
         first, *rest = tokenize(source)
-        found.append(Property(source, first, tuple(rest)))
-    return tuple(found)
+        properties.append(Property(source, first, tuple(rest)))
+    return tuple(properties)
 
 
 def default_statements(given: Mapping[str, Any], document: Document, dialect: str, catalog: str) -> Around:
@@ -50,20 +50,20 @@ def statement_parts(
     given: Iterable[str] | str, document: Document, at: Path, dialect: str, catalog: str
 ) -> tuple[StatementTokens, ...]:
     """A list of strings as statements, each at its line."""
-    found = []
+    parts = []
     for index, text in enumerate([given] if isinstance(given, str) else given):
         source = SourceText(document.path, text, dialect, document.place((*at, index)), catalog)
-        found += [StatementTokens(source, tokens) for tokens in statements(tokenize(source))]
-    return tuple(found)
+        parts += [StatementTokens(source, tokens) for tokens in statements(tokenize(source))]
+    return tuple(parts)
 
 
 def applying(defaults: Iterable[Property], own: Iterable[str]) -> tuple[Property, ...]:
     """The defaults that a model with these keys does not set itself."""
     keys = set(own)
-    return tuple(each for each in defaults if each.key not in keys)
+    return tuple(prop for prop in defaults if prop.key not in keys)
 
 
-def merged(model: Model, general: Model) -> Model:
+def merge_properties(model: Model, general: Model) -> Model:
     """The model with what the defaults (as read into `general`) add to its own properties of files and views."""
     return replace(
         model,
@@ -78,44 +78,46 @@ def _both(general: tuple[tuple[str, str], ...], own: tuple[tuple[str, str], ...]
 
 def _kind(value: dict[str, Any], document: Document) -> str:
     """`{name: X, setting: y}` as `X (setting y)`."""
-    name, settings = value.get("name"), {key: each for key, each in value.items() if key != "name"}
+    name, settings = value.get("name"), {key: setting for key, setting in value.items() if key != "name"}
     if not isinstance(name, str):
         raise document.error((AT, "kind"), "The `kind` of `model_defaults` has no `name`.")
     if name.upper() in {kind for kind in Kind if not kind.has_query}:
         raise ProjectError(f"`{name}` cannot be the default kind.", place=document.place((AT, "kind")))
-    listed = ", ".join(f"{key} {_setting(key, each)}" for key, each in settings.items())
+    listed = ", ".join(f"{key} {_setting(key, setting)}" for key, setting in settings.items())
     return f"{name} ({listed})" if listed else name
 
 
 def _setting(key: str, value: Any) -> str:
     if key == "materialization_properties" and isinstance(value, dict):
-        return f"({', '.join(f'{_quoted(name)} = {_literal(each)}' for name, each in value.items())})"
+        return (
+            f"({', '.join(f'{_quote(name)} = {_literal(property_value)}' for name, property_value in value.items())})"
+        )
     if isinstance(value, dict) and "column" in value:  # of a time column
         parts = [value["column"], *([value["format"]] if "format" in value else [])]
-        return f"({', '.join(_scalar(each) for each in parts)})"
+        return f"({', '.join(_scalar(part) for part in parts)})"
     return _text(value)
 
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return f"({', '.join(_scalar(each) for each in value)})"
+        return f"({', '.join(_scalar(element) for element in value)})"
     if isinstance(value, dict):
-        return f"({', '.join(f'{key} = {_quoted(each)}' for key, each in value.items())})"
+        return f"({', '.join(f'{key} = {_quote(element)}' for key, element in value.items())})"
     return _scalar(value)
 
 
 def _scalar(value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text if _PLAIN.fullmatch(text) and not isinstance(value, date) else _quoted(text)
+    return text if _PLAIN.fullmatch(text) and not isinstance(value, date) else _quote(text)
 
 
 def _literal(value: Any) -> str:
     """A value of the kind that it is: a number, true or false, a string, or a list of these."""
     if isinstance(value, list):
         return f"({', '.join(map(_literal, value))})"
-    return str(value).lower() if isinstance(value, bool | int | float) else _quoted(value)
+    return str(value).lower() if isinstance(value, bool | int | float) else _quote(value)
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

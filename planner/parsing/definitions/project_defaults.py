@@ -61,7 +61,7 @@ class Defaults:
     gateways: Mapping[str, Mapping[str, Variable]] = field(default_factory=dict)  # all of them, with their variables
     apart: Mapping[str, str] = field(default_factory=dict)  # gateways that models must not name, and why
     allowed: Mapping[str, frozenset[str]] = field(default_factory=dict)  # functions that the operator adds, by gateway
-    given: Mapping[str, Variable] = field(default_factory=dict)  # variables that override those of every gateway
+    overrides: Mapping[str, Variable] = field(default_factory=dict)  # variables that override those of every gateway
     noted: Noted = field(default_factory=Noted, compare=False)
 
     @property
@@ -73,12 +73,12 @@ class Defaults:
         """The functions beside Spark's own that SQL on the gateway may call."""
         return self.allowed.get(self.gateway, frozenset())
 
-    def dated(self, text: str, *, end: bool = False) -> datetime:
+    def resolve_date(self, text: str, *, end: bool = False) -> datetime:
         """The moment that a text names, as seen from now; ValueError if it names none."""
-        found = end_instant(text, self.now) if end else instant(text, self.now)
+        moment = end_instant(text, self.now) if end else instant(text, self.now)
         if moves(text):
-            self.noted.dates.append((text, end, found.isoformat()))
-        return found
+            self.noted.dates.append((text, end, moment.isoformat()))
+        return moment
 
     def custom(self) -> Materializations:
         """The project's materializations, for a model of kind CUSTOM."""

@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import AuditCall, Column
-from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parsed, split
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parse_tokens, split
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 TRANSFORMS = ("years", "months", "days", "hours", "year", "month", "day", "hour", "date", "bucket", "truncate")
@@ -66,7 +66,7 @@ def properties(source: SourceText, tokens: Tokens, *, quoted: bool = False) -> l
 
     With `quoted`, keys may be quoted, and hold anything then.
     """
-    found: dict[str, Property] = {}
+    block_properties: dict[str, Property] = {}
     for part in split(tokens):
         if not part:
             raise source.error(tokens[0], "There are two commas in a row here.")
@@ -74,13 +74,13 @@ def properties(source: SourceText, tokens: Tokens, *, quoted: bool = False) -> l
         if not (quoted and part[0].text if is_text else _IDENTIFIER.fullmatch(part[0].text)):
             raise source.error(part[0], f"`{part[0].text}` is not expected here: a key is.")
         value = part[2:] if len(part) > 1 and part[1].token_type in (TokenType.EQ, TokenType.COLON_EQ) else part[1:]
-        each = Property(source, part[0], tuple(value))
+        prop = Property(source, part[0], tuple(value))
         if not value:
-            raise source.error(part[0], f"`{each.key}` has no value.")
-        if each.key in found:
-            raise source.error(part[0], f"`{each.key}` is given twice.")
-        found[each.key] = each
-    return list(found.values())
+            raise source.error(part[0], f"`{prop.key}` has no value.")
+        if prop.key in block_properties:
+            raise source.error(part[0], f"`{prop.key}` is given twice.")
+        block_properties[prop.key] = prop
+    return list(block_properties.values())
 
 
 def word(given: Property) -> str:
@@ -96,27 +96,27 @@ def word(given: Property) -> str:
 
 def name(given: Property) -> str:
     """A dotted name in lower case: `schema.table`."""
-    return _dotted(given, given.value)
+    return _parse_dotted_name(given, given.value)
 
 
 def names(given: Property) -> tuple[str, ...]:
     """`a`, `a.b`, `(a, b)` or `['a', 'b']` as names in lower case."""
-    return tuple(_dotted(given, part) for part in _items(given))
+    return tuple(_parse_dotted_name(given, part) for part in _items(given))
 
 
 def grains(given: Property) -> tuple[str, ...]:
     """`(a)`, `((a, b), c)` or `(a AS b)`: all columns of all grains, because together they identify rows too."""
-    found: dict[str, None] = {}
+    grain_columns: dict[str, None] = {}
     for part in _items(given):
         inner = split(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
-        for each in inner:
-            alias = next((at for at, token in enumerate(each) if token.text.upper() == "AS"), len(each))
-            alone = each[0].text.split() if len(each) == 1 and each[0].token_type in _TEXTS else []
+        for column in inner:
+            alias = next((at for at, token in enumerate(column) if token.text.upper() == "AS"), len(column))
+            alone = column[0].text.split() if len(column) == 1 and column[0].token_type in _TEXTS else []
             if len(alone) == 3 and alone[1].upper() == "AS":  # 'id AS order_id'
-                found[alone[0].lower()] = None
+                grain_columns[alone[0].lower()] = None
                 continue
-            found[_dotted(given, each[:alias])] = None
-    return tuple(found)
+            grain_columns[_parse_dotted_name(given, column[:alias])] = None
+    return tuple(grain_columns)
 
 
 def items(given: Property) -> list[list[Token]]:
@@ -153,21 +153,21 @@ def boolean(given: Property) -> bool:
 
 def columns(given: Property) -> tuple[Column, ...]:
     """`(id INT, price DECIMAL(10, 2))` as columns with Spark types; ProjectError at an unknown type."""
-    found: dict[str, Column] = {}
-    for part in _bracketed(given, angles=True):
+    columns_by_name: dict[str, Column] = {}
+    for part in _bracket_items(given, angles=True):
         column = part[0].text.lower()
         if len(part) < 2:
             raise given.error(f"Column `{column}` has no type.", "Write `columns (id INT, name STRING)`.", part[0])
-        if column in found:
+        if column in columns_by_name:
             raise given.error(f"Column `{column}` is given twice.", token=part[0])
         text = given.source.slice(part[1:])
-        found[column] = Column(column, spark_type(text, given.source.dialect, given.source.place(part[1])))
-    return tuple(found.values())
+        columns_by_name[column] = Column(column, spark_type(text, given.source.dialect, given.source.place(part[1])))
+    return tuple(columns_by_name.values())
 
 
 def descriptions(given: Property) -> tuple[tuple[str, str], ...]:
     """`(id = 'the key', name = 'a word')` as (column, text) pairs."""
-    return tuple((each.key, each.text) for each in properties(given.source, inside(given), quoted=True))
+    return tuple((prop.key, prop.text) for prop in properties(given.source, inside(given), quoted=True))
 
 
 def audit_calls(given: Property) -> tuple[AuditCall, ...]:
@@ -177,17 +177,17 @@ def audit_calls(given: Property) -> tuple[AuditCall, ...]:
 
 def pairs(given: Property) -> tuple[tuple[str, str], ...]:
     """`(x = 1, y = (a, b))` as (name, Spark SQL) pairs."""
-    return tuple((each.key, _value(each)) for each in properties(given.source, inside(given)))
+    return tuple((prop.key, _value(prop)) for prop in properties(given.source, inside(given)))
 
 
 def literals(given: Property) -> tuple[tuple[str, str], ...]:
     """`(x = 'a', y = 1)` as (name, text) pairs, sorted; ProjectError for a value that is not a literal."""
-    found = []
-    for each in properties(given.source, inside(given)):
-        if len(each.value) != 1:
-            raise each.error(f"`{each.text}` is not a string, a number, or true or false.")
-        found.append((each.key, each.text))
-    return tuple(sorted(found))
+    entries = []
+    for prop in properties(given.source, inside(given)):
+        if len(prop.value) != 1:
+            raise prop.error(f"`{prop.text}` is not a string, a number, or true or false.")
+        entries.append((prop.key, prop.text))
+    return tuple(sorted(entries))
 
 
 def expressions(given: Property) -> tuple[str, ...]:
@@ -202,7 +202,7 @@ def _expression(given: Property, part: Tokens) -> str:
     if len(part) == 1:
         return part[0].text.lower()
     if part[1].token_type is TokenType.L_PAREN and closing(part, 1) == len(part) - 1:
-        arguments = [spark_sql(given.source, each) for each in split(part[2:-1])]
+        arguments = [spark_sql(given.source, argument) for argument in split(part[2:-1])]
         if part[0].text.lower() in TRANSFORMS:
             return f"{part[0].text.lower()}({', '.join(arguments)})"
     return spark_sql(given.source, part)
@@ -210,33 +210,33 @@ def _expression(given: Property, part: Tokens) -> str:
 
 def table_properties(given: Property) -> tuple[tuple[str, str], ...]:
     """The properties of a model's table; ProjectError for locations and for Spark's own properties."""
-    for each in properties(given.source, inside(given)):
-        key = each.key.lower()
+    for prop in properties(given.source, inside(given)):
+        key = prop.key.lower()
         if key in ("path", "location", "external", "provider", "owner") or key.startswith(("spark.sql.", "mergeplan.")):
-            raise each.error(f"`{each.key}` as a property of a table is not supported.")
+            raise prop.error(f"`{prop.key}` as a property of a table is not supported.")
     return literals(given)
 
 
 def view_properties(given: Property) -> tuple[tuple[str, str], ...]:
     """The properties of a model's views; ProjectError for those that Spark or mergeplan sets itself."""
-    found = literals(given)
-    for each in properties(given.source, inside(given)):
-        if each.key in ("comment", "creatable_type") or each.key.startswith(("view.", "mergeplan.")):
-            raise each.error(f"`{each.key}` as a property of a view is not supported.")
-    return found
+    entries = literals(given)
+    for prop in properties(given.source, inside(given)):
+        if prop.key in ("comment", "creatable_type") or prop.key.startswith(("view.", "mergeplan.")):
+            raise prop.error(f"`{prop.key}` as a property of a view is not supported.")
+    return entries
 
 
 def spark_sql(source: SourceText, tokens: Tokens) -> str:
     """A SQL expression in the file's dialect as Spark SQL."""
-    return parsed(source, tokens, "The value").sql("spark", comments=False)
+    return parse_tokens(source, tokens, "The value").sql("spark", comments=False)
 
 
 def spark_type(text: str, dialect: str, place: Place) -> str:
     """A column type of any dialect as Spark writes it: `decimal(10,2)`; ProjectError when there is no such type."""
-    found = _spark_type(text, dialect)
-    if found is None:
+    type_text = _spark_type(text, dialect)
+    if type_text is None:
         raise ProjectError(f"`{text}` is not a type of {dialect or 'SQL'}.", place=place)
-    return found
+    return type_text
 
 
 @lru_cache(maxsize=4096)  # a project has few types and many columns
@@ -250,7 +250,7 @@ def _spark_type(text: str, dialect: str) -> str | None:
     return _type_text(built)
 
 
-def checked(given: Property, known: Collection[str], later: Collection[str], block: str) -> Property:
+def check_key(given: Property, known: Collection[str], later: Collection[str], block: str) -> Property:
     """The property itself when its key is known; ProjectError when it is not supported yet, or unknown."""
     if given.key in later:
         raise given.source.error(given.at, f"`{given.key}` in {block} is not supported yet.")
@@ -262,7 +262,7 @@ def checked(given: Property, known: Collection[str], later: Collection[str], blo
 
 def settings(given: list[Property], known: Collection[str], later: Collection[str], block: str) -> dict[str, Property]:
     """Key -> property, each `checked`."""
-    return {each.key: checked(each, known, later, block) for each in given}
+    return {prop.key: check_key(prop, known, later, block) for prop in given}
 
 
 def _type_text(built: exp.DataType) -> str:
@@ -280,11 +280,11 @@ def _audit_call(given: Property, part: Tokens) -> AuditCall:
         return AuditCall(part[0].text.lower())
     if part[1].token_type is not TokenType.L_PAREN or closing(part, 1) != len(part) - 1:
         raise given.error("An audit is written `name` or `name(argument := value)`.", token=part[1])
-    arguments = {each.key: each for each in properties(given.source, part[2:-1], quoted=True)}
+    arguments = {argument.key: argument for argument in properties(given.source, part[2:-1], quoted=True)}
     blocking = arguments.pop("blocking", None)
     return AuditCall(
         part[0].text.lower(),
-        tuple((key, _value(each)) for key, each in arguments.items()),
+        tuple((key, _value(argument)) for key, argument in arguments.items()),
         None if blocking is None else boolean(blocking),
     )
 
@@ -314,14 +314,14 @@ def inside(given: Property) -> Tokens:
     return given.value[1:-1]
 
 
-def _bracketed(given: Property, angles: bool) -> list[list[Token]]:
+def _bracket_items(given: Property, angles: bool) -> list[list[Token]]:
     parts = split(inside(given), angles)
     if not parts or not all(parts):
         raise given.error(f"`{given.key}` is empty, or has two commas in a row.")
     return parts
 
 
-def _dotted(given: Property, part: Tokens) -> str:
+def _parse_dotted_name(given: Property, part: Tokens) -> str:
     """One name of identifiers and dots; a quoted string may contain the whole name."""
     dots, identifiers = part[1::2], part[::2]
     proper = len(part) % 2 == 1 and all(token.token_type is TokenType.DOT for token in dots)

@@ -16,7 +16,7 @@ _EQUALS = ("=", ":=")
 
 def session_statements(given: Property) -> tuple[StatementTokens, ...]:
     """`('spark.sql.shuffle.partitions' = 8)` as statements before the query; ProjectError for a broken list."""
-    found = []
+    statements = []
     for part in split(inside(given)):
         at = next((index for index, token in enumerate(part) if token.text in _EQUALS), 0)
         if not at or at + 1 == len(part):
@@ -25,18 +25,18 @@ def session_statements(given: Property) -> tuple[StatementTokens, ...]:
         key = "".join(token.text for token in part[:at])
         value = given.source.slice(part[at + 1 :]) if len(part) > at + 2 else part[at + 1].text
         source = SourceText(given.source.path, "", "spark", given.source.place(part[0]))
-        found += list(_statements(source, [(key, value)]))
-    return tuple(found)
+        statements += list(_statements(source, [(key, value)]))
+    return tuple(statements)
 
 
 def default_session(given: Mapping[str, object], document: Document) -> tuple[StatementTokens, ...]:
     """Those of `model_defaults`, each at its line."""
-    found: list[StatementTokens] = []
+    statements: list[StatementTokens] = []
     for key, value in given.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         place = document.place(("model_defaults", "session_properties", key))
-        found += _statements(SourceText(document.path, "", "spark", place), [(key, text)])
-    return tuple(found)
+        statements += _statements(SourceText(document.path, "", "spark", place), [(key, text)])
+    return tuple(statements)
 
 
 def _statements(source: SourceText, given: Iterable[tuple[str, str]]) -> Iterable[StatementTokens]:

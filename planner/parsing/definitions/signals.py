@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from mergeplan.planner.model.model import SignalCall
 from mergeplan.planner.parsing.definitions.properties import Property, items, properties
-from mergeplan.planner.parsing.sql.tokens import Tokens, closing, parsed
+from mergeplan.planner.parsing.sql.tokens import Tokens, closing, parse_tokens
 
 
 def signal_calls(given: Property) -> tuple[SignalCall, ...]:
@@ -23,8 +23,8 @@ def _call(given: Property, part: Tokens) -> SignalCall:
     if part[1].token_type is not TokenType.L_PAREN or closing(part, 1) != len(part) - 1:
         raise given.error("A signal is written `name` or `name(argument := value)`.", token=part[1])
     arguments = (
-        (each.key, json.dumps(_value(each, parsed(each.source, each.value, "The value"))))
-        for each in properties(given.source, part[2:-1])
+        (argument.key, json.dumps(_value(argument, parse_tokens(argument.source, argument.value, "The value"))))
+        for argument in properties(given.source, part[2:-1])
     )
     return SignalCall(part[0].text.lower(), tuple(arguments))
 
@@ -40,7 +40,7 @@ def _value(given: Property, tree: exp.Expr) -> object:
         case exp.Neg(this=exp.Literal(is_string=False)):
             return -_number(tree.this.this)
         case exp.Array() | exp.Tuple():
-            return [_value(given, each) for each in tree.expressions]
+            return [_value(given, element) for element in tree.expressions]
         case exp.Paren():
             return _value(given, tree.this)
     raise given.error(f"`{given.text}` is not a string, a number, true, false, NULL or a list of these.")

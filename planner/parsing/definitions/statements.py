@@ -16,12 +16,12 @@ from sqlglot.tokenizer_core import TokenType
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import Statement
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
-from mergeplan.planner.parsing.sql.function_calls import refused_call
+from mergeplan.planner.parsing.sql.function_calls import find_refused_call
 from mergeplan.planner.parsing.sql.misreading import misread
-from mergeplan.planner.parsing.sql.names import name_tables, named_tokens, without_default
+from mergeplan.planner.parsing.sql.names import name_tables, name_tokens, without_default
 from mergeplan.planner.parsing.sql.spark_registry import is_closed
 from mergeplan.planner.parsing.sql.token_lists import text_of
-from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parsed, spark_query
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parse_tokens, spark_query
 from mergeplan.planner.parsing.sql.verbatim import verbatim, without_trailing_commas
 from mergeplan.planner.semantics.spark_settings import UNREADABLE
 from mergeplan.planner.semantics.spark_sql import SPARK
@@ -119,7 +119,7 @@ def read_statement(
         head = text[: match.end()].rstrip()
         read, tables = _query(source, _query_tokens(tokens), temporary)
         return replace(read, head=head if head.upper().endswith("AS") else f"{head} AS", makes=name), tables
-    raise _refused(source, tokens, _HINT)
+    raise _refusal_error(source, tokens, _HINT)
 
 
 def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> Statement:
@@ -129,14 +129,14 @@ def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> State
         if match := form.pattern.fullmatch(text):
             _check(source, tokens, match, model, frozenset())
             return Statement(_own(text, match, model, source.catalog), harmless=True)
-    raise _refused(source, tokens, _VIEW_HINT)
+    raise _refusal_error(source, tokens, _VIEW_HINT)
 
 
 def _text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
     """The statement as Spark writes it."""
     if source.dialect in SPARK:
         return text_of(source, tokens), tokens
-    tree = parsed(source, tokens, "The statement")
+    tree = parse_tokens(source, tokens, "The statement")
     if isinstance(tree, exp.Command):
         return text_of(source, tokens), tokens
     return spark_query(tree, source, tokens), tokens
@@ -155,12 +155,12 @@ def _query_tokens(tokens: Tokens) -> Tokens:
 
 
 def _query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
-    tree = parsed(source, tokens, "The statement's query")
+    tree = parse_tokens(source, tokens, "The statement's query")
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], "The statement's query must be a SELECT.")
     if any(table.name.startswith("@") for table in tree.find_all(exp.Table)):
         raise source.error(tokens[0], "A statement cannot read `@this_model`.")
-    placed, called = is_placed(tree), named_tokens(tree, source, tokens)
+    placed, called = is_placed(tree), name_tokens(tree, source, tokens)
     tables = name_tables(tree, source, tokens, temporary)
     sql = spark_query(tree, source, tokens)
     words = without_trailing_commas(called)
@@ -171,15 +171,15 @@ def _query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tup
 
 
 def _check(source: SourceText, tokens: Tokens, match: re.Match[str], model: str, temporary: frozenset[str]) -> None:
-    found = match.groupdict()
-    setting = (found.get("setting") or "").lower()
-    if any(setting == each or setting.startswith(f"{each}.") for each in _FIXED):
-        raise source.error(tokens[0], f"`{found['setting']}` must not be set by a model.")
+    groups = match.groupdict()
+    setting = (groups.get("setting") or "").lower()
+    if any(setting == prefix or setting.startswith(f"{prefix}.") for prefix in _FIXED):
+        raise source.error(tokens[0], f"`{groups['setting']}` must not be set by a model.")
     if not match.re.groupindex:
         _check_expression(source, tokens)
-    table = without_default((found.get("table") or "").replace("`", "").lower(), source.catalog)
+    table = without_default((groups.get("table") or "").replace("`", "").lower(), source.catalog)
     if table and table not in (THIS, model, *temporary):
-        raise _refused(source, tokens, f"It is allowed only for `@this_model`, not for `{table}`.")
+        raise _refusal_error(source, tokens, f"It is allowed only for `@this_model`, not for `{table}`.")
 
 
 def temporary_function(tokens: Tokens) -> tuple[str, bool] | None:
@@ -206,7 +206,7 @@ def _check_expression(source: SourceText, tokens: Tokens) -> None:
     if function is not None and is_closed(function[0]):
         raise source.error(tokens[0], f"`{function[0]}` is the name of a function of Spark.", "Use another name.")
     body = tokens if function is None else tokens[words.index("FUNCTION") + 2 :]
-    if refused := refused_call(body, None, source.functions or ()):
+    if refused := find_refused_call(body, None, source.functions or ()):
         raise source.error(refused.at, refused.message, refused.hint)
 
 
@@ -218,6 +218,6 @@ def _own(text: str, match: re.Match[str], model: str, catalog: str) -> str:
     return text
 
 
-def _refused(source: SourceText, tokens: Tokens, hint: str) -> ProjectError:
+def _refusal_error(source: SourceText, tokens: Tokens, hint: str) -> ProjectError:
     words = " ".join(token.text.upper() for token in tokens[:2] if token.text.isalpha()) or tokens[0].text
     return source.error(tokens[0], f"`{words}` next to a model's query is not supported.", hint)

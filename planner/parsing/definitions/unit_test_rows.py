@@ -52,4 +52,4 @@ def _value(cell: str) -> object:
 
 
 def _texts(value: object) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, list) else [] if value is None else [str(value)]
+    return [str(element) for element in value] if isinstance(value, list) else [] if value is None else [str(value)]

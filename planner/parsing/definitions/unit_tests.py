@@ -12,7 +12,7 @@ from mergeplan.planner.parsing.definitions.properties import spark_type
 from mergeplan.planner.parsing.definitions.unit_test_rows import csv_rows, yaml_rows
 from mergeplan.planner.parsing.macros.expand import Scalar
 from mergeplan.planner.parsing.sql.dates import end_instant, instant, text_of
-from mergeplan.planner.parsing.sql.names import written_name
+from mergeplan.planner.parsing.sql.names import parse_name
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
@@ -61,7 +61,7 @@ class UnknownModel(ProjectError):
     """A test of a model that does not exist."""
 
 
-def _raised(error: ProjectError) -> None:
+def _raise_error(error: ProjectError) -> None:
     raise error
 
 
@@ -77,45 +77,45 @@ class Surroundings:
     read: ReadFile
     now: datetime
     catalog: str = SESSION_CATALOG  # of names without one
-    unknown: Callable[[ProjectError], None] = _raised
+    unknown: Callable[[ProjectError], None] = _raise_error
 
 
 def read_tests(document: Document, around: Surroundings) -> tuple[UnitTest, ...]:
     """The tests of one file; ProjectError at what is wrong."""
     if document.value is None:
         return ()
-    found = []
+    tests = []
     for name, body in _mapping(document, (), document.value).items():
         try:
-            found.append(_test(document, str(name), body, around))
+            tests.append(_test(document, str(name), body, around))
         except UnknownModel as error:
             around.unknown(error)
-    return tuple(found)
+    return tuple(tests)
 
 
 def _test(document: Document, name: str, body: object, around: Surroundings) -> UnitTest:
     at: Path = (name,)
-    given = _mapping(document, at, body)
-    _known(document, at, given, _KEYS)
-    _check_place(document, at, given, around)
-    dialects, catalog = around.dialects, _catalog(document, at, given, around)
-    if not isinstance(given.get("model"), str):
+    fields = _mapping(document, at, body)
+    _check_keys(document, at, fields, _KEYS)
+    _check_place(document, at, fields, around)
+    dialects, catalog = around.dialects, _catalog(document, at, fields, around)
+    if not isinstance(fields.get("model"), str):
         raise document.error(at, f"The test `{name}` does not name its model.", "Add `model: schema.table`.")
-    model = written_name(str(given["model"]), document.place((*at, "model")), catalog)
+    model = parse_name(str(fields["model"]), document.place((*at, "model")), catalog)
     if model not in dialects:
         hint = did_you_mean(model, dialects, most=5)
         place = document.place((*at, "model"))
         raise UnknownModel(f"The test's model `{model}` does not exist.", place=place, hint=hint)
     inputs = {
-        written_name(str(table), document.place((*at, "inputs", str(table))), catalog): _relation(
+        parse_name(str(table), document.place((*at, "inputs", str(table))), catalog): _relation(
             document, (*at, "inputs", str(table)), value, dialects[model], around.read
         )
-        for table, value in _mapping(document, (*at, "inputs"), given.get("inputs") or {}).items()
+        for table, value in _mapping(document, (*at, "inputs"), fields.get("inputs") or {}).items()
     }
-    query, ctes = _outputs(document, at, given, dialects[model], around.read)
-    times, variables = _vars(document, (*at, "vars"), given.get("vars") or {}, around.now)
-    if given.get("freeze_time") is not None:
-        times.setdefault("execution_time", _frozen(document, (*at, "freeze_time"), given["freeze_time"], around.now))
+    query, ctes = _outputs(document, at, fields, dialects[model], around.read)
+    times, variables = _vars(document, (*at, "vars"), fields.get("vars") or {}, around.now)
+    if fields.get("freeze_time") is not None:
+        times.setdefault("execution_time", _frozen(document, (*at, "freeze_time"), fields["freeze_time"], around.now))
     return UnitTest(
         name=name,
         model=model,
@@ -124,7 +124,7 @@ def _test(document: Document, name: str, body: object, around: Surroundings) -> 
         inputs=inputs,
         query=query,
         ctes=ctes,
-        description=str(given.get("description") or ""),
+        description=str(fields.get("description") or ""),
         start=times.get("start"),
         end=times.get("end"),
         execution_time=times.get("execution_time"),
@@ -161,7 +161,7 @@ def _outputs(
 ) -> tuple[TestRows | None, dict[str, TestRows]]:
     at = (*test, "outputs")
     outputs = _mapping(document, at, given.get("outputs") or {})
-    _known(document, at, outputs, ("query", "ctes", "partial"))
+    _check_keys(document, at, outputs, ("query", "ctes", "partial"))
     partial = outputs.get("partial") is True
     ctes = {
         str(name).lower(): _relation(document, (*at, "ctes", str(name)), value, dialect, read, partial)
@@ -180,24 +180,24 @@ def _relation(
     line = document.place(at).line
     if value is None or isinstance(value, list):
         return TestRows(_rows(document, at, value or []), partial=partial, line=line)
-    given = _mapping(document, at, value)
-    _known(document, at, given, _RELATION)
-    if sum(key in given for key in ("rows", "query", "path")) != 1:
+    fields = _mapping(document, at, value)
+    _check_keys(document, at, fields, _RELATION)
+    if sum(key in fields for key in ("rows", "query", "path")) != 1:
         raise document.error(at, "One of `rows`, `query` and `path` is required here.")
     types = tuple(
         (str(column).lower(), spark_type(str(text), dialect, document.place((*at, "columns", str(column)))))
-        for column, text in _mapping(document, (*at, "columns"), given.get("columns") or {}).items()
+        for column, text in _mapping(document, (*at, "columns"), fields.get("columns") or {}).items()
     )
     return TestRows(
-        rows=_rows(document, (*at, "rows"), _given_rows(document, at, given, read)),
-        query=str(given.get("query") or ""),
+        rows=_rows(document, (*at, "rows"), _read_rows(document, at, fields, read)),
+        query=str(fields.get("query") or ""),
         types=types,
-        partial=partial or given.get("partial") is True,
+        partial=partial or fields.get("partial") is True,
         line=line,
     )
 
 
-def _given_rows(document: Document, at: Path, given: Mapping[str, object], read: ReadFile) -> object:
+def _read_rows(document: Document, at: Path, given: Mapping[str, object], read: ReadFile) -> object:
     """The rows as data, from any of their formats."""
     path, form = given.get("path"), str(given.get("format") or "yaml").lower()
     if form not in ("yaml", "csv"):
@@ -223,8 +223,8 @@ def _rows(document: Document, at: Path, value: object) -> tuple[Row, ...]:
         raise document.error(at, "Expected a list of rows here, each with `column: value`.")
     rows = []
     for index, row in enumerate(value):
-        given = _mapping(document, (*at, index), row)
-        rows.append({str(column).lower(): cell for column, cell in given.items()})
+        cells = _mapping(document, (*at, index), row)
+        rows.append({str(column).lower(): cell for column, cell in cells.items()})
     return tuple(rows)
 
 
@@ -234,15 +234,15 @@ def _vars(
     """`start`, `end` and `execution_time` as moments (the end exclusive), everything else as variables."""
     times: dict[str, datetime] = {}
     variables: list[tuple[str, Scalar]] = []
-    for key, given in _mapping(document, at, value).items():
+    for key, variable in _mapping(document, at, value).items():
         name = str(key).lower()
         if name in ("start", "end", "execution_time"):
             try:
-                times[name] = (end_instant if name == "end" else instant)(text_of(given), now)
+                times[name] = (end_instant if name == "end" else instant)(text_of(variable), now)
             except ValueError as error:
                 raise document.error((*at, str(key)), f"`{key}`: {error}") from None
-        elif given is None or isinstance(given, str | int | float | bool | date):
-            variables.append((name, given))
+        elif variable is None or isinstance(variable, str | int | float | bool | date):
+            variables.append((name, variable))
         else:
             raise document.error((*at, str(key)), f"`{key}`: lists and mappings as variables are not supported yet.")
     if "start" in times and "end" in times and times["start"] >= times["end"]:
@@ -256,7 +256,7 @@ def _mapping(document: Document, at: Path, value: object) -> Mapping[str, object
     return value
 
 
-def _known(document: Document, at: Path, given: Mapping[str, object], known: Words) -> None:
+def _check_keys(document: Document, at: Path, given: Mapping[str, object], known: Words) -> None:
     for key in given:
         if key not in known:
             raise _unknown(document, at, str(key), known)

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mergeplan.planner.parsing.files.configuration import END, START, Source, marked
+from mergeplan.planner.parsing.files.configuration import END, START, Source, mark_variables
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
 RULED = ("gateways", "default_gateway", "openlineage", "audits")
 _STAND_IN = "1"  # a text, a number and true
 
 
-def opened(source: Source, ruling: Source, environment: Mapping[str, str]) -> Mapping[str, str]:
+def restrict_environment(source: Source, ruling: Source, environment: Mapping[str, str]) -> Mapping[str, str]:
     """The environment that a configuration may read where another's `RULED` sections hold.
 
     ProjectError at the line outside of these that reads a variable which the other reads in them only. Where it has
     sections of its own, a stand-in is given for those.
     """
-    theirs, ours = marked(ruling), marked(source)
+    theirs, ours = mark_variables(ruling), mark_variables(source)
     closed = _names(theirs, ruled=True) - _names(theirs, ruled=False)
     for at, name in _read(ours):
         if name in closed and at[0] not in RULED:
@@ -51,12 +51,12 @@ def _read(document: Document) -> Iterator[tuple[Path, str]]:
 
 def _within(at: Path, value: Any) -> Iterator[tuple[Path, str]]:
     if isinstance(value, dict):
-        for key, each in value.items():
+        for key, child in value.items():
             yield from _within((*at, str(key)), key)
-            yield from _within((*at, str(key)), each)
+            yield from _within((*at, str(key)), child)
     elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from _within((*at, index), each)
+        for index, child in enumerate(value):
+            yield from _within((*at, index), child)
     elif isinstance(value, str):
         for part in value.split(START)[1:]:
             yield at, part.partition(END)[0]

@@ -44,7 +44,7 @@ class Catalogs:
     known: Mapping[str, Catalog] = field(default_factory=lambda: {SESSION_CATALOG: Catalog()})
     spelled: frozenset[str] = frozenset()  # those with capitals, which no name can mean
 
-    def of(self, name: str) -> Catalog | None:
+    def catalog_of(self, name: str) -> Catalog | None:
         """The catalog in which a table or view of that name lies; None when the gateway has none."""
         return self.known.get(parts_of(name)[0] or self.default)
 
@@ -61,7 +61,7 @@ class Catalogs:
         )
         if catalog == self.in_spark:
             hint = f"`default_catalog` of `{self.gateway}` says that its name is `{self.default}` here: write that."
-        if near := next((each for each in self.spelled if each.lower() == catalog), ""):
+        if near := next((spelling for spelling in self.spelled if spelling.lower() == catalog), ""):
             hint = f"`{self.gateway}` has `{near}`, which is another catalog to Spark: rename it to `{catalog}`."
         message = f"`{name}` lies in the catalog `{catalog}`, which the gateway `{self.gateway}` does not have."
         return ProjectError(message, place=place, hint=hint)
@@ -73,11 +73,11 @@ def catalogs_of(gateway: str, connection: ConnectionConfig, file: str = "") -> C
     conf = own | conf_of(connection)
     in_spark = (connection.catalog or conf.get("spark.sql.defaultCatalog") or SESSION_CATALOG).lower()
     default = (connection.default_catalog or in_spark).lower()
-    found = [match[1] for key in conf if (match := _CATALOG.fullmatch(key))]
+    names = [match[1] for key in conf if (match := _CATALOG.fullmatch(key))]
     known = {name.lower(): Catalog() for name in (SESSION_CATALOG, in_spark, *connection.catalogs)}
-    known |= {name: _catalog(name, conf) for name in found if name == name.lower() and name != SESSION_CATALOG}
+    known |= {name: _catalog(name, conf) for name in names if name == name.lower() and name != SESSION_CATALOG}
     known[default] = known.pop(in_spark)
-    spelled = frozenset(name for name in found if name != name.lower())
+    spelled = frozenset(name for name in names if name != name.lower())
     return Catalogs(gateway, default, in_spark, known, spelled)
 
 
@@ -88,7 +88,7 @@ def _catalog(name: str, conf: Mapping[str, str]) -> Catalog:
     return Catalog(table_format, not (table_format == "iceberg" and any(kind in _WITHOUT_VIEWS for kind in kinds)))
 
 
-def in_its_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
+def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
     """The model with the table format of the catalog that its table lies in.
 
     ProjectError when the gateway does not have that catalog, or when its table or its view in prod cannot lie there.
@@ -97,15 +97,15 @@ def in_its_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
         return model
     name = parts_of(model.name)[0]
     place = partial(line_of, model, model.name, header=True)  # reads the whole text: only for who is refused
-    if (own := catalogs.of(model.name)) is None:
+    if (own := catalogs.catalog_of(model.name)) is None:
         raise catalogs.unknown(model.name, name, place())
     check_views((naming.view(model.name, PROD), *([model.name] if model.kind.is_view else ())), catalogs, place)
     if not model.kind.is_stored or catalogs.is_session(model.name):
         return model
-    return _in_its_format(model, own, name, place)
+    return _apply_catalog_format(model, own, name, place)
 
 
-def _in_its_format(model: Model, own: Catalog, name: str, place: Callable[[], Place]) -> Model:
+def _apply_catalog_format(model: Model, own: Catalog, name: str, place: Callable[[], Place]) -> Model:
     if not model.table_format and own.table_format:
         return replace(model, table_format=own.table_format)
     if name and model.table_format not in TABLE_FORMATS:
@@ -130,7 +130,7 @@ def check_views(views: Iterable[str], catalogs: Catalogs, place: Callable[[], Pl
     """ProjectError when one of these views would lie in a catalog that is not there, or holds none."""
     for view in views:
         name = parts_of(view)[0] or catalogs.default
-        there = catalogs.of(view)
+        there = catalogs.catalog_of(view)
         if there is None:
             raise catalogs.unknown(view, name, place())
         if not there.has_views:
@@ -140,5 +140,5 @@ def check_views(views: Iterable[str], catalogs: Catalogs, place: Callable[[], Pl
 def check_reads(model: Model, catalogs: Catalogs) -> None:
     """ProjectError at the line of a table that lies in a catalog which the gateway does not have."""
     for name in model.depends_on:
-        if catalogs.of(name) is None:
+        if catalogs.catalog_of(name) is None:
             raise catalogs.unknown(name, parts_of(name)[0], line_of(model, name))

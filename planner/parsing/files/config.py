@@ -23,7 +23,7 @@ from mergeplan.planner.parsing.files.environments import check_environments
 from mergeplan.planner.parsing.files.gateways import gateway_variables, gateways_apart
 from mergeplan.planner.parsing.files.schema import Config, ModelDefaults, Section
 from mergeplan.planner.parsing.sql.dates import instant, moves
-from mergeplan.planner.parsing.sql.tokens import checked_dialect, did_you_mean
+from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 M = TypeVar("M", bound=BaseModel)
@@ -45,7 +45,7 @@ def read_config(document: Document) -> Config:
     """config.yaml as a Config; ProjectErrors with the line of each key that is unknown, missing or wrong."""
     if document.value is None:
         raise document.error((), "The file is empty.", "Run `mergeplan init` for an example.")
-    config = validated(Config, document, document.value)
+    config = validate_section(Config, document, document.value)
     if config.default_gateway and config.default_gateway not in config.gateways:
         message = f"`{config.default_gateway}` is not one of the gateways."
         hint = did_you_mean(config.default_gateway, config.gateways)
@@ -58,38 +58,38 @@ def read_defaults(
     config: Config, gateway: str, document: Document, now: datetime, catalog: str = SESSION_CATALOG
 ) -> Defaults:
     """What every file of the project inherits; ProjectError at the line of a wrong default."""
-    given, at = config.model_defaults, ("model_defaults",)
-    dialect = checked_dialect(given.dialect, document.place((*at, "dialect")))
-    if why := cron_error(given.cron):
-        raise document.error((*at, "cron"), f"`{given.cron}` is not a cron expression ({why.rstrip('.')}).")
+    model_defaults, at = config.model_defaults, ("model_defaults",)
+    dialect = parse_dialect(model_defaults.dialect, document.place((*at, "dialect")))
+    if why := cron_error(model_defaults.cron):
+        raise document.error((*at, "cron"), f"`{model_defaults.cron}` is not a cron expression ({why.rstrip('.')}).")
     try:
-        start = instant(given.start, now) if given.start else None
+        start = instant(model_defaults.start, now) if model_defaults.start else None
     except ValueError as error:
         raise document.error((*at, "start"), f"`start`: {error}") from None
-    moving = given.start if given.start and moves(given.start) else ""
+    moving = model_defaults.start if model_defaults.start and moves(model_defaults.start) else ""
     return Defaults(
         now=now,
         dialect=dialect,
         catalog=catalog,
         infer_names=config.model_naming.infer_names,
-        kind=_default_kind(given.kind, document.place((*at, "kind"))),
+        kind=_default_kind(model_defaults.kind, document.place((*at, "kind"))),
         start=start,
         start_moves=bool(moving),
         start_text=moving,
-        cron=given.cron,
-        owner=given.owner,
-        properties=default_properties(given.model_dump(), document),
-        around=_around(given, document, dialect, catalog),
+        cron=model_defaults.cron,
+        owner=model_defaults.owner,
+        properties=default_properties(model_defaults.model_dump(), document),
+        around=_around(model_defaults, document, dialect, catalog),
         before_all=statement_parts(config.before_all, document, ("before_all",), dialect, catalog),
         after_all=statement_parts(config.after_all, document, ("after_all",), dialect, catalog),
-        on_destructive_change=given.on_destructive_change or "",
-        on_additive_change=given.on_additive_change or "",
-        audits=tuple(audit_call(text, document.place((*at, "audits"))) for text in given.audits),
+        on_destructive_change=model_defaults.on_destructive_change or "",
+        on_additive_change=model_defaults.on_additive_change or "",
+        audits=tuple(audit_call(text, document.place((*at, "audits"))) for text in model_defaults.audits),
         variables=gateway_variables(config)[gateway],
         gateway=gateway,
         gateways=gateway_variables(config),
         apart=gateways_apart(config, gateway),
-        allowed={name: each.connection.allowed_functions for name, each in config.gateways.items()},
+        allowed={name: gateway_config.connection.extra_functions for name, gateway_config in config.gateways.items()},
     )
 
 
@@ -100,17 +100,19 @@ def _around(given: ModelDefaults, document: Document, dialect: str, catalog: str
     return replace(stated, before=(*session, *stated.before))
 
 
-def validated(kind: type[M], document: Document, value: object, at: tuple[str | int, ...] = ()) -> M:
+def validate_section(kind: type[M], document: Document, value: object, at: tuple[str | int, ...] = ()) -> M:
     """A part of a document as a pydantic model; ProjectErrors with a line for each thing that is wrong."""
     if not isinstance(value, dict):
         raise document.error(at, "Expected a mapping of `key: value` lines here.")
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        found = {_sentence(document, at, kind, each) for each in _without_followers(error)}
+        problems = {_sentence(document, at, kind, detail) for detail in _without_followers(error)}
         errors = tuple(
             document.error(path, message, hint)
-            for path, message, hint in sorted(found, key=lambda each: (document.place(each[0]).line, each[1]))
+            for path, message, hint in sorted(
+                problems, key=lambda problem: (document.place(problem[0]).line, problem[1])
+            )
         )
         raise errors[0] if len(errors) == 1 else ProjectErrors(errors) from None
 
@@ -146,13 +148,13 @@ def _sentence(
         case "literal_error" if own[-2:] == ("state_connection", "type"):
             return path, f"The state is not kept in `{error['input']}`: set `type: sqlite` or `type: postgres`.", ""
     if error["type"] in ("literal_error", "too_long") and key in INSTEAD:
-        return path, f"`{key}: {_shown(error['input'])}` is not supported.", INSTEAD[key]
+        return path, f"`{key}: {_display_value(error['input'])}` is not supported.", INSTEAD[key]
     path = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in document.lines), path)
     message = str(error["msg"]).removeprefix("Value error, ")
     return path, f"`{path[-1] if path else key}`: {message[:1].lower()}{message[1:]}.", ""
 
 
-def _shown(value: object) -> str:
+def _display_value(value: object) -> str:
     """A value of YAML in a sentence; of a mapping only that it is one."""
     if isinstance(value, dict):
         return "{...}"
@@ -187,7 +189,9 @@ def _section_of(annotation: Any) -> Any:
     """The Section inside `Section | None` or `dict[str, Section]`."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
-    return next((found for each in getattr(annotation, "__args__", ()) if (found := _section_of(each))), None)
+    return next(
+        (section for argument in getattr(annotation, "__args__", ()) if (section := _section_of(argument))), None
+    )
 
 
 def _default_kind(given: str | dict[str, Any] | None, place: Place) -> Kind:

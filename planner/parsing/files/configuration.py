@@ -42,9 +42,9 @@ class Source:
 
 def the_one(found: Iterable[Source]) -> Source | None:
     """The configuration among the files of a folder, None when there is none; ProjectError for two, as in SQLMesh."""
-    sources = [each for each in found if each.is_configuration]
+    sources = [source for source in found if source.is_configuration]
     if len(sources) > 1:
-        names = " and ".join(f"`{each.name}`" for each in sources)
+        names = " and ".join(f"`{source.name}`" for source in sources)
         message = f"There are several configurations, {names}: which one counts is not known."
         raise ProjectError(message, place=Place(sources[-1].name), hint="Keep one of them.")
     return sources[0] if sources else None
@@ -61,7 +61,7 @@ def read_source(source: Source, environment: Mapping[str, str], root: str) -> Do
     return read_code(source.path, source.text, Filling(value, PurePosixPath(root)))
 
 
-def marked(source: Source) -> Document:
+def mark_variables(source: Source) -> Document:
     """The configuration with the names of variables, between `START` and `END`, in the place of their values."""
     if not source.is_code:
         return read_document(source.path, source.text, lambda variable, _: f"{START}{variable.name}{END}")
@@ -75,21 +75,21 @@ def marked(source: Source) -> Document:
 def section_of_code(path: str, text: str, section: str) -> Document:
     """One section of a config.py, which may use no environment variable; ProjectError."""
 
-    def closed(variable: Variable, line: int) -> Scalar:
+    def refuse_variable(variable: Variable, line: int) -> Scalar:
         raise Unreadable(line, f"`{section}` cannot use environment variables.", "Write the value itself.")
 
-    return read_code(path, text, Filling(closed, PurePosixPath()), section)
+    return read_code(path, text, Filling(refuse_variable, PurePosixPath()), section)
 
 
 def _value(variable: Variable, environment: Mapping[str, str], line: int) -> Scalar:
-    found: Scalar = environment.get(variable.name, variable.default)
-    if found is None:
+    value: Scalar = environment.get(variable.name, variable.default)
+    if value is None:
         hint = f"Set it, or give a default: `os.environ.get('{variable.name}', '...')`."
         raise Unreadable(line, f"The environment variable `{variable.name}` is not set.", hint)
     if not variable.whole:
-        return found
+        return value
     try:
-        return int(found)
+        return int(value)
     except (ValueError, OverflowError):
         message = f"The environment variable `{variable.name}` is not a whole number."
         raise Unreadable(line, message, "Set it to one.") from None

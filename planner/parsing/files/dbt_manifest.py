@@ -40,18 +40,18 @@ def dbt_tables(path: str, text: str, catalog: str | None = None) -> Mapping[str,
     types = _types(_json("catalog.json", catalog)) if catalog else {}
     adapter = str((manifest.get("metadata") or {}).get("adapter_type") or "")
     dialect = "" if adapter in SPARKS else adapter
-    found = (_table(path, id, node, types.get(id, {}), dialect) for id, node in _nodes(manifest))
-    return {table.name: table for table in found if table is not None}
+    tables = (_table(path, id, node, types.get(id, {}), dialect) for id, node in _nodes(manifest))
+    return {table.name: table for table in tables if table is not None}
 
 
 def _json(path: str, text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
         raise ProjectError("This is not JSON.", place=Place(path)) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ProjectError("This is not a JSON object.", place=Place(path))
-    return found
+    return content
 
 
 def _nodes(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -65,23 +65,23 @@ def _nodes(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
 
 def _types(catalog: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
     """Node -> column -> type."""
-    found: dict[str, dict[str, str]] = {}
-    for each in (catalog.get("nodes"), catalog.get("sources")):
-        for id, node in (each or {}).items():
+    types: dict[str, dict[str, str]] = {}
+    for nodes in (catalog.get("nodes"), catalog.get("sources")):
+        for id, node in (nodes or {}).items():
             listed = sorted((node.get("columns") or {}).values(), key=lambda column: column.get("index", 0))
-            found[id] = {str(column["name"]).lower(): str(column["type"]) for column in listed}
-    return found
+            types[id] = {str(column["name"]).lower(): str(column["type"]) for column in listed}
+    return types
 
 
 def _table(path: str, id: str, node: Mapping[str, Any], known: Mapping[str, str], dialect: str) -> DbtTable | None:
     name = _name(path, node)
     if name is None:
         return None
-    said = {str(key).lower(): each for key, each in (node.get("columns") or {}).items()}
-    types = {**{key: str(each["data_type"]) for key, each in said.items() if each.get("data_type")}, **known}
+    said = {str(key).lower(): column for key, column in (node.get("columns") or {}).items()}
+    types = {**{key: str(column["data_type"]) for key, column in said.items() if column.get("data_type")}, **known}
     names = list(known or said)
-    whole = bool(names) and all(types.get(each) for each in names)
-    columns = tuple(Column(each, types[each], _text(said.get(each, {}))) for each in names) if whole else ()
+    whole = bool(names) and all(types.get(column) for column in names)
+    columns = tuple(Column(column, types[column], _text(said.get(column, {}))) for column in names) if whole else ()
     tags = tuple(str(tag) for tag in node.get("tags") or ())
     return DbtTable(name, columns, _text(node), tags, dialect)
 

@@ -92,9 +92,9 @@ def _check_atomic(config: Config, document: Document) -> None:
     mapped = (name.lower() for pattern, name in config.environment_catalog_mapping.items() if re.match(pattern, PROD))
     catalogs = {next(mapped, SESSION_CATALOG)}
     for gateway in config.gateways.values():
-        given = gateway.connection
-        usual = SESSION_CATALOG if given.type == "spark" else "Unity Catalog"
-        catalogs.add(given.catalog or str(given.config.get("spark.sql.defaultCatalog", usual)))
+        connection = gateway.connection
+        usual = SESSION_CATALOG if connection.type == "spark" else "Unity Catalog"
+        catalogs.add(connection.catalog or str(connection.config.get("spark.sql.defaultCatalog", usual)))
     if other := sorted(catalogs - {SESSION_CATALOG}):
         hint = f"Remove it: in `{other[0]}` views move one by one."
         message = f"`atomic: true` needs prod's views in the catalog `{SESSION_CATALOG}`, not in `{other[0]}`."

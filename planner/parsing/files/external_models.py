@@ -14,8 +14,8 @@ from mergeplan.planner.parsing.definitions.audits import audit_call
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.properties import spark_type
 from mergeplan.planner.parsing.sql.dates import moves, text_of
-from mergeplan.planner.parsing.sql.names import written_name
-from mergeplan.planner.parsing.sql.tokens import checked_dialect, did_you_mean
+from mergeplan.planner.parsing.sql.names import parse_name
+from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
 _KEYS = """name description columns column_descriptions owner tags grain grains references start dialect
@@ -35,12 +35,12 @@ def external_models(
         raise document.error((), "Expected a list of tables here, each with `- name: schema.table`.")
     named: set[str] = set()  # tables with an item for this very gateway
     chosen: list[tuple[int, str]] = []
-    for index, given in enumerate(document.value):
-        _check_keys(document, index, given)
-        if given.get("gateway") not in (None, *gateways):
+    for index, entry in enumerate(document.value):
+        _check_keys(document, index, entry)
+        if entry.get("gateway") not in (None, *gateways):
             continue  # of a gateway that config.yaml does not have: nobody can ask it for this table
-        name = written_name(given["name"], document.place((index, "name")), defaults.catalog)
-        gateway = given.get("gateway")
+        name = parse_name(entry["name"], document.place((index, "name")), defaults.catalog)
+        gateway = entry.get("gateway")
         if gateway in (None, defaults.gateway):
             chosen.append((index, name))
         if gateway is not None and gateway == defaults.gateway:
@@ -60,10 +60,10 @@ def _check_keys(document: Document, index: int, given: Any) -> None:
 
 
 def _model(document: Document, text: str, defaults: Defaults, index: int, name: str) -> Model:
-    given = document.value[index]
-    dialect = checked_dialect(str(given.get("dialect") or defaults.dialect), document.place((index, "dialect")))
-    start = _start(document, index, given.get("start"), defaults)
-    moving = start is not None and moves(text_of(given["start"]))
+    entry = document.value[index]
+    dialect = parse_dialect(str(entry.get("dialect") or defaults.dialect), document.place((index, "dialect")))
+    start = _start(document, index, entry.get("start"), defaults)
+    moving = start is not None and moves(text_of(entry["start"]))
     return Model(
         name=name,
         kind=Kind.EXTERNAL,
@@ -71,19 +71,19 @@ def _model(document: Document, text: str, defaults: Defaults, index: int, name: 
         line=document.place((index,)).line,
         source=_item(text, document, index, len(document.value)),
         dialect=dialect,
-        columns=_external_columns(document, index, given.get("columns") or {}, dialect),
+        columns=_external_columns(document, index, entry.get("columns") or {}, dialect),
         cron=Cron(defaults.cron),
         start=start,
         start_moves=moving,
-        start_text=text_of(given["start"]) if moving else "",
-        audits=_audits(document, (index, "audits"), given.get("audits")),
-        column_descriptions=_descriptions(document, index, given.get("column_descriptions") or {}),
-        description=str(given.get("description") or ""),
-        owner=str(given.get("owner") or defaults.owner),
-        tags=_texts(document, (index, "tags"), given.get("tags")),
+        start_text=text_of(entry["start"]) if moving else "",
+        audits=_audits(document, (index, "audits"), entry.get("audits")),
+        column_descriptions=_descriptions(document, index, entry.get("column_descriptions") or {}),
+        description=str(entry.get("description") or ""),
+        owner=str(entry.get("owner") or defaults.owner),
+        tags=_texts(document, (index, "tags"), entry.get("tags")),
         grain=(
-            *_texts(document, (index, "grain"), given.get("grain")),
-            *_grains(_texts(document, (index, "grains"), given.get("grains"))),
+            *_texts(document, (index, "grain"), entry.get("grain")),
+            *_grains(_texts(document, (index, "grains"), entry.get("grains"))),
         ),
     )
 
@@ -93,11 +93,11 @@ def _audits(document: Document, at: Path, given: object) -> tuple[AuditCall, ...
     if given is not None and not isinstance(given, list):
         raise document.error(at, f"`{at[-1]}` must be a list.")
     calls = []
-    for number, each in enumerate(given or []):
-        text = each
-        if isinstance(each, dict) and isinstance(each.get("name"), str):
-            arguments = ", ".join(f"{key} := {_sql(value)}" for key, value in each.items() if key != "name")
-            text = f"{each['name']}({arguments})" if arguments else each["name"]
+    for number, entry in enumerate(given or []):
+        text = entry
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+            arguments = ", ".join(f"{key} := {_sql(value)}" for key, value in entry.items() if key != "name")
+            text = f"{entry['name']}({arguments})" if arguments else entry["name"]
         if not isinstance(text, str):
             raise document.error((*at, number), "An audit needs a `name`.", "Write `- name: not_null`.")
         calls.append(audit_call(text, document.place((*at, number))))
@@ -106,7 +106,7 @@ def _audits(document: Document, at: Path, given: object) -> tuple[AuditCall, ...
 
 def _sql(value: object) -> str:
     if isinstance(value, list):
-        return f"({', '.join(_sql(each) for each in value)})"
+        return f"({', '.join(_sql(element) for element in value)})"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -115,7 +115,7 @@ def _start(document: Document, index: int, given: object, defaults: Defaults) ->
     if given is None:
         return None
     try:
-        return defaults.dated(text_of(given))
+        return defaults.resolve_date(text_of(given))
     except ValueError as error:
         raise document.error((index, "start"), f"`start`: {error}") from None
 

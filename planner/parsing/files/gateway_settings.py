@@ -70,7 +70,7 @@ def conf_of(connection: ConnectionConfig) -> dict[str, str]:
     return {key: _text(value) for key, value in sorted(connection.config.items())}
 
 
-def computed_under(model: Model, gateway: GatewaySettings) -> Model:
+def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
     """The model with the settings that change its results; ProjectError at a model that no session of another time zone
     than UTC can compute: its intervals are days, or hours, of UTC."""
     if model.kind.is_external:
@@ -91,7 +91,7 @@ def computed_under(model: Model, gateway: GatewaySettings) -> Model:
 
 def _zone_statement(model: Model) -> str:
     """The statement beside the query that sets another time zone than UTC; '' for none."""
-    heads = (each.head for each in (*model.pre_statements, *model.post_statements))
+    heads = (statement.head for statement in (*model.pre_statements, *model.post_statements))
     zones = ((match[0], match[1]) for head in heads if (match := _ZONE.fullmatch(head.strip())))
     return next((text for text, zone in zones if not is_utc(zone.strip("'\"` "))), "")
 
@@ -100,9 +100,13 @@ def _needs_utc(model: Model) -> str:
     if model.kind.is_incremental:
         return "is computed by intervals in UTC"
     statements = (*model.pre_statements, *model.post_statements)
-    texts = (model.sql, *(text for each in statements for text in (each.head, each.query)))
-    found = next((match for text in texts if (match := _BARE.search(text))), None)
-    return f"reads `{found[0]}`, which is in UTC without a time zone (unlike `_dt` and `_tstz`)" if found else ""
+    texts = (model.sql, *(text for statement in statements for text in (statement.head, statement.query)))
+    first_match = next((match for text in texts if (match := _BARE.search(text))), None)
+    return (
+        f"reads `{first_match[0]}`, which is in UTC without a time zone (unlike `_dt` and `_tstz`)"
+        if first_match
+        else ""
+    )
 
 
 def _text(value: object) -> str:

@@ -20,19 +20,19 @@ def gateway_variables(config: Config) -> dict[str, dict[str, Variable]]:
 def gateways_apart(config: Config, own: str) -> Mapping[str, str]:
     """Gateway -> why models must not name it while `own` is the project's."""
     mine = config.gateways[own].connection
-    why = {name: _apart(gateway.connection, mine, own) for name, gateway in config.gateways.items()}
+    why = {name: _separation_reason(gateway.connection, mine, own) for name, gateway in config.gateways.items()}
     return {name: text for name, text in why.items() if text}
 
 
-def with_table_format(config: Config, own: str) -> Config:
+def apply_table_format(config: Config, own: str) -> Config:
     """The configuration with the table format of the project's gateway as the models' default, unless they have one."""
-    given, defaults = config.gateways[own].connection.table_format, config.model_defaults
-    if given is None or defaults.table_format is not None:
+    table_format, defaults = config.gateways[own].connection.table_format, config.model_defaults
+    if table_format is None or defaults.table_format is not None:
         return config
-    return config.model_copy(update={"model_defaults": defaults.model_copy(update={"table_format": given})})
+    return config.model_copy(update={"model_defaults": defaults.model_copy(update={"table_format": table_format})})
 
 
-def _apart(other: ConnectionConfig, mine: ConnectionConfig, own: str) -> str:
+def _separation_reason(other: ConnectionConfig, mine: ConnectionConfig, own: str) -> str:
     if other == mine:
         return ""
     if not (other.remote or mine.remote):
@@ -46,5 +46,5 @@ def _apart(other: ConnectionConfig, mine: ConnectionConfig, own: str) -> str:
 def _frozen(value: Any) -> Variable:
     """A value of YAML, its lists as tuples."""
     if isinstance(value, list):
-        return tuple(_frozen(each) for each in value)
-    return {str(key): _frozen(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return tuple(_frozen(element) for element in value)
+    return {str(key): _frozen(element) for key, element in value.items()} if isinstance(value, dict) else value

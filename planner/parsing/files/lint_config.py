@@ -73,15 +73,15 @@ def own_rules(path: str, text: str) -> tuple[OwnRule, ...]:
         tree = ast.parse(text)
     except SyntaxError as error:
         raise ProjectError(f"This is not Python: {error.msg}.", place=Place(path, error.lineno or 1)) from None
-    names, found = {"Rule"}, []
+    names, rules = {"Rule"}, []
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and not names.isdisjoint(map(_name, node.bases)):
             names.add(node.name)
-            found.append(OwnRule(rule_name(node.name), node.name, Place(path, node.lineno)))
-    return tuple(found)
+            rules.append(OwnRule(rule_name(node.name), node.name, Place(path, node.lineno)))
+    return tuple(rules)
 
 
-def chosen_rules(given: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:
+def select_rules(given: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:
     """The rules that config.yaml selects, none if the linter is not `enabled`.
 
     ALL means all of `RULES` and the project's own; those of `BY_NAME` must be named. ProjectError for an
@@ -89,7 +89,9 @@ def chosen_rules(given: LinterConfig, document: Document, own: Mapping[str, OwnR
     """
     if not given.enabled:
         return NONE
-    lists = {key: _listed(key, getattr(given, key), document, own) for key in ("rules", "warn_rules", "ignored_rules")}
+    lists = {
+        key: _rule_names(key, getattr(given, key), document, own) for key in ("rules", "warn_rules", "ignored_rules")
+    }
     left_out = lists["ignored_rules"]
     errors, warnings = lists["rules"] - left_out, lists["warn_rules"] - left_out
     if both := sorted(errors & warnings):
@@ -117,18 +119,18 @@ def applicable(chosen: Chosen, model: Model) -> Chosen:
     return Chosen(chosen.errors - ignored, chosen.warnings - ignored, chosen.own, chosen.ignored | ignored)
 
 
-def _listed(key: str, given: Iterable[str] | str, document: Document, own: Collection[str]) -> set[str]:
-    found: set[str] = set()
+def _rule_names(key: str, given: Iterable[str] | str, document: Document, own: Collection[str]) -> set[str]:
+    names: set[str] = set()
     for index, text in enumerate((given,) if isinstance(given, str) else given):
         name = rule_name(text)
         if name == ALL:
-            found |= {*RULES, *own}
+            names |= {*RULES, *own}
         elif name in BUILT_IN or name in own:
-            found.add(name)
+            names.add(name)
         else:
             hint = did_you_mean(name, {*BUILT_IN, *own, "ALL"})
             raise document.error(("linter", key, index), f"There is no rule `{text}`.", hint)
-    return found
+    return names
 
 
 def _name(base: ast.expr) -> str:

@@ -20,7 +20,7 @@ from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import TABLE_FORMATS, Audit, Model, Statement
 from mergeplan.planner.parsing.definitions.audits import read_audits
-from mergeplan.planner.parsing.definitions.blueprints import blueprints, held_out
+from mergeplan.planner.parsing.definitions.blueprints import blueprints, split_header
 from mergeplan.planner.parsing.definitions.body import (
     Around,
     Body,
@@ -29,18 +29,18 @@ from mergeplan.planner.parsing.definitions.body import (
     read_around,
     read_body,
 )
-from mergeplan.planner.parsing.definitions.common_blocks import begins, block_statements, dated, table_names
+from mergeplan.planner.parsing.definitions.common_blocks import begins, block_statements, property_date, table_names
 from mergeplan.planner.parsing.definitions.custom_kind import check_interval
 from mergeplan.planner.parsing.definitions.incremental import reading_itself
-from mergeplan.planner.parsing.definitions.kinds import cron, with_kind
-from mergeplan.planner.parsing.definitions.model_defaults import MERGED, applying, merged
+from mergeplan.planner.parsing.definitions.kinds import apply_kind, cron
+from mergeplan.planner.parsing.definitions.model_defaults import MERGED, applying, merge_properties
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults as Defaults
 from mergeplan.planner.parsing.definitions.properties import (
     Property,
     audit_calls,
     block,
     boolean,
-    checked,
+    check_key,
     columns,
     descriptions,
     expressions,
@@ -60,18 +60,18 @@ from mergeplan.planner.parsing.macros.expand import MacroScope, check_places, ex
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
 from mergeplan.planner.parsing.sql.dates import moves
 from mergeplan.planner.parsing.sql.misreading import misread
-from mergeplan.planner.parsing.sql.names import model_name, name_outputs, name_tables, named_tokens
+from mergeplan.planner.parsing.sql.names import model_name, name_outputs, name_tables, name_tokens
 from mergeplan.planner.parsing.sql.tokens import (
     SourceText,
     Tokens,
+    create_source,
     did_you_mean,
-    opened,
-    parsed,
+    parse_tokens,
     spark_query,
     tokenize,
     unreadable,
 )
-from mergeplan.planner.parsing.sql.verbatim import named, verbatim, without_trailing_commas
+from mergeplan.planner.parsing.sql.verbatim import add_output_names, verbatim, without_trailing_commas
 from mergeplan.planner.semantics.spark_sql import FAILURES
 
 LATER = """physical_version default_catalog
@@ -89,15 +89,15 @@ def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None,
 def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model, ...], tuple[Audit, ...]]:
     """The models of a file, one for each of its blueprints, and the audits written below; without those with
     `enabled false`; ProjectError(s)."""
-    source = opened(path, text, defaults.dialect, defaults.catalog)
+    source = create_source(path, text, defaults.dialect, defaults.catalog)
     tokens = tokenize(outside_jinja(source))
     first, *rest = block_statements(source, tokens, "MODEL")
-    defaults = _at_gateway(first, defaults)
+    defaults = _apply_gateway(first, defaults)
     source = replace(source, functions=defaults.functions)
-    audit_at = next((index for index, each in enumerate(rest) if begins(each, "AUDIT")), len(rest))
+    audit_at = next((index for index, statement in enumerate(rest) if begins(statement, "AUDIT")), len(rest))
     audits = read_audits(source, rest[audit_at:], defaults)
     below = _tokens_between(tokens, first[-1], rest[audit_at][0] if audit_at < len(rest) else None)
-    header, held = held_out(source, first)
+    header, held = split_header(source, first)
     models = []
     for blueprint in blueprints(source, held.get("blueprints"), defaults.scope):
         scope = replace(defaults.scope, blueprint=blueprint)
@@ -108,14 +108,18 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
                 raise source.error(below[0], f"A {model.kind} model has no query.")
             around = _around(model.kind, source, held, defaults.around)
             body = read_body(source, below, scope, defaults.jinja, around, first[0])
-            models.append(_with_body(model, body, source, first[0]))
+            models.append(_apply_body(model, body, source, first[0]))
             check_interval(models[-1], _reads_interval(models[-1]))
     return tuple(models), audits
 
 
 def _reads_interval(model: Model) -> bool:
     """True when a query or a statement reads when its interval starts or ends; in doubt too."""
-    around = (text for each in (*model.pre_statements, *model.post_statements) for text in (each.head, each.query))
+    around = (
+        text
+        for statement in (*model.pre_statements, *model.post_statements)
+        for text in (statement.head, statement.query)
+    )
     return any(map(_INTERVAL.search, (model.sql, *around)))
 
 
@@ -125,7 +129,7 @@ def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
     return [t for t in behind if last is None or t.end < last.start][1:]
 
 
-def _with_body(model: Model, body: Body, source: SourceText, at: Token) -> Model:
+def _apply_body(model: Model, body: Body, source: SourceText, at: Token) -> Model:
     """The model with its query and the statements around it."""
     if body.query is not None and not model.kind.has_query:
         raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
@@ -145,7 +149,7 @@ def _with_body(model: Model, body: Body, source: SourceText, at: Token) -> Model
         )
     if body.query is None:
         return model
-    return _with_query(model, body.query, body)
+    return _apply_query(model, body.query, body)
 
 
 def _around(kind: Kind, source: SourceText, held: Mapping[str, Property], general: Around) -> Around:
@@ -157,7 +161,7 @@ def _around(kind: Kind, source: SourceText, held: Mapping[str, Property], genera
         if key not in held:
             return ()
         sources = (replace(source, text=text, at=held[key].place) for text in words(held[key]))
-        return tuple(StatementTokens(each, tokenize(each)) for each in sources)
+        return tuple(StatementTokens(statement_source, tokenize(statement_source)) for statement_source in sources)
 
     session = session_statements(held["session_properties"]) if "session_properties" in held else ()
     return Around(
@@ -172,9 +176,9 @@ def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
 
     ProjectError(s) for what is wrong in it.
     """
-    source = opened(path, text, defaults.dialect, defaults.catalog, defaults.functions)
+    source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
     first = block_statements(source, tokenize(source), "MODEL")[0]
-    header, held = held_out(source, first)
+    header, held = split_header(source, first)
     model = _model(source, header, defaults, defaults.scope)
     if model is None:
         return None
@@ -184,13 +188,15 @@ def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
     own = read_around(source, scope, _around(model.kind, source, held, Around()))
     if own.query is not None:
         raise source.error(first[0], "Of a Python model no statement is a query: its rows come from its code.")
-    for each in (*own.pre_statements, *own.post_statements):
-        if not _is_of_tables(each):
-            message = f"`{each.head}` has no effect on a Python model: its code has a session of its own."
+    for statement in (*own.pre_statements, *own.post_statements):
+        if not _is_of_tables(statement):
+            message = f"`{statement.head}` has no effect on a Python model: its code has a session of its own."
             raise source.error(first[0], message, "Write it in the code: `context.spark.sql(...)`.")
     body = read_around(source, scope, _around(model.kind, source, held, defaults.around))
-    before, after = (tuple(filter(_is_of_tables, each)) for each in (body.pre_statements, body.post_statements))
-    return _with_body(model, replace(body, pre_statements=before, post_statements=after), source, first[0])
+    before, after = (
+        tuple(filter(_is_of_tables, statements)) for statements in (body.pre_statements, body.post_statements)
+    )
+    return _apply_body(model, replace(body, pre_statements=before, post_statements=after), source, first[0])
 
 
 def _is_of_tables(statement: Statement) -> bool:
@@ -210,25 +216,25 @@ def line_of(model: Model, identifier: str, header: bool = False) -> Place:
         return model.place
     parts = identifier.lower().split(".")
     wanted = [part for piece in parts for part in (piece, ".")][:-1]
-    found = [
+    matches = [
         index
         for index in range(len(tokens) - len(wanted) + 1)
         if tokens[index].token_type is not TokenType.STRING
         and [token.text.lower() for token in tokens[index : index + len(wanted)]] == wanted
     ]
     query = next((i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON), 0)
-    best = next((index for index in found if index > query and not header), found[0] if found else None)
+    best = next((index for index in matches if index > query and not header), matches[0] if matches else None)
     return model.place if best is None else source.place(tokens[best])
 
 
-def _at_gateway(header: Tokens, defaults: Defaults) -> Defaults:
+def _apply_gateway(header: Tokens, defaults: Defaults) -> Defaults:
     """The defaults with the variables of the gateway that the block names: they may stand in the block itself."""
     words = [token.text.lower() for token in header]
     at = next((n for n in range(1, len(words) - 1) if words[n] == "gateway" and words[n - 1] in ("(", ",")), None)
     named = "" if at is None else header[at + 1].text
     if named not in defaults.gateways or named == defaults.gateway:
         return defaults
-    return replace(defaults, gateway=named, variables={**defaults.gateways[named], **defaults.given})
+    return replace(defaults, gateway=named, variables={**defaults.gateways[named], **defaults.overrides})
 
 
 def _gateway(model: Model, given: Property, defaults: Defaults) -> Model:
@@ -263,33 +269,33 @@ def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroS
     if defaults.on_additive_change:
         model = replace(model, on_additive_change=defaults.on_additive_change)
     own = block(source, expand_block(source, header, scope))
-    given = [*applying(defaults.properties, (each.key for each in own)), *own]
+    properties = [*applying(defaults.properties, (prop.key for prop in own)), *own]
     errors: list[ProjectError] = []
-    for each in given:
+    for prop in properties:
         try:
-            model = _READERS[checked(each, _READERS, LATER, "MODEL").key](model, each, defaults)
+            model = _READERS[check_key(prop, _READERS, LATER, "MODEL").key](model, prop, defaults)
         except ProjectError as error:
             errors.append(error)
-    keys = {each.key: each for each in given}
+    keys = {prop.key: prop for prop in properties}
     if "name" not in keys:
         try:
-            model = replace(model, name=_inferred(source.path, defaults, place))
+            model = replace(model, name=_infer_name(source.path, defaults, place))
         except ProjectError as error:
             errors.append(error)
     if errors:
         raise errors[0] if len(errors) == 1 else ProjectErrors(tuple(errors))
-    for each in defaults.properties:
-        if each.key in MERGED and keys[each.key] is not each:
-            model = merged(model, _READERS[each.key](Model("", model.kind, "", 0, ""), each, defaults))
+    for prop in defaults.properties:
+        if prop.key in MERGED and keys[prop.key] is not prop:
+            model = merge_properties(model, _READERS[prop.key](Model("", model.kind, "", 0, ""), prop, defaults))
     _check_together(model, keys)
     return model if "enabled" not in keys or boolean(keys["enabled"]) else None
 
 
-def _named(given: Property) -> str:
+def _read_model_name(given: Property) -> str:
     return model_name(name(given), given.source.place(given.value[0]), given.source.catalog)
 
 
-def _inferred(path: str, defaults: Defaults, place: Place) -> str:
+def _infer_name(path: str, defaults: Defaults, place: Place) -> str:
     """The name of a model after its path, `shop.orders` of `models/shop/orders.sql`; ProjectError where config.yaml
     does not say that names are inferred."""
     if not defaults.infer_names:
@@ -314,7 +320,7 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
 
 
-def _with_query(model: Model, part: StatementTokens, body: Body) -> Model:
+def _apply_query(model: Model, part: StatementTokens, body: Body) -> Model:
     """The model with its query; ProjectError also for one at which the parser itself fails."""
     try:
         return _without_kept(_reading(model, part, body))
@@ -324,11 +330,11 @@ def _with_query(model: Model, part: StatementTokens, body: Body) -> Model:
 
 def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
     source, tokens = part.source, part.tokens
-    tree = parsed(source, tokens)
+    tree = parse_tokens(source, tokens)
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query. A model is a SELECT.")
     check_places(tree, source, tokens)
-    placed, called = is_placed(tree), named_tokens(tree, source, tokens)
+    placed, called = is_placed(tree), name_tokens(tree, source, tokens)
     tables = name_tables(tree, source, tokens, body.temporary)
     _check_temporary(model, tree, body, source, tokens)
     if model.name in tables | set(model.depends_on):
@@ -336,7 +342,7 @@ def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
     names = name_outputs(tree)
     sql = spark_query(tree, source, tokens)
     text, differences = "", ""
-    words = named(without_trailing_commas(called), names)
+    words = add_output_names(without_trailing_commas(called), names)
     as_is = words == list(tokens)
     seen = partial(reads_as, sql=sql, temporary=body.temporary, catalog=source.catalog)
     if placed and (text := verbatim(source, words, tree)) and (as_is or seen(text)):
@@ -345,7 +351,7 @@ def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
     return replace(
         model,
         sql=sql,
-        misread=differences + "".join(each.misread for each in model.pre_statements),
+        misread=differences + "".join(statement.misread for statement in model.pre_statements),
         depends_on=tuple(sorted((tables | set(model.depends_on)) - {model.name})),
         column_descriptions=model.column_descriptions or _inline_comments(tree),
     )
@@ -361,11 +367,11 @@ def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: SourceTex
 
 def _without_kept(model: Model) -> Model:
     """The model without declarations of the columns that its kind adds; ProjectError when its query returns one."""
-    kept = {column.name for column in model.kept_columns}
+    kept = {column.name for column in model.history_columns}
     if not kept:
         return model
     tree = spark_tree(model.sql)
-    returned = {each.lower() for each in tree.named_selects} if isinstance(tree, exp.Query) else set()
+    returned = {output_name.lower() for output_name in tree.named_selects} if isinstance(tree, exp.Query) else set()
     for column in sorted(kept & returned):
         message = f"`{model.name}` returns `{column}`, a column that {model.kind} adds."
         hint = "Remove it from the query, or rename the added column with `valid_from_name` or `valid_to_name`."
@@ -376,15 +382,15 @@ def _without_kept(model: Model) -> Model:
 def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
     """Like SQLMesh: a comment beside a column of the outermost SELECT describes that column."""
     return tuple(
-        (each.alias_or_name.lower(), "\n".join(comment.strip() for comment in each.comments))
-        for each in tree.selects
-        if each.comments and each.alias_or_name and not each.is_star
+        (output.alias_or_name.lower(), "\n".join(comment.strip() for comment in output.comments))
+        for output in tree.selects
+        if output.comments and output.alias_or_name and not output.is_star
     )
 
 
-def _with_start(model: Model, given: Property, defaults: Defaults) -> Model:
+def _apply_start(model: Model, given: Property, defaults: Defaults) -> Model:
     text = given.text if moves(given.text) else ""
-    return replace(model, start=dated(given, defaults), start_moves=bool(text), start_text=text)
+    return replace(model, start=property_date(given, defaults), start_moves=bool(text), start_text=text)
 
 
 def _only(*accepted: str) -> _Reader:
@@ -429,14 +435,14 @@ def _table_format(given: Property) -> str:
 _Reader = Callable[[Model, Property, Defaults], Model]
 
 _READERS: dict[str, _Reader] = {
-    "name": lambda model, given, _: replace(model, name=_named(given)),
-    "kind": lambda model, given, defaults: with_kind(model, given, defaults.custom),
+    "name": lambda model, given, _: replace(model, name=_read_model_name(given)),
+    "kind": lambda model, given, defaults: apply_kind(model, given, defaults.custom),
     "dialect": _harmless,  # `opened` has read it
     "columns": lambda model, given, _: replace(model, columns=columns(given)),
     "cron": lambda model, given, _: replace(model, cron=replace(model.cron, text=cron(given).text)),
     "cron_tz": lambda model, given, _: replace(model, cron=replace(model.cron, tz=zone(given))),
-    "start": _with_start,
-    "end": lambda model, given, defaults: replace(model, end=dated(given, defaults, end=True)),
+    "start": _apply_start,
+    "end": lambda model, given, defaults: replace(model, end=property_date(given, defaults, end=True)),
     "interval_unit": lambda model, given, _: replace(model, cron=replace(model.cron, given_unit=unit(given))),
     "grain": lambda model, given, _: replace(model, grain=grains(given)),
     "grains": lambda model, given, _: replace(model, grain=grains(given)),

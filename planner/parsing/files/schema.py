@@ -95,7 +95,7 @@ class ConnectionConfig(Section):
         return names
 
     @property
-    def allowed_functions(self) -> frozenset[str]:
+    def extra_functions(self) -> frozenset[str]:
         """`functions` as SQL is judged by them."""
         return frozenset(name.lower() for name in self.functions)
 
@@ -430,7 +430,8 @@ class Config(Section):
         if not isinstance(gateways, dict):
             return given
         filled = {
-            name: {"connection": default, **each} if isinstance(each, dict) else each for name, each in gateways.items()
+            name: {"connection": default, **gateway} if isinstance(gateway, dict) else gateway
+            for name, gateway in gateways.items()
         }
         return {**given, "gateways": filled}
 

@@ -56,7 +56,7 @@ def value_of(tree: exp.Expr) -> Value:
         case exp.Literal():
             return str(tree.this) if tree.is_string else _number(str(tree.this))
         case exp.And() | exp.Or():
-            return _connected(tree)
+            return _evaluate_logical(tree)
         case exp.Not():
             inner = value_of(tree.this)
             return None if inner is None else not inner
@@ -65,11 +65,11 @@ def value_of(tree: exp.Expr) -> Value:
         case exp.In() | exp.Between() | exp.Like() | exp.ILike():
             return _membership(tree)
         case exp.If() | exp.Case() | exp.Coalesce() | exp.Concat():
-            return _chosen(tree)
-    return _computed(tree)
+            return _choose(tree)
+    return _compute(tree)
 
 
-def _computed(tree: exp.Expr) -> Value:
+def _compute(tree: exp.Expr) -> Value:
     kind = type(tree)
     try:
         if kind in _OF_ONE:
@@ -104,7 +104,7 @@ def _alike(left: Value, right: Value) -> tuple[Value, Value]:
     return left, right
 
 
-def _connected(tree: exp.Expr) -> Value:
+def _evaluate_logical(tree: exp.Expr) -> Value:
     left, decisive = value_of(tree.this), isinstance(tree, exp.Or)
     if left is not None and bool(left) is decisive:
         return decisive
@@ -120,12 +120,12 @@ def _membership(tree: exp.Expr) -> Value:
         return None
     if isinstance(tree, exp.Between):
         low, high = value_of(tree.args["low"]), value_of(tree.args["high"])
-        return value_of(exp.and_(_compared(exp.GTE, value, low), _compared(exp.LTE, value, high)))
+        return value_of(exp.and_(_build_comparison(exp.GTE, value, low), _build_comparison(exp.LTE, value, high)))
     if isinstance(tree, exp.In):
         if not tree.expressions:
             raise Unknowable(f"`{tree.sql()}`")
-        found = [value_of(_compared(exp.EQ, value, value_of(each))) for each in tree.expressions]
-        return True if True in found else None if None in found else False
+        matches = [value_of(_build_comparison(exp.EQ, value, value_of(option))) for option in tree.expressions]
+        return True if True in matches else None if None in matches else False
     pattern = value_of(tree.expression)
     if pattern is None:
         return None
@@ -138,25 +138,25 @@ def _is_like(text: str, pattern: str, flags: int) -> bool:
     first, *rest = (re.compile(piece, flags | re.DOTALL) for piece in pieces)
     if not rest:
         return first.fullmatch(text) is not None
-    found, last = first.match(text), rest.pop()
+    match, last = first.match(text), rest.pop()
     for piece in rest:
-        found = found and piece.search(text, found.end())
+        match = match and piece.search(text, match.end())
     length = len(pattern.rpartition("%")[2])
     return (
-        found is not None and len(text) - length >= found.end() and last.fullmatch(text, len(text) - length) is not None
+        match is not None and len(text) - length >= match.end() and last.fullmatch(text, len(text) - length) is not None
     )
 
 
-def _compared(kind: type[exp.Binary], left: Value, right: Value) -> exp.Expr:
+def _build_comparison(kind: type[exp.Binary], left: Value, right: Value) -> exp.Expr:
     return kind(this=exp.convert(left), expression=exp.convert(right))
 
 
-def _chosen(tree: exp.Expr) -> Value:
+def _choose(tree: exp.Expr) -> Value:
     if isinstance(tree, exp.Coalesce):
-        values = (value_of(each) for each in (tree.this, *tree.expressions))
+        values = (value_of(argument) for argument in (tree.this, *tree.expressions))
         return next((value for value in values if value is not None), None)
     if isinstance(tree, exp.Concat):
-        parts = [value_of(each) for each in tree.expressions]
+        parts = [value_of(argument) for argument in tree.expressions]
         return None if None in parts else "".join(str(part) for part in parts)
     branches = tree.args["ifs"] if isinstance(tree, exp.Case) else [tree]
     for branch in branches:

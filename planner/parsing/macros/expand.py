@@ -20,7 +20,7 @@ from mergeplan.planner.parsing.macros.expander import Expander
 from mergeplan.planner.parsing.macros.relations import RELATIONS
 from mergeplan.planner.parsing.macros.values import VALUES
 from mergeplan.planner.parsing.sql.macro_scope import DATES, MacroScope, Scalar
-from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, parsed, tokenize
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, parse_tokens, tokenize
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUILT_IN = {**CONTROL, **VALUES, **RELATIONS}
@@ -77,7 +77,7 @@ def spark_tree(sql: str) -> exp.Expr:
     """Generated Spark SQL as a tree, with `@start_ds` and the like as plain names; copy it before you change it."""
     source = SourceText("", sql, "spark", functions=None)
     tokens = tokenize(source)
-    return parsed(source, expand(source, tokens, MacroScope(any_name=True)))
+    return parse_tokens(source, expand(source, tokens, MacroScope(any_name=True)))
 
 
 def dates(interval: Interval | None, execution: datetime) -> dict[str, exp.Expr]:

@@ -18,15 +18,24 @@ from mergeplan.planner.parsing.macros.evaluate import Unknowable, Value, value_o
 from mergeplan.planner.parsing.sql.macro_scope import DATES, MacroScope
 from mergeplan.planner.parsing.sql.token_lists import (
     Piece,
-    fused,
-    in_brackets,
-    joined,
-    made,
+    add_brackets,
+    fuse_macros,
+    join_pieces,
+    make_token,
     text_of,
     tokens_of,
     value_tokens,
 )
-from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, closing, did_you_mean, parsed, split
+from mergeplan.planner.parsing.sql.tokens import (
+    CLOSE,
+    OPEN,
+    SourceText,
+    Tokens,
+    closing,
+    did_you_mean,
+    parse_tokens,
+    split,
+)
 from mergeplan.planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
 
 DEEPEST = 50  # macros inside the results of macros
@@ -75,48 +84,52 @@ class Expander:
 
     def run(self, tokens: Tokens) -> Piece:
         """The tokens with every macro replaced."""
-        given = fused(tokens)
+        source_tokens = fuse_macros(tokens)
         out: Piece = []
         index = 0
-        while index < len(given):
-            if self._drops_clause(given, index, out):
-                index = self._clause_end(given, index)
+        while index < len(source_tokens):
+            if self._drops_clause(source_tokens, index, out):
+                index = self._clause_end(source_tokens, index)
                 continue
-            pieces, end = self._one(given, index, out)
+            pieces, end = self._one(source_tokens, index, out)
             if pieces is None:
-                out.append(given[index])
+                out.append(source_tokens[index])
             else:
-                end = self._put(out, pieces, given, index, end)
+                end = self._put(out, pieces, source_tokens, index, end)
             if len(out) > MOST:
-                raise self.source.error(given[index], f"The macros here expand to more than {MOST} tokens.")
+                raise self.source.error(source_tokens[index], f"The macros here expand to more than {MOST} tokens.")
             index = end
         return out
 
     def statements(self, tokens: Tokens) -> list[Piece]:
         """The expansion of a statement: a macro that is the whole statement may return none, or several."""
-        given = fused(tokens)
-        if given and given[0].token_type is TokenType.VAR and given[0].text.startswith("@"):
-            pieces, end = self._one(given, 0, [])
-            if pieces is not None and end == len(given):
-                return [each for each in pieces if each]
-        found = self.run(given)
-        return [found] if found else []
+        source_tokens = fuse_macros(tokens)
+        if source_tokens and source_tokens[0].token_type is TokenType.VAR and source_tokens[0].text.startswith("@"):
+            pieces, end = self._one(source_tokens, 0, [])
+            if pieces is not None and end == len(source_tokens):
+                return [piece for piece in pieces if piece]
+        expansion = self.run(source_tokens)
+        return [expansion] if expansion else []
 
     def _one(self, given: Piece, index: int, out: Piece) -> tuple[list[Piece] | None, int]:
         """The expansion of the token at `index` (and its arguments), None for itself; and where it ends."""
         token = given[index]
         called = index + 1 < len(given) and given[index + 1].token_type is TokenType.L_PAREN
         if token.token_type is TokenType.PARAMETER and token.text.startswith("@'"):
-            return [[made(TokenType.STRING, self.filled(token.text[2:], token, _IN_TEXT), token, token)]], index + 1
+            return [
+                [make_token(TokenType.STRING, self.fill_template(token.text[2:], token, _IN_TEXT), token, token)]
+            ], index + 1
         if token.token_type is TokenType.IDENTIFIER and "@" in token.text:
-            token = made(TokenType.IDENTIFIER, self._named(token.text, token), token, token)
+            token = make_token(TokenType.IDENTIFIER, self._fill_name(token.text, token), token, token)
             if "@{" not in token.text:
                 return [[token]], index + 1
         if token.token_type in _NAMES and "@{" in token.text:
             quoted = token.token_type is TokenType.IDENTIFIER
-            text = self.filled(token.text, token)
+            text = self.fill_template(token.text, token)
             kind = TokenType.IDENTIFIER if quoted or not re.fullmatch(r"\w+", text) else TokenType.VAR
-            parts = [made(kind, text, token, token)] if quoted or "." not in text else self.cut(text, token, token)
+            parts = (
+                [make_token(kind, text, token, token)] if quoted or "." not in text else self.cut(text, token, token)
+            )
             return [parts], index + 1
         if token.token_type is TokenType.VAR and token.text.startswith("@") and len(token.text) > 1:
             return self._call(given, index) if called else self._name(token, called), index + 1 if not called else (
@@ -130,7 +143,7 @@ class Expander:
     def _as_name(self, value: Piece, out: Piece) -> Piece:
         """A lambda's value; a string in the place of an alias is a name."""
         if out and out[-1].token_type is TokenType.ALIAS and len(value) == 1 and value[0].token_type in _TEXTUAL:
-            return [made(TokenType.VAR, value[0].text, value[0], value[0])]
+            return [make_token(TokenType.VAR, value[0].text, value[0], value[0])]
         return value
 
     def _close(self, given: Piece, index: int) -> int:
@@ -142,11 +155,11 @@ class Expander:
     def _put(self, out: Piece, pieces: list[Piece], given: Piece, index: int, end: int) -> int:
         """Put pieces at the end of `out`; if there are none, the adjacent comma, AND or WHERE is removed too."""
         after = given[end] if end < len(given) else None
-        pieces = [each for each in pieces if each]
+        pieces = [piece for piece in pieces if piece]
         if pieces:
             before = out[-1] if out else None
-            alone = [in_brackets(each, before, after) for each in pieces] if len(pieces) == 1 else pieces
-            out += joined(alone, given[index], given[end - 1])
+            alone = [add_brackets(piece, before, after) for piece in pieces] if len(pieces) == 1 else pieces
+            out += join_pieces(alone, given[index], given[end - 1])
             return end
         last = out[-1].token_type if out else None
         follows = after.token_type if after else None
@@ -162,16 +175,16 @@ class Expander:
 
     def _name(self, token: Token, called: bool) -> list[Piece]:
         key = _key(token.text[1:])
-        found = self.known(key, token)
-        if found is not None:
-            return [found]
+        tokens = self.lookup_name(key, token)
+        if tokens is not None:
+            return [tokens]
         if key in DATES or key in self.scope.stays or (self.scope.any_name and not called):
-            return [[made(TokenType.VAR, f"@{key}", token, token)]]
+            return [[make_token(TokenType.VAR, f"@{key}", token, token)]]
         if key in self.built_in or key in self.scope.macros.names:
             return self.call(Invocation(token.text[1:], token, token, (), {}))
         raise self.unknown(token, token.text[1:])
 
-    def known(self, key: str, token: Token) -> Piece | None:
+    def lookup_name(self, key: str, token: Token) -> Piece | None:
         """The tokens of a name in lower case; None if it has no value."""
         if key in self.bound:
             return self.bound[key]
@@ -191,33 +204,35 @@ class Expander:
         """The error for an unknown name."""
         if name.lower() in LATER:
             return self.source.error(at, f"The macro `@{name}` is not supported.")
-        own = {f"@{each}" for each in (*self.scope.variables, *self.scope.blueprint, *self.names)}
-        own |= {f"@{each}" for each in self.scope.macros.names}
-        near = did_you_mean(f"@{name}", own | {f"@{each}" for each in (*DATES, *self.scope.names(), *self.built_in)}, 0)
+        own = {f"@{candidate}" for candidate in (*self.scope.variables, *self.scope.blueprint, *self.names)}
+        own |= {f"@{candidate}" for candidate in self.scope.macros.names}
+        near = did_you_mean(
+            f"@{name}", own | {f"@{candidate}" for candidate in (*DATES, *self.scope.names(), *self.built_in)}, 0
+        )
         if near.startswith("Did you mean"):
             return self.source.error(at, f"There is no macro or variable `@{name}`.", near)
         return self.source.error(at, f"There is no macro or variable `@{name}`.", did_you_mean(f"@{name}", own, most=0))
 
-    def filled(self, text: str, at: Token, pattern: re.Pattern[str] = _TEMPLATE) -> str:
+    def fill_template(self, text: str, at: Token, pattern: re.Pattern[str] = _TEMPLATE) -> str:
         """A text with each `@{name}` replaced; ProjectError for a name without a known value."""
 
         def value(match: re.Match[str]) -> str:
-            name = next(each for each in match.groups() if each)
-            found = self.known(_key(name), at)
-            if found is None and _key(name) in DATES:
+            name = next(group for group in match.groups() if group)
+            tokens = self.lookup_name(_key(name), at)
+            if tokens is None and _key(name) in DATES:
                 raise self.source.error(at, f"`@{{{name}}}` is known only when the model runs, not when it is loaded.")
-            if found is None:
+            if tokens is None:
                 raise self.unknown(at, name)
-            return found[0].text if len(found) == 1 else text_of(self.source, found)
+            return tokens[0].text if len(tokens) == 1 else text_of(self.source, tokens)
 
         return pattern.sub(value, text)
 
-    def _named(self, text: str, at: Token) -> str:
+    def _fill_name(self, text: str, at: Token) -> str:
         """A quoted name with each `@name` replaced that has a value: any other may be how a column is called."""
 
         def value(match: re.Match[str]) -> str:
-            found = self.known(_key(match[1]), at)
-            return match[0] if found is None else text_of(self.source, found) if len(found) > 1 else found[0].text
+            tokens = self.lookup_name(_key(match[1]), at)
+            return match[0] if tokens is None else text_of(self.source, tokens) if len(tokens) > 1 else tokens[0].text
 
         return _AT.sub(value, text)
 
@@ -250,21 +265,21 @@ class Expander:
         try:
             local = self.names.get(key)
             if isinstance(local, Lambda):
-                return [self.applied(local, call, [self.run(each) for each in call.arguments])]
+                return [self.apply_lambda(local, call, [self.run(argument) for argument in call.arguments])]
             if key in self.scope.macros.names:
                 return self._users(call)
             if key in self.built_in:
                 return self.built_in[key](self, call)
         finally:
             self.depth -= 1
-        if not call.arguments and (found := self.known(key, call.at)):
-            return [found]
+        if not call.arguments and (tokens := self.lookup_name(key, call.at)):
+            return [tokens]
         raise self.unknown(call.at, call.name)
 
     def _users(self, call: Invocation) -> list[Piece]:
         """The result of one of the project's own macros."""
-        texts = tuple(text_of(self.source, self.run(each)) for each in call.arguments)
-        keywords = tuple((key, text_of(self.source, self.run(each))) for key, each in call.keywords.items())
+        texts = tuple(text_of(self.source, self.run(argument)) for argument in call.arguments)
+        keywords = tuple((key, text_of(self.source, self.run(argument))) for key, argument in call.keywords.items())
         own = {**self.scope.blueprint, **self.names}
         texts_of = {k: text_of(self.source, value) for k, value in own.items() if not isinstance(value, Lambda)}
         variables = {**self.scope.variables, **texts_of}
@@ -279,10 +294,10 @@ class Expander:
             columns=self._columns_by_table(texts),
             place=self.source.place(call.at),
         )
-        given = self._with_columns(asked)
-        return [self.run(self.cut(text, call.at, call.last)) for text in given]
+        results = self._call_with_columns(asked)
+        return [self.run(self.cut(text, call.at, call.last)) for text in results]
 
-    def _with_columns(self, asked: MacroCall) -> tuple[str, ...]:
+    def _call_with_columns(self, asked: MacroCall) -> tuple[str, ...]:
         """The result of a call, which is made again with the columns of each table that the macro asks for."""
         while True:
             try:
@@ -295,12 +310,12 @@ class Expander:
 
     def _columns_by_table(self, texts: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
         """Table -> columns and types, for arguments that name a table whose columns are known."""
-        found = {}
+        columns_by_table = {}
         for text in texts:
             name = text.strip("'\"`").lower()
             if re.fullmatch(r"[\w]+\.[\w]+", name) and (columns := self.scope.columns(name)):
-                found[name] = tuple(columns.items())
-        return found
+                columns_by_table[name] = tuple(columns.items())
+        return columns_by_table
 
     def cut(self, text: str, at: Token, last: Token) -> Piece:
         """SQL that a macro returned, as tokens; ProjectError at the macro if it cannot be tokenized."""
@@ -309,7 +324,7 @@ class Expander:
         except ValueError as error:
             raise self.source.error(at, f"The macro's result is not SQL: {error}") from None
 
-    def applied(self, function: Lambda, call: Invocation, values: list[Piece]) -> Piece:
+    def apply_lambda(self, function: Lambda, call: Invocation, values: list[Piece]) -> Piece:
         """The body of a lambda with values for its names."""
         if len(values) != len(function.names):
             wanted = ", ".join(function.names)
@@ -326,20 +341,24 @@ class Expander:
 
     def items(self, argument: Piece) -> list[Piece]:
         """The items of an argument: of a list in brackets, of a macro that returns several, or the argument itself."""
-        given = fused(argument)
-        if given and given[0].text.startswith("@") and given[0].token_type is TokenType.VAR:
-            pieces, end = self._one(given, 0, [])
-            if pieces is not None and end == len(given):
-                return [each for piece in pieces for each in _listed(piece)] if len(pieces) == 1 else pieces
-        bound = self.bound.get(given[0].text.lower()) if len(given) == 1 and _is_name(given[0]) else None
-        listed = _listed(bound if bound is not None else given)
-        return [self.run(each) for each in listed]
+        source_tokens = fuse_macros(argument)
+        if source_tokens and source_tokens[0].text.startswith("@") and source_tokens[0].token_type is TokenType.VAR:
+            pieces, end = self._one(source_tokens, 0, [])
+            if pieces is not None and end == len(source_tokens):
+                return [element for piece in pieces for element in _split_items(piece)] if len(pieces) == 1 else pieces
+        bound = (
+            self.bound.get(source_tokens[0].text.lower())
+            if len(source_tokens) == 1 and _is_name(source_tokens[0])
+            else None
+        )
+        listed = _split_items(bound if bound is not None else source_tokens)
+        return [self.run(element) for element in listed]
 
     def function(self, call: Invocation, argument: Piece, names: int) -> Lambda:
         """An argument as a function of so many names, or as a macro's name; ProjectError otherwise."""
-        found = function_of(argument)
-        if found is not None and len(found.names) == names:
-            return found
+        function = function_of(argument)
+        if function is not None and len(function.names) == names:
+            return function
         shape = "x -> ..." if names == 1 else "(x, y) -> ..."
         raise self.source.error(argument[0] if argument else call.at, f"`@{call.name}` needs `{shape}` here.")
 
@@ -348,7 +367,7 @@ class Expander:
         tokens = self.run(argument)
         if not tokens:
             raise self.source.error(call.at, f"`@{call.name}` has an argument that expands to nothing.")
-        return parsed(self.source, tokens, f"An argument of `@{call.name}`")
+        return parse_tokens(self.source, tokens, f"An argument of `@{call.name}`")
 
     def value(self, argument: Piece, call: Invocation) -> Value:
         """The value of an argument; ProjectError if it is not known while the file is loaded."""
@@ -365,7 +384,10 @@ class Expander:
 
     def pieces(self, call: Invocation, *given: exp.Expr | str) -> list[Piece]:
         """Trees (or SQL in the file's dialect) as the result of a macro."""
-        texts = [each if isinstance(each, str) else each.sql(self.source.dialect, comments=False) for each in given]
+        texts = [
+            fragment if isinstance(fragment, str) else fragment.sql(self.source.dialect, comments=False)
+            for fragment in given
+        ]
         return [self.run(self.cut(text, call.at, call.last)) for text in texts]
 
     # Clauses
@@ -424,7 +446,7 @@ def function_of(argument: Piece) -> Lambda | None:
     return Lambda(tuple(token.text.lower() for token in head), list(argument[arrow + 1 :]))
 
 
-def _listed(piece: Piece) -> list[Piece]:
+def _split_items(piece: Piece) -> list[Piece]:
     """The items between the brackets that enclose the whole piece, or the piece as the only one."""
     start = 1 if len(piece) > 1 and piece[0].text.upper() == "ARRAY" else 0
     opens = len(piece) > start and piece[start].token_type in (TokenType.L_BRACKET, TokenType.L_PAREN)

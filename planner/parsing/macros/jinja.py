@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.limits import limited
+from mergeplan.planner.limits import limit_resources
 from mergeplan.planner.parsing.sql.macro_scope import DATES, MacroScope
-from mergeplan.planner.parsing.sql.token_lists import made, tokens_of
+from mergeplan.planner.parsing.sql.token_lists import make_token, tokens_of
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens
 from mergeplan.planner.parsing.sql.user_macros import Variable
 
@@ -67,17 +67,17 @@ class Template:
         return ProjectError(f"Jinja: {message}", place=Place(self.path, self.line + line - 1))
 
 
-def rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
+def render_template(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
     """The template's text; `macros` are the files of the project's macros, (path, text). ProjectError at its line."""
 
     def too_much(why: str) -> ProjectError:
         return template.error(f"rendering it {why}.")
 
-    with limited(too_much, SECONDS, MEMORY):
-        return _rendered(template, macros, scope)
+    with limit_resources(too_much, SECONDS, MEMORY):
+        return _render(template, macros, scope)
 
 
-def _rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
+def _render(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
     from jinja2 import TemplateError
 
     environment = _environment()
@@ -88,7 +88,7 @@ def _rendered(template: Template, macros: tuple[tuple[str, str], ...], scope: Ma
         for path, text in macros:
             at = Template(text, path, 1)
             module = environment.from_string(text, globals=own | context).make_module()
-            own |= {name: each for name, each in vars(module).items() if not name.startswith("_")}
+            own |= {name: member for name, member in vars(module).items() if not name.startswith("_")}
         at = template
         return _text_of(environment.from_string(template.text, globals=own | context).generate())
     except TemplateError as error:
@@ -111,7 +111,7 @@ def _text_of(pieces: Iterable[str]) -> str:
     return text
 
 
-def dated(tokens: Tokens, source: SourceText) -> list[Token]:
+def replace_date_marks(tokens: Tokens, source: SourceText) -> list[Token]:
     """The tokens of rendered SQL with every mark as the name of its date; ProjectError for one inside of a name."""
     out: list[Token] = []
     for token in tokens:
@@ -124,7 +124,7 @@ def dated(tokens: Tokens, source: SourceText) -> list[Token]:
                 sql = f"CAST({sql} AS {out.pop().text})"
             out += tokens_of(sql, source.dialect, token, token)
         elif _MARK.fullmatch(token.text):
-            out.append(made(TokenType.VAR, f"@{marks[0]}", token, token))
+            out.append(make_token(TokenType.VAR, f"@{marks[0]}", token, token))
         else:
             raise source.error(token, f"Jinja: `{{{{ {marks[0]} }}}}` is known only when the model runs, and cannot be "
                                       "part of a name.")  # fmt: skip
@@ -151,11 +151,11 @@ def _context(scope: MacroScope) -> dict[str, object]:
         return scope.variables.get(name.lower(), default)
 
     def blueprint_var(name: str, default: Variable = None) -> Variable:
-        found = scope.blueprint.get(name.lower())
-        return default if found is None else found[0].text if len(found) == 1 else " ".join(t.text for t in found)
+        tokens = scope.blueprint.get(name.lower())
+        return default if tokens is None else tokens[0].text if len(tokens) == 1 else " ".join(t.text for t in tokens)
 
     dates = {name: _Date(name) for name in DATES}
-    dates |= {name.replace("execution_", "latest_"): each for name, each in dates.items() if "execution" in name}
+    dates |= {name.replace("execution_", "latest_"): date for name, date in dates.items() if "execution" in name}
     facts = {"gateway": scope.gateway, "runtime_stage": scope.stage, "model_kind_name": scope.kind}
     return {
         **dates,
@@ -171,15 +171,15 @@ def _counting() -> Callable[..., range]:
     """Python's range, within the limit."""
     left = LOOPS
 
-    def counted(*bounds: int) -> range:
+    def count_range(*bounds: int) -> range:
         nonlocal left
-        found = range(*bounds)
-        left -= len(found)
+        numbers = range(*bounds)
+        left -= len(numbers)
         if left < 0:
             raise _NotSql(f"its ranges have more than {LOOPS} numbers.")
-        return found
+        return numbers
 
-    return counted
+    return count_range
 
 
 @cache
@@ -193,14 +193,14 @@ def _environment() -> Any:
         intercepted_binops = frozenset({"*", "**", "%", "+"})
 
         def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-            if any(isinstance(each, _Date) for each in (left, right)):
+            if any(isinstance(operand, _Date) for operand in (left, right)):
                 _refuse(left if isinstance(left, _Date) else right)
-            sized = [len(each) for each in (left, right) if isinstance(each, str | list | tuple)]
-            counts = [abs(each) for each in (left, right) if isinstance(each, int)]
+            sized = [len(operand) for operand in (left, right) if isinstance(operand, str | list | tuple)]
+            counts = [abs(operand) for operand in (left, right) if isinstance(operand, int)]
             grown = sum(sized) * max([1, *counts]) if operator == "*" else sum(sized)
             if grown > LONGEST:
                 raise _NotSql(f"`{operator}` makes more than {LONGEST} characters.")
-            bits = [each.bit_length() for each in counts]
+            bits = [operand.bit_length() for operand in counts]
             if operator == "**" and len(bits) == 2:
                 bits = [bits[0] * counts[1]]
             if sum(bits) > LONGEST_NUMBER:

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from mergeplan.planner.naming import in_catalog
+from mergeplan.planner.naming import qualify_table
 from mergeplan.planner.parsing.macros.expander import BuiltIn, Expander, Invocation
-from mergeplan.planner.parsing.macros.signature import bound, flag, text
+from mergeplan.planner.parsing.macros.signature import bind_arguments, flag, text
 from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.token_lists import Piece, text_of
-from mergeplan.planner.parsing.sql.tokens import parsed
+from mergeplan.planner.parsing.sql.tokens import parse_tokens
 
 _STAR = ("relation", "alias", "exclude", "prefix", "suffix", "quote_identifiers", "except")
 
 
 def star(room: Expander, call: Invocation) -> list[Piece]:
     """`@STAR(relation, alias, exclude := [a], prefix := 'x_', suffix := '_y')`: the columns of a table, one by one."""
-    call = Invocation(call.name, call.at, call.last, call.arguments,
-                {("except" if key == "except_" else key): each for key, each in call.keywords.items()})  # fmt: skip
-    found = bound(room, call, _STAR, 1)
-    relation = _relation(room, call, found["relation"])
-    alias = room.run(found["alias"]) if "alias" in found else []
+    keywords = {("except" if key == "except_" else key): argument for key, argument in call.keywords.items()}
+    call = Invocation(call.name, call.at, call.last, call.arguments, keywords)
+    arguments = bind_arguments(room, call, _STAR, 1)
+    relation = _relation(room, call, arguments["relation"])
+    alias = room.run(arguments["alias"]) if "alias" in arguments else []
     table = alias[0].text if alias else relation.name
     left_out = {
-        each[-1].text.lower() for key in ("exclude", "except") if key in found for each in room.items(found[key])
+        column_tokens[-1].text.lower()
+        for key in ("exclude", "except")
+        if key in arguments
+        for column_tokens in room.items(arguments[key])
     }
-    prefix, suffix = text(room, call, found, "prefix", ""), text(room, call, found, "suffix", "")
-    quoted = flag(room, call, found, "quote_identifiers", True)
+    prefix, suffix = text(room, call, arguments, "prefix", ""), text(room, call, arguments, "suffix", "")
+    quoted = flag(room, call, arguments, "quote_identifiers", True)
     columns = {name: type_ for name, type_ in _columns(room, call, relation).items() if name not in left_out}
     outputs = []
     for name, type_ in columns.items():
@@ -39,28 +42,32 @@ def star(room: Expander, call: Invocation) -> list[Piece]:
 
 def union(room: Expander, call: Invocation) -> list[Piece]:
     """`@UNION('distinct', a, b)`: the columns that all tables have, with the same name and type, from each of them."""
-    given = list(call.arguments)
+    arguments = list(call.arguments)
     whole = True
-    if given and _is_condition(room, call, given[0]):
-        whole = bool(room.value(given.pop(0), call))
+    if arguments and _is_condition(room, call, arguments[0]):
+        whole = bool(room.value(arguments.pop(0), call))
     kind = "ALL"
-    if given and (tokens := room.run(given[0])) and len(tokens) == 1 and tokens[0].token_type.name == "STRING":
+    if arguments and (tokens := room.run(arguments[0])) and len(tokens) == 1 and tokens[0].token_type.name == "STRING":
         kind = tokens[0].text.upper()
-        given.pop(0)
+        arguments.pop(0)
     if kind not in ("ALL", "DISTINCT"):
         raise room.source.error(call.at, f"`@{call.name}` takes 'all' or 'distinct', not '{kind.lower()}'.")
-    if not given or call.keywords:
+    if not arguments or call.keywords:
         raise room.source.error(call.at, f"`@{call.name}` takes tables: `@{call.name}('all', a.b, c.d)`.")
-    tables = [_relation(room, call, item) for each in given for item in room.items(each)]
+    tables = [_relation(room, call, item) for argument in arguments for item in room.items(argument)]
     listed = [_columns(room, call, table) for table in tables]
-    shared = {name: kind for name, kind in listed[0].items() if all(each.get(name) == kind for each in listed[1:])}
+    shared = {
+        name: kind for name, kind in listed[0].items() if all(columns.get(name) == kind for columns in listed[1:])
+    }
     if not shared:
         raise room.source.error(call.at, f"The tables of `@{call.name}` have no column with the same name and type.")
     outputs = [
         exp.alias_(exp.cast(exp.column(name), kind, dialect="spark"), name) if kind else exp.column(name)
         for name, kind in shared.items()
     ]
-    queries = [exp.select(*(each.copy() for each in outputs)).from_(table) for table in tables[: None if whole else 1]]
+    queries = [
+        exp.select(*(output.copy() for output in outputs)).from_(table) for table in tables[: None if whole else 1]
+    ]
     sql = room.source.dialect
     word = " UNION ALL " if kind == "ALL" else " UNION DISTINCT " if sql == "bigquery" else " UNION "
     return room.pieces(call, word.join(query.sql(sql) for query in queries))
@@ -74,14 +81,14 @@ def _is_condition(room: Expander, call: Invocation, argument: Piece) -> bool:
 
 def deduplicate(room: Expander, call: Invocation) -> list[Piece]:
     """`@DEDUPLICATE(relation, [a, b], ['c DESC'])`: the first row of each group in that order."""
-    found = bound(room, call, ("relation", "partition_by", "order_by"), 3)
-    relation, sql = _relation(room, call, found["relation"]), room.source.dialect
-    keys = [room.tree(each, call).sql(sql) for each in room.items(found["partition_by"])]
+    arguments = bind_arguments(room, call, ("relation", "partition_by", "order_by"), 3)
+    relation, sql = _relation(room, call, arguments["relation"]), room.source.dialect
+    keys = [room.tree(key, call).sql(sql) for key in room.items(arguments["partition_by"])]
     orders = []
-    for each in room.items(found["order_by"]):
-        if len(each) != 1 or each[0].token_type.name != "STRING":
+    for order in room.items(arguments["order_by"]):
+        if len(order) != 1 or order[0].token_type.name != "STRING":
             raise room.source.error(call.at, f"`order_by` of `@{call.name}` is a list of strings: `['a DESC']`.")
-        orders.append(each[0].text)
+        orders.append(order[0].text)
     if not orders:
         raise room.source.error(call.at, f"`@{call.name}` needs an order: `['a DESC']`.")
     over = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(orders)}" if keys else f"ORDER BY {', '.join(orders)}"
@@ -101,7 +108,7 @@ def _relation(room: Expander, call: Invocation, argument: Piece) -> exp.Table:
     name = text_of(room.source, tokens)
     if len(tokens) == 1 and tokens[0].token_type.name == "STRING":
         tokens = room.cut(tokens[0].text, call.at, call.last)
-    tree = parsed(room.source, tokens, f"The table of `@{call.name}`") if tokens else None
+    tree = parse_tokens(room.source, tokens, f"The table of `@{call.name}`") if tokens else None
     if not isinstance(tree, (exp.Column, exp.Dot)):
         raise room.source.error(call.at, f"`{name}` is not a table, as `@{call.name}`.")
     parts = [part.copy() for part in tree.parts]
@@ -111,14 +118,14 @@ def _relation(room: Expander, call: Invocation, argument: Piece) -> exp.Table:
 
 
 def _key(room: Expander, relation: exp.Table) -> str:
-    return without_default(in_catalog(relation.catalog, relation.db, relation.name).lower(), room.source.catalog)
+    return without_default(qualify_table(relation.catalog, relation.db, relation.name).lower(), room.source.catalog)
 
 
 def _columns(room: Expander, call: Invocation, relation: exp.Table) -> ColumnTypes:
     """The columns of a table; ProjectError when they are not known."""
-    found = room.scope.columns(_key(room, relation)) if relation.db else None
-    if found:
-        return found
+    columns = room.scope.columns(_key(room, relation)) if relation.db else None
+    if columns:
+        return columns
     name = _key(room, relation) if relation.db else relation.name
     hint = "Declare it in external_models.yaml, or give its model `columns`." if relation.db else "Name schema.table."
     raise room.source.error(call.at, f"`@{call.name}` needs the columns of `{name}`, which are not known.", hint)

@@ -11,34 +11,34 @@ from mergeplan.planner.parsing.sql.token_lists import Piece
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 
-def counted(room: Expander, call: Invocation, least: int, most: int, form: str) -> None:
+def check_argument_count(room: Expander, call: Invocation, least: int, most: int, form: str) -> None:
     """ProjectError unless the call has as many arguments as it takes, and none by name."""
     if call.keywords or not least <= len(call.arguments) <= most:
         raise room.source.error(call.at, f"`@{call.name}` is called as `{form}`.")
 
 
-def bound(room: Expander, call: Invocation, names: Sequence[str], needed: int) -> dict[str, Piece]:
+def bind_arguments(room: Expander, call: Invocation, names: Sequence[str], needed: int) -> dict[str, Piece]:
     """Parameter -> argument; ProjectError for an unknown name, too many, or a missing one of the first `needed`."""
     form = f"@{call.name}({', '.join(names)})"
     if len(call.arguments) > len(names):
         raise room.source.error(call.at, f"`@{call.name}` takes at most {len(names)} arguments: `{form}`.")
-    found = dict(zip(names, call.arguments, strict=False))
+    arguments = dict(zip(names, call.arguments, strict=False))
     for key, value in call.keywords.items():
         if key not in names:
             raise room.source.error(call.at, f"`@{call.name}` has no argument `{key}`.", did_you_mean(key, names))
-        if key in found:
+        if key in arguments:
             raise room.source.error(call.at, f"`@{call.name}` has the argument `{key}` twice.")
-        found[key] = value
+        arguments[key] = value
     for name in names[:needed]:
-        if name not in found:
+        if name not in arguments:
             raise room.source.error(call.at, f"`@{call.name}` needs the argument `{name}`: `{form}`.")
-    return found
+    return arguments
 
 
 def arguments_of(room: Expander, call: Invocation, *names: str) -> list[exp.Expr]:
     """The arguments as trees, all of them needed."""
-    found = bound(room, call, names, len(names))
-    return [room.tree(found[name], call) for name in names]
+    arguments = bind_arguments(room, call, names, len(names))
+    return [room.tree(arguments[name], call) for name in names]
 
 
 def text(room: Expander, call: Invocation, found: dict[str, Piece], name: str, default: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from mergeplan.planner.naming import SESSION_CATALOG, in_catalog
+from mergeplan.planner.naming import SESSION_CATALOG, qualify_table
 from mergeplan.planner.parsing.macros.expand import is_a_name, spark_tree
 from mergeplan.planner.parsing.sql.names import name_tables
 from mergeplan.planner.parsing.sql.spark_text import spark_text
@@ -53,60 +53,60 @@ def reads_as(text: str, sql: str, temporary: frozenset[str], catalog: str = SESS
     return spark_text(tree) == sql
 
 
-def spliced(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr], this: str = "") -> str:
+def splice_text(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr], this: str = "") -> str:
     """The text over these tables, each a name or a query in brackets, with each `@name` that has a value replaced, and
     `@this_model` by `this`, a query in brackets.
 
     A table that is replaced keeps its short name as its alias, so that `schema.table.column` goes on to name a column.
     """
-    return applied(text, [*splices(text, tables, values), *(_itself(text, this) if this else ())])
+    return apply_splices(text, [*splices(text, tables, values), *(_itself(text, this) if this else ())])
 
 
-def applied(text: str, changes: list[Splice]) -> str:
+def apply_splices(text: str, changes: list[Splice]) -> str:
     """The text with these changes, which do not overlap."""
     out, last = "", 0
-    for each in sorted(changes):
-        out, last = out + text[last : each.start] + each.text, each.end
+    for change in sorted(changes):
+        out, last = out + text[last : change.start] + change.text, change.end
     return out + text[last:]
 
 
 def origin(changes: list[Splice], offset: int) -> int:
     """The offset in the original text of an offset in the changed text."""
     moved = 0
-    for each in sorted(changes):
-        begins = each.start + moved
+    for change in sorted(changes):
+        begins = change.start + moved
         if offset < begins:
             break
-        if offset < begins + len(each.text):
-            return each.start
-        moved += len(each.text) - (each.end - each.start)
+        if offset < begins + len(change.text):
+            return change.start
+        moved += len(change.text) - (change.end - change.start)
     return offset - moved
 
 
-def named(text: str, values: Mapping[str, exp.Expr]) -> str:
+def splice_names(text: str, values: Mapping[str, exp.Expr]) -> str:
     """The text with each `@name` replaced that stands for a table, or for a column behind a table's name.
 
     ValueError for a value that is no such name.
     """
     changes = []
-    for each in spark_tree(text).find_all(exp.Identifier):
-        if not is_a_name(each) or each.name[1:] not in values:
+    for identifier in spark_tree(text).find_all(exp.Identifier):
+        if not is_a_name(identifier) or identifier.name[1:] not in values:
             continue
-        value, name = values[each.name[1:]], each.name
+        value, name = values[identifier.name[1:]], identifier.name
         parts = value.parts if isinstance(value, exp.Column) else []
-        of_table = isinstance(each.parent, exp.Table)
+        of_table = isinstance(identifier.parent, exp.Table)
         if not 1 <= len(parts) <= (3 if of_table else 1) or not all(isinstance(part, exp.Identifier) for part in parts):
             raise ValueError(f"`{name}` stands for the name of a {'table' if of_table else 'column'}.")
-        changes.append(Splice(*_span([each]), ".".join(part.sql("spark") for part in parts)))
-    return applied(text, changes)
+        changes.append(Splice(*_span([identifier]), ".".join(part.sql("spark") for part in parts)))
+    return apply_splices(text, changes)
 
 
 def splices(text: str, tables: Mapping[str, str], values: Mapping[str, exp.Expr]) -> list[Splice]:
     """The changes that put physical names and values into a text."""
     tree = spark_tree(text)
     aliases = aliases_of(tree, tables)
-    found = [*_tables(text, tree, tables, aliases), *_columns(tree, aliases), *_values(tree, values)]
-    return [*found, *_hints(text, aliases)]
+    changes = [*_tables(text, tree, tables, aliases), *_columns(tree, aliases), *_values(tree, values)]
+    return [*changes, *_hints(text, aliases)]
 
 
 def short_alias(name: str) -> exp.Identifier:
@@ -121,20 +121,20 @@ def key_of(table: exp.Table) -> str:
     """A table's name in lower case, as a query names it; '' for a CTE, a table function or a name in a hint."""
     if not table.db or not isinstance(table.this, exp.Identifier):
         return ""
-    if _in_hint(table):
+    if _is_in_hint(table):
         return ""
-    return in_catalog(table.catalog, table.db, table.name).lower()
+    return qualify_table(table.catalog, table.db, table.name).lower()
 
 
-def _in_hint(table: exp.Table) -> bool:
+def _is_in_hint(table: exp.Table) -> bool:
     """True for the argument of BROADCAST and the like, which is an alias."""
     return isinstance(table.find_ancestor(exp.Hint, exp.Select), exp.Hint)
 
 
 def aliases_of(tree: exp.Expr, tables: Mapping[str, str]) -> dict[int, dict[str, str]]:
     """The aliases of the replaced tables that have none: two tables of one FROM may have the same short name."""
-    found = [(each, key_of(each), each.find_ancestor(exp.Select)) for each in tree.find_all(exp.Table)]
-    bare = [each for each in found if not each[0].alias and not _in_hint(each[0])]
+    references = [(node, key_of(node), node.find_ancestor(exp.Select)) for node in tree.find_all(exp.Table)]
+    bare = [reference for reference in references if not reference[0].alias and not _is_in_hint(reference[0])]
     short = Counter((id(select), table.name.lower()) for table, _, select in bare)
     aliases: dict[int, dict[str, str]] = {}
     for table, key, select in bare:
@@ -189,7 +189,7 @@ def _tables(text: str, tree: exp.Expr, tables: Mapping[str, str], aliases: Alias
             continue
         alias = f" AS {short_alias(aliases[id(table.find_ancestor(exp.Select))][key]).sql('spark')}"
         tokens = tokens or tokenize(SourceText("", text, "spark"))
-        yield from _aliased(tokens, (start, end), physical, alias)
+        yield from _splice_with_alias(tokens, (start, end), physical, alias)
 
 
 def _itself(text: str, this: str) -> Iterator[Splice]:
@@ -197,13 +197,13 @@ def _itself(text: str, this: str) -> Iterator[Splice]:
     tree, tokens = spark_tree(text), tokenize(SourceText("", text, "spark"))
     for table in tree.find_all(exp.Table):
         if table.name == THIS:
-            yield from _aliased(tokens, _span(table.parts), this, "" if table.alias else " AS this_model")
+            yield from _splice_with_alias(tokens, _span(table.parts), this, "" if table.alias else " AS this_model")
     for column in tree.find_all(exp.Column):
         if column.table == THIS:
             yield Splice(*_span(column.parts[:1]), "this_model")
 
 
-def _aliased(tokens: list[Token], at: tuple[int, int], query: str, alias: str) -> Iterator[Splice]:
+def _splice_with_alias(tokens: list[Token], at: tuple[int, int], query: str, alias: str) -> Iterator[Splice]:
     start, end = at
     behind = _behind_sample(tokens, end) if alias else end
     if behind == end:
@@ -230,8 +230,8 @@ def _behind_sample(tokens: list[Token], end: int) -> int:
 
 def _columns(tree: exp.Expr, aliases: Aliases) -> Iterator[Splice]:
     for column in tree.find_all(exp.Column) if aliases else ():
-        if found := alias_of(column, aliases):
-            alias, dropped = found
+        if match := alias_of(column, aliases):
+            alias, dropped = match
             start, end = _span(column.parts[:dropped])
             yield Splice(start, end, short_alias(alias).sql("spark"))
 
@@ -247,7 +247,7 @@ def _values(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> Iterator[Splice]:
 
 def _hints(text: str, aliases: Aliases) -> Iterator[Splice]:
     """`BROADCAST(schema.table)` names the table by its alias, or Spark would not find it."""
-    known = {key: alias for each in aliases.values() for key, alias in each.items()}
+    known = {key: alias for table_aliases in aliases.values() for key, alias in table_aliases.items()}
     for hint in tokenize(SourceText("", text, "spark")) if known and "/*+" in text else ():
         if hint.token_type is TokenType.HINT:
             for name in re.finditer(r"(?<!\w)\w+(?:\.\w+){1,2}", text[hint.start : hint.end + 1]):

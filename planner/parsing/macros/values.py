@@ -7,7 +7,7 @@ from datetime import date
 from sqlglot import exp
 
 from mergeplan.planner.parsing.macros.expander import BuiltIn, Expander, Invocation
-from mergeplan.planner.parsing.macros.signature import arguments_of, bound, flag, text
+from mergeplan.planner.parsing.macros.signature import arguments_of, bind_arguments, flag, text
 from mergeplan.planner.parsing.sql.token_lists import Piece
 
 NULL_KEY = "_sqlmesh_surrogate_key_null_"  # SQLMesh's constant, so that existing keys stay the same
@@ -32,10 +32,10 @@ _RATES = {"mi": "1.0", "km": "1.60934"}
 def _several(room: Expander, call: Invocation) -> list[exp.Expr]:
     if not call.arguments or call.keywords.keys() - {"hash_function"}:
         raise room.source.error(call.at, f"`@{call.name}` takes one or more values.")
-    return [room.tree(item, call) for argument in call.arguments for item in _given(room, argument)]
+    return [room.tree(item, call) for argument in call.arguments for item in _argument_values(room, argument)]
 
 
-def _given(room: Expander, argument: Piece) -> list[Piece]:
+def _argument_values(room: Expander, argument: Piece) -> list[Piece]:
     """A macro may give several values; brackets are the value's own."""
     return room.items(argument) if argument and argument[0].text.startswith("@") else [argument]
 
@@ -69,13 +69,13 @@ def safe_sub(room: Expander, call: Invocation) -> list[Piece]:
 
 
 def _safe(room: Expander, call: Invocation, kind: type[exp.Binary]) -> list[Piece]:
-    given = [each.unnest() if isinstance(each, exp.Paren) else each for each in _several(room, call)]
-    nothing = exp.and_(*(exp.Is(this=exp.paren(each) if isinstance(each, exp.Binary) else each.copy(),
-                                expression=exp.null()) for each in given))  # fmt: skip
-    zeros = [exp.func("COALESCE", each, exp.Literal.number(0)) for each in given]
+    operands = [operand.unnest() if isinstance(operand, exp.Paren) else operand for operand in _several(room, call)]
+    nothing = exp.and_(*(exp.Is(this=exp.paren(operand) if isinstance(operand, exp.Binary) else operand.copy(),
+                                expression=exp.null()) for operand in operands))  # fmt: skip
+    zeros = [exp.func("COALESCE", operand, exp.Literal.number(0)) for operand in operands]
     whole: exp.Expr = zeros[0]
-    for each in zeros[1:]:
-        whole = kind(this=whole, expression=each)
+    for operand in zeros[1:]:
+        whole = kind(this=whole, expression=operand)
     return room.pieces(call, exp.Case().when(nothing, exp.null()).else_(whole))
 
 
@@ -90,9 +90,11 @@ def safe_div(room: Expander, call: Invocation) -> list[Piece]:
 
 def haversine(room: Expander, call: Invocation) -> list[Piece]:
     """`@HAVERSINE_DISTANCE(lat1, lon1, lat2, lon2, 'mi')`: the distance of two points, in miles or 'km'."""
-    found = bound(room, call, ("lat1", "lon1", "lat2", "lon2", "unit"), 4)
-    lat1, lon1, lat2, lon2 = (_term(room, room.tree(found[name], call)) for name in ("lat1", "lon1", "lat2", "lon2"))
-    unit = text(room, call, found, "unit", "mi")
+    arguments = bind_arguments(room, call, ("lat1", "lon1", "lat2", "lon2", "unit"), 4)
+    lat1, lon1, lat2, lon2 = (
+        _term(room, room.tree(arguments[name], call)) for name in ("lat1", "lon1", "lat2", "lon2")
+    )
+    unit = text(room, call, arguments, "unit", "mi")
     if unit not in _RATES:
         raise room.source.error(call.at, f"`unit` of `@{call.name}` is 'mi' or 'km', not '{unit}'.")
     sql = (
@@ -108,19 +110,19 @@ def _term(room: Expander, tree: exp.Expr) -> str:
 
 def pivot(room: Expander, call: Invocation) -> list[Piece]:
     """`@PIVOT(status, ['a', 'b'])`: a column for each value, by default how many rows have it."""
-    found = bound(room, call, _PIVOT, 2)
+    arguments = bind_arguments(room, call, _PIVOT, 2)
     sql = room.source.dialect
-    column = _term(room, room.tree(found["column"], call))
-    agg, cmp = text(room, call, found, "agg", "SUM"), text(room, call, found, "cmp", "=")
-    prefix, suffix = text(room, call, found, "prefix", ""), text(room, call, found, "suffix", "")
+    column = _term(room, room.tree(arguments["column"], call))
+    agg, cmp = text(room, call, arguments, "agg", "SUM"), text(room, call, arguments, "cmp", "=")
+    prefix, suffix = text(room, call, arguments, "prefix", ""), text(room, call, arguments, "suffix", "")
     then, otherwise = (
-        room.tree(found[key], call).sql(sql) if key in found else default
+        room.tree(arguments[key], call).sql(sql) if key in arguments else default
         for key, default in (("then_value", "1"), ("else_value", "0"))
     )
-    distinct = "DISTINCT " if flag(room, call, found, "distinct", False) else ""
-    quote, named = flag(room, call, found, "quote", True), flag(room, call, found, "alias", True)
+    distinct = "DISTINCT " if flag(room, call, arguments, "distinct", False) else ""
+    quote, named = flag(room, call, arguments, "quote", True), flag(room, call, arguments, "alias", True)
     out = []
-    for value in (room.tree(item, call) for item in room.items(found["values"])):
+    for value in (room.tree(item, call) for item in room.items(arguments["values"])):
         case = f"{agg}({distinct}CASE WHEN {column} {cmp} {value.sql(sql)} THEN {then} ELSE {otherwise} END)"
         name = exp.to_identifier(f"{prefix}{value.sql()}{suffix}", quoted=quote).sql(sql)
         out.append(f"{case} AS {name}" if named else case)
@@ -133,12 +135,12 @@ def date_spine(room: Expander, call: Invocation) -> list[Piece]:
     word = part.name.lower()
     if word not in _PARTS:
         raise room.source.error(call.at, f"`{word}` is not a part of a date for `@{call.name}`: {', '.join(_PARTS)}.")
-    for each in (start, end):
-        if each.is_string and not _is_day(each.name):
-            raise room.source.error(call.at, f"`@{call.name}` takes dates as 'YYYY-MM-DD', not '{each.name}'.")
+    for day in (start, end):
+        if day.is_string and not _is_day(day.name):
+            raise room.source.error(call.at, f"`@{call.name}` takes dates as 'YYYY-MM-DD', not '{day.name}'.")
     if start.is_string and end.is_string and start.name > end.name:
         raise room.source.error(call.at, f"`@{call.name}` starts at '{start.name}', after its end '{end.name}'.")
-    first, last = (exp.cast(each, "date") for each in (start, end))
+    first, last = (exp.cast(day, "date") for day in (start, end))
     step = exp.Interval(this=exp.Literal.string("3" if word == "quarter" else "1"),
                         unit=exp.var("month" if word == "quarter" else word))  # fmt: skip
     dates = exp.GenerateDateArray(start=first, end=last, step=step)

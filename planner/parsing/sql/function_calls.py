@@ -60,7 +60,7 @@ class RefusedCall:
     hint: str = ""
 
 
-def refused_call(tokens: Sequence[Token], tree: exp.Expr | None, allowed: Collection[str]) -> RefusedCall | None:
+def find_refused_call(tokens: Sequence[Token], tree: exp.Expr | None, allowed: Collection[str]) -> RefusedCall | None:
     """The first call that is not allowed in a statement of Spark SQL; `allowed` are names that the operator adds.
 
     `tree` is what the parser makes of the tokens: it tells where a name stands before columns.
@@ -69,18 +69,18 @@ def refused_call(tokens: Sequence[Token], tree: exp.Expr | None, allowed: Collec
     for call in function_calls(tokens):
         if call.name in columns and refusal(call.name, allowed) and call.name not in CLOSED | JAVA:
             columns -= Counter((call.name,))
-        elif refused := _refused(call, allowed):
+        elif refused := _check_call(call, allowed):
             return refused
     for node in tree.find_all(exp.Anonymous) if tree is not None else ():
         # A function of the catalog that is called as a word of the grammar.
         name = node.name.lower()
-        if name in WORDS - {"table"} and (found := refusal(name, allowed)):
+        if name in WORDS - {"table"} and (reason := refusal(name, allowed)):
             at = next((token for token in tokens if token.text.lower() == name), tokens[0])
-            return RefusedCall(at, *found)
+            return RefusedCall(at, *reason)
     return None
 
 
-def closed_call(sql: str, allowed: Collection[str] = ()) -> RefusedCall | None:
+def find_closed_call(sql: str, allowed: Collection[str] = ()) -> RefusedCall | None:
     """The first call of a closed function in any text that Spark is about to run, mergeplan's own included."""
     lower = sql.lower()
     if not any(stem in lower for stem in _STEMS):
@@ -90,8 +90,8 @@ def closed_call(sql: str, allowed: Collection[str] = ()) -> RefusedCall | None:
     except SqlglotError:
         return None  # Spark is given it and says what is wrong
     for call in function_calls(tokens):
-        if spark_name(call.name) in CLOSED | JAVA | OPTIONS.keys() and (found := _refused(call, allowed)):
-            return found
+        if spark_name(call.name) in CLOSED | JAVA | OPTIONS.keys() and (rejection := _check_call(call, allowed)):
+            return rejection
     return None
 
 
@@ -162,9 +162,9 @@ def _names_of_columns(tree: exp.Expr) -> Counter[str]:
     return Counter(aliases)
 
 
-def _refused(call: FunctionCall, allowed: Collection[str]) -> RefusedCall | None:
-    if found := refusal(call.name, allowed):
-        return RefusedCall(call.at, *found)
+def _check_call(call: FunctionCall, allowed: Collection[str]) -> RefusedCall | None:
+    if reason := refusal(call.name, allowed):
+        return RefusedCall(call.at, *reason)
     own = spark_name(call.name)
     if own not in OPTIONS or own in allowed:
         return None

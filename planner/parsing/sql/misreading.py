@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.naming import SESSION_CATALOG
-from mergeplan.planner.parsing.sql.token_lists import fused
+from mergeplan.planner.parsing.sql.token_lists import fuse_macros
 from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
 from mergeplan.planner.semantics.expressions import has_other_precedence
 
@@ -53,7 +53,7 @@ _ADDED = {"LISTAGG": ("''",), "STR_TO_MAP": ("','", "':'"), "FROM_UTC_TIMESTAMP"
 
 def misread(tokens: Tokens, tree: exp.Expr, sql: str) -> str:
     """'' if the tree, generated as `sql`, has everything that the tokens have; otherwise a digest of the tokens."""
-    again = fused(tokenize(SourceText("", sql, "spark")))
+    again = fuse_macros(tokenize(SourceText("", sql, "spark")))
     unsaid = any(has_other_precedence(node) or _filters_by_field(node) for node in tree.walk())
     if not unsaid and not differ(tokens, again):
         return ""
@@ -87,7 +87,7 @@ def _names_field(word: str) -> bool:
 
 
 def _words(tokens: Tokens) -> Iterator[str]:
-    left_out, fields = _default_arguments(tokens) | _repeated_names(tokens), _field_names(tokens)
+    left_out, fields = _default_arguments(tokens) | _redundant_aliases(tokens), _field_names(tokens)
     for index, (before, token) in enumerate(pairwise([None, *tokens])):
         assert token is not None
         if token.token_type is TokenType.DCOLON and before and before.end == token.end and _tells(tokens, index + 1):
@@ -162,23 +162,23 @@ def _closing(tokens: Tokens, start: int) -> int:
 def _default_arguments(tokens: Tokens) -> set[int]:
     known = {id(token): index for index, token in enumerate(tokens)}
     return {
-        known[id(given[-1][0])]
-        for name, given in _calls(tokens)
-        if name in _DEFAULTS and len(given) == _DEFAULTS[name][0]
-        and len(given[-1]) == 1 and given[-1][0].text.upper() == _DEFAULTS[name][1].upper()
+        known[id(arguments[-1][0])]
+        for name, arguments in _calls(tokens)
+        if name in _DEFAULTS and len(arguments) == _DEFAULTS[name][0]
+        and len(arguments[-1]) == 1 and arguments[-1][0].text.upper() == _DEFAULTS[name][1].upper()
     }  # fmt: skip
 
 
-def _repeated_names(tokens: Tokens) -> set[int]:
+def _redundant_aliases(tokens: Tokens) -> set[int]:
     """Where a field's name is that of its column anyway: `struct(a.id AS id)` is `struct(a.id)`."""
     known = {id(token): index for index, token in enumerate(tokens)}
     return {
-        known[id(each[-1])]
-        for name, given in _calls(tokens)
+        known[id(argument[-1])]
+        for name, arguments in _calls(tokens)
         if name == "STRUCT"
-        for each in given
-        if len(each) > 2 and each[-2].token_type is TokenType.ALIAS and each[-1].text == each[-3].text
-        and each[-1].token_type in _NAMES and each[-3].token_type in _NAMES
+        for argument in arguments
+        if len(argument) > 2 and argument[-2].token_type is TokenType.ALIAS and argument[-1].text == argument[-3].text
+        and argument[-1].token_type in _NAMES and argument[-3].token_type in _NAMES
     }  # fmt: skip
 
 
@@ -186,9 +186,9 @@ def _field_names(tokens: Tokens) -> set[int]:
     """Where a text is a field's name: `named_struct('a', 1)` is `struct(1 AS a)`."""
     known = {id(token): index for index, token in enumerate(tokens)}
     return {
-        known[id(each[0])]
-        for name, given in _calls(tokens)
+        known[id(argument[0])]
+        for name, arguments in _calls(tokens)
         if name == "NAMED_STRUCT"
-        for each in given[::2]
-        if len(each) == 1 and each[0].token_type is TokenType.STRING
+        for argument in arguments[::2]
+        if len(argument) == 1 and argument[0].token_type is TokenType.STRING
     }

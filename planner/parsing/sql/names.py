@@ -12,8 +12,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.naming import SESSION_CATALOG, in_catalog, parts_of
-from mergeplan.planner.parsing.sql.token_lists import made
+from mergeplan.planner.naming import SESSION_CATALOG, parts_of, qualify_table
+from mergeplan.planner.parsing.sql.token_lists import make_token
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens
 from mergeplan.planner.semantics.keywords import is_keyword
 
@@ -36,7 +36,7 @@ def model_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
     return without_default(".".join(parts), catalog)
 
 
-def written_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
+def parse_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
     """The name that a text of YAML stands for, whose parts may be quoted as in any dialect; ProjectError."""
     return model_name(re.sub(r'["`\[\]]', "", text), place, catalog)
 
@@ -53,7 +53,7 @@ def name_tables(
 
     Each is rewritten in the tree as its name.
     """
-    found = set()
+    names = set()
     called = {}  # as it is written -> the name
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier) or table.name.startswith("@"):
@@ -66,14 +66,14 @@ def name_tables(
         name = model_name(text, _place(text, table, source, tokens), source.catalog)
         called[text.lower()] = name
         set_name(table, name)
-        found.add(name)
+        names.add(name)
     if source.catalog == SESSION_CATALOG:  # its columns stay as they are written: so their tables were built before
         called = {text: name for text, name in called.items() if name.count(".") == 2}
     for column in tree.find_all(exp.Column) if called else ():
         if table_name := called.get(".".join(part.name for part in column.parts[:-1]).lower()):
             for key, word in zip(("catalog", "db", "table"), parts_of(table_name), strict=True):
                 column.set(key, exp.to_identifier(word) if word else None)
-    return found
+    return names
 
 
 def set_name(table: exp.Table, name: str) -> None:
@@ -84,7 +84,7 @@ def set_name(table: exp.Table, name: str) -> None:
     table.set("this", exp.to_identifier(short))
 
 
-def named_tokens(tree: exp.Expr, source: SourceText, tokens: Tokens) -> Tokens:
+def name_tokens(tree: exp.Expr, source: SourceText, tokens: Tokens) -> Tokens:
     """The words of a query that is not yet seen by `name_tables`, with its tables called by their names: without the
     default catalog, and in lower case where case may distinguish tables, as it does outside of Spark's own catalog."""
     full = {tuple(part.name.lower() for part in table.parts) for table in tree.find_all(exp.Table) if table.db}
@@ -93,19 +93,19 @@ def named_tokens(tree: exp.Expr, source: SourceText, tokens: Tokens) -> Tokens:
     out: list[Token] = []
     index = 0
     while full and index < len(tokens):
-        parts = next((each for each in full if _stands_at(each, tokens, index)), ())
+        parts = next((candidate for candidate in full if _stands_at(candidate, tokens, index)), ())
         length = max(2 * len(parts) - 1, 1)
         called = tokens[index : index + length]
         if len(parts) == 3 and parts[0] == source.catalog:
             called = called[2:]
-        out += [_in_lower_case(token) for token in called] if parts else called
+        out += [_lowercase(token) for token in called] if parts else called
         index += length
     return out or tokens
 
 
-def _in_lower_case(token: Token) -> Token:
+def _lowercase(token: Token) -> Token:
     text = token.text.lower()
-    return token if token.text == text else made(token.token_type, text, token, token)
+    return token if token.text == text else make_token(token.token_type, text, token, token)
 
 
 def _stands_at(parts: tuple[str, ...], tokens: Tokens, index: int) -> bool:
@@ -128,9 +128,9 @@ def name_outputs(tree: exp.Query) -> dict[int, str]:
     first = tree
     while isinstance(first, (exp.SetOperation, exp.Subquery)):
         first = first.this
-    given: dict[int, str] = {}
+    names: dict[int, str] = {}
     if not isinstance(first, exp.Select):
-        return given
+        return names
     for number, output in enumerate(first.expressions):
         named = isinstance(output, (exp.Alias, exp.Aliases, exp.Column, exp.Dot)) or output.is_star
         named = named and not is_keyword(output)  # if a function, Spark calls it `current_date()`
@@ -145,14 +145,14 @@ def name_outputs(tree: exp.Query) -> dict[int, str]:
             inner = inner.this
         name = inner.name if isinstance(inner, exp.Column) else f"_col_{number}"
         output.replace(exp.alias_(output.copy(), name, quoted=True))
-        given[number] = name
-    return given
+        names[number] = name
+    return names
 
 
 def table_key(table: exp.Table) -> str:
     """The name of a table in a tree that `name_tables` has seen; '' for a CTE or a table function."""
     named = table.db and isinstance(table.this, exp.Identifier)
-    return in_catalog(table.catalog, table.db, table.name) if named else ""
+    return qualify_table(table.catalog, table.db, table.name) if named else ""
 
 
 def _is_cte(table: exp.Table) -> bool:

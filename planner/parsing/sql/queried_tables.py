@@ -16,9 +16,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.parsing.sql.forbidden_sql import reaching
-from mergeplan.planner.parsing.sql.function_calls import refused_call
+from mergeplan.planner.parsing.sql.function_calls import find_refused_call
 from mergeplan.planner.parsing.sql.spark_registry import refusal
-from mergeplan.planner.parsing.sql.spark_text import joined_quotes
+from mergeplan.planner.parsing.sql.spark_text import join_quotes
 
 LONGEST = 1_000_000  # characters of a query
 FIRST = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})  # with what a query begins
@@ -57,7 +57,7 @@ class Queried:
     tables: frozenset[str] = frozenset()
 
 
-def queried(text: str, functions: Collection[str] = ()) -> Queried:
+def parse_query(text: str, functions: Collection[str] = ()) -> Queried:
     """A query over tables; NotAdmitted for whatever else it may be. `functions` may be called beside Spark's own."""
     clean, tokens = _read(text)
     if not tokens or tokens[0].text.upper() not in FIRST or _is_quoted(tokens[0], clean):
@@ -73,7 +73,7 @@ def queried(text: str, functions: Collection[str] = ()) -> Queried:
     return Queried(clean, _tables(tree))
 
 
-def expressed(text: str, functions: Collection[str] = ()) -> Queried:
+def parse_expression(text: str, functions: Collection[str] = ()) -> Queried:
     """The text of one expression, with the tables that its subqueries read; NotAdmitted for whatever else it may be."""
     clean, tokens = _read(text)
     _check_words(tokens, clean)
@@ -81,10 +81,10 @@ def expressed(text: str, functions: Collection[str] = ()) -> Queried:
         _check_functions(tokens, None, functions)
         return Queried(clean)
     head = "SELECT "
-    tree = _tree(head + clean, joined_quotes(Dialect.get_or_raise("spark").tokenize(head + clean), head + clean))
+    tree = _tree(head + clean, join_quotes(Dialect.get_or_raise("spark").tokenize(head + clean), head + clean))
     _check_functions(tokens, tree, functions)
-    given = {key for key, value in tree.args.items() if value} if isinstance(tree, exp.Select) else set()
-    if given != {"expressions"} or len(tree.expressions) != 1:
+    clauses = {key for key, value in tree.args.items() if value} if isinstance(tree, exp.Select) else set()
+    if clauses != {"expressions"} or len(tree.expressions) != 1:
         raise NotAdmitted(f"`{text[:80]}` is not one expression.")
     return Queried(clean, _tables(tree))
 
@@ -109,7 +109,7 @@ def check_function(name: str, functions: Collection[str] = ()) -> None:
 
 
 def _check_functions(tokens: Sequence[Token], tree: exp.Expr | None, functions: Collection[str]) -> None:
-    if refused := refused_call(tokens, tree, functions):
+    if refused := find_refused_call(tokens, tree, functions):
         raise NotAdmitted(f"{refused.message} {refused.hint}".strip())
 
 
@@ -117,27 +117,27 @@ def _read(text: str) -> tuple[str, list[Token]]:
     """The text without its comments, as long as it was, and its tokens."""
     if len(text) > LONGEST:
         raise NotAdmitted(f"A query of more than {LONGEST:,} characters is not supported.")
-    clean, quotes = _cleaned(text)
+    clean, quotes = _blank_comments(text)
     clean = re.sub(r"(?<![;\s])[;\s]+$", lambda end: " " * len(end[0]), clean)
     try:
         tokens = list(Dialect.get_or_raise("spark").tokenize(clean))
     except (SqlglotError, RecursionError):
         raise NotAdmitted("The query cannot be read.") from None
-    if _joined(quotes) != _joined(list(_quoted_spans(tokens, clean))):
+    if _merge_spans(quotes) != _merge_spans(list(_quote_spans(tokens, clean))):
         raise NotAdmitted("The query's quotes are ambiguous.")
-    if runs_on := _RUNS_ON.search(_unquoted(clean, quotes)):
+    if runs_on := _RUNS_ON.search(_blank_quotes(clean, quotes)):
         raise NotAdmitted(f"The number `{runs_on[0][:40]}` runs into the name after it: put a space between them.")
-    return clean, joined_quotes(tokens, clean)
+    return clean, join_quotes(tokens, clean)
 
 
-def _unquoted(text: str, quotes: Sequence[tuple[int, int]]) -> str:
+def _blank_quotes(text: str, quotes: Sequence[tuple[int, int]]) -> str:
     """The text with blanks in place of what is quoted."""
     for start, end in quotes:
         text = text[:start] + " " * (end - start) + text[end:]
     return text
 
 
-def _cleaned(text: str) -> tuple[str, list[tuple[int, int]]]:
+def _blank_comments(text: str) -> tuple[str, list[tuple[int, int]]]:
     """The text with blanks in place of comments, and where its quotes lie: first character, first after it."""
     pieces: list[str] = []
     quotes = []
@@ -167,18 +167,18 @@ def _cleaned(text: str) -> tuple[str, list[tuple[int, int]]]:
     return "".join(pieces), quotes
 
 
-def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_spans(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Spans, with those that touch each other as one."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for start, end in spans:
-        if found and found[-1][1] == start:
-            found[-1] = (found[-1][0], end)
+        if ranges and ranges[-1][1] == start:
+            ranges[-1] = (ranges[-1][0], end)
         else:
-            found.append((start, end))
-    return found
+            ranges.append((start, end))
+    return ranges
 
 
-def _quoted_spans(tokens: Sequence[Token], text: str) -> Iterator[tuple[int, int]]:
+def _quote_spans(tokens: Sequence[Token], text: str) -> Iterator[tuple[int, int]]:
     for token in tokens:
         written = text[token.start : token.end + 1]
         first = min((at for quote in "'\"`" if (at := written.find(quote)) >= 0), default=-1)
@@ -218,8 +218,8 @@ def _tree(text: str, tokens: list[Token]) -> exp.Expr:
         raise NotAdmitted("mergeplan cannot parse the query, so it cannot check which tables it reads.") from None
     if len(trees) != 1 or trees[0] is None:
         raise NotAdmitted("Only one query is allowed at a time.")
-    if found := reaching(trees[0]):
-        raise NotAdmitted(found[1])
+    if reaches := reaching(trees[0]):
+        raise NotAdmitted(reaches[1])
     if odd := trees[0].find(exp.DDL, exp.DML, exp.Command, exp.Into, exp.WithTableHint):
         raise NotAdmitted(f"`{odd.key.upper()}` is not allowed in a query: a model can only read.")
     return trees[0]
@@ -227,7 +227,7 @@ def _tree(text: str, tokens: list[Token]) -> exp.Expr:
 
 def _tables(tree: exp.Expr) -> frozenset[str]:
     """The names of all tables that a query reads; what its own WITH defines is none where that is in sight."""
-    found = set()
+    names = set()
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, exp.Func):
             name = (table.this.name if isinstance(table.this, exp.Anonymous) else table.this.key).lower()
@@ -248,8 +248,8 @@ def _tables(tree: exp.Expr) -> frozenset[str]:
         if name.lower() == "stream":  # `FROM STREAM t` reads t
             raise NotAdmitted("`STREAM` reads an endless stream and is not allowed.")
         if len(parts) > 1 or not _is_defined(table, name.lower()):
-            found.add(name)
-    return frozenset(found)
+            names.add(name)
+    return frozenset(names)
 
 
 def _is_defined(table: exp.Expr, name: str) -> bool:
@@ -259,14 +259,14 @@ def _is_defined(table: exp.Expr, name: str) -> bool:
     while node is not None:
         if isinstance(node, exp.CTE):
             inside = node
-        given = node.args.get("with_") or node.args.get("with")
-        if isinstance(given, exp.With):
-            within = inside if inside is not None and inside.parent is given else None
-            for each in given.expressions:
-                own = each is within
-                if own and not given.args.get("recursive"):
+        clause = node.args.get("with_") or node.args.get("with")
+        if isinstance(clause, exp.With):
+            within = inside if inside is not None and inside.parent is clause else None
+            for cte in clause.expressions:
+                own = cte is within
+                if own and not clause.args.get("recursive"):
                     break
-                if each.alias.lower() == name:
+                if cte.alias.lower() == name:
                     return True
                 if own:
                     break

@@ -143,7 +143,7 @@ def refusal(name: str, allowed: Collection[str] = ()) -> tuple[str, str] | None:
     if name in allowed or own in allowed:
         return None
     if own in CLOSED:
-        return _closed(own)
+        return _refuse_closed(own)
     schema, _, last = name.rpartition(".")
     if own in OPEN or (last in OF_ICEBERG and schema.rpartition(".")[2] == "system"):
         return None
@@ -175,7 +175,7 @@ def option_refusal(function: str, option: str | None) -> str:
     return f"The option `{option[:40]}` of `{function}` is not allowed: it may open a file, an address or a class."
 
 
-def _closed(name: str) -> tuple[str, str]:
+def _refuse_closed(name: str) -> tuple[str, str]:
     """The refusal of a function that is closed."""
     if name in XML:
         hint = f"Read the text with `from_xml(text, 'a STRING, b INT')`, which opens nothing; or {OPERATOR}."

@@ -19,21 +19,23 @@ def spark_text(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> s
     return spark_text_of(tree, unsupported)
 
 
-def kept_calls(tree: exp.Expr, dialect: str) -> exp.Expr:
+def preserve_calls(tree: exp.Expr, dialect: str) -> exp.Expr:
     """The tree with such calls as plain names and arguments."""
     kinds = (exp.PercentileCont, exp.PercentileDisc, *((exp.ToChar, exp.ParseJSON) if dialect in SPARK else ()))
     for listed in tree.find_all(exp.GroupConcat) if dialect in SPARK else ():
         if not listed.args.get("separator"):
             listed.set("separator", exp.Literal.string(""))  # left out, a comma would be written
     for node in list(tree.find_all(*kinds)):
-        arguments = [each for each in (node.this, node.args.get("expression"), node.args.get("format")) if each]
+        arguments = [
+            argument for argument in (node.this, node.args.get("expression"), node.args.get("format")) if argument
+        ]
         call = exp.Anonymous(this=node.sql_name(), expressions=arguments)
         tree = call if node is tree else tree
         node.replace(call)
     return tree
 
 
-def joined_quotes(tokens: Sequence[Token], text: str) -> list[Token]:
+def join_quotes(tokens: Sequence[Token], text: str) -> list[Token]:
     """The tokens of Spark SQL with `'it''s'` as one text, as Spark reads it; the parser would drop the quote."""
     joined: list[Token] = []
     for token in tokens:

@@ -11,7 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from mergeplan.planner.parsing.sql.spark_text import joined_quotes
+from mergeplan.planner.parsing.sql.spark_text import join_quotes
 from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens
 from mergeplan.planner.parsing.sql.user_macros import Variable
 from mergeplan.planner.semantics.spark_sql import SPARK
@@ -28,7 +28,7 @@ _LEVELS = {
 }  # fmt: skip
 
 
-def made(kind: TokenType, text: str, first: Token, last: Token) -> Token:
+def make_token(kind: TokenType, text: str, first: Token, last: Token) -> Token:
     """A token that stands where those from `first` to `last` stood."""
     return Token(kind, text, first.line, last.col, first.start, last.end, list(first.comments))
 
@@ -36,36 +36,36 @@ def made(kind: TokenType, text: str, first: Token, last: Token) -> Token:
 def tokens_of(sql: str, dialect: str, first: Token, last: Token) -> Piece:
     """SQL as tokens that stand where those from `first` to `last` stood; ValueError when it cannot be cut into any."""
     try:
-        found = Dialect.get_or_raise(dialect).tokenize(sql)
+        tokens = Dialect.get_or_raise(dialect).tokenize(sql)
     except TokenError as error:
         raise ValueError(str(error)) from None
-    found = fused(joined_quotes(found, sql) if dialect in SPARK else found)
-    return [made(each.token_type, each.text, first, last) for each in found]
+    tokens = fuse_macros(join_quotes(tokens, sql) if dialect in SPARK else tokens)
+    return [make_token(token.token_type, token.text, first, last) for token in tokens]
 
 
 def value_tokens(value: Variable, dialect: str, at: Token, last: Token) -> Piece:
     """A value as literal tokens."""
     if value is None:
-        return [made(TokenType.NULL, "NULL", at, last)]
+        return [make_token(TokenType.NULL, "NULL", at, last)]
     if isinstance(value, bool):
-        return [made(TokenType.TRUE if value else TokenType.FALSE, str(value).upper(), at, last)]
+        return [make_token(TokenType.TRUE if value else TokenType.FALSE, str(value).upper(), at, last)]
     if isinstance(value, str | date):
-        return [made(TokenType.STRING, str(value), at, last)]
+        return [make_token(TokenType.STRING, str(value), at, last)]
     if isinstance(value, int | float):
-        number = [made(TokenType.NUMBER, repr(abs(value)), at, last)]
+        number = [make_token(TokenType.NUMBER, repr(abs(value)), at, last)]
         if value >= 0:
             return number
-        opening, closing = made(TokenType.L_PAREN, "(", at, last), made(TokenType.R_PAREN, ")", at, last)
-        return [opening, made(TokenType.DASH, "-", at, last), *number, closing]
+        opening, closing = make_token(TokenType.L_PAREN, "(", at, last), make_token(TokenType.R_PAREN, ")", at, last)
+        return [opening, make_token(TokenType.DASH, "-", at, last), *number, closing]
     return tokens_of(_literal(value).sql(dialect), dialect, at, last)
 
 
 def _literal(value: Variable) -> exp.Expr:
     if isinstance(value, Mapping):
-        keys, values = [_literal(str(key)) for key in value], [_literal(each) for each in value.values()]
+        keys, values = [_literal(str(key)) for key in value], [_literal(element) for element in value.values()]
         return exp.Map(keys=exp.Array(expressions=keys), values=exp.Array(expressions=values))
     if isinstance(value, tuple | list):
-        return exp.Array(expressions=[_literal(each) for each in value])
+        return exp.Array(expressions=[_literal(element) for element in value])
     return exp.convert(str(value) if isinstance(value, date) else value)
 
 
@@ -74,13 +74,13 @@ def text_of(source: SourceText, tokens: Tokens) -> str:
     out = ""
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
-        if before is not None and _apart(before, token):
+        if before is not None and _needs_space(before, token):
             out += " "
-        out += _written(source, token)
+        out += _token_text(source, token)
     return out
 
 
-def _written(source: SourceText, token: Token) -> str:
+def _token_text(source: SourceText, token: Token) -> str:
     if token.token_type is TokenType.STRING:
         return str(exp.Literal.string(token.text).sql(source.dialect))
     if token.token_type is TokenType.IDENTIFIER:
@@ -90,7 +90,7 @@ def _written(source: SourceText, token: Token) -> str:
     return token.text
 
 
-def _apart(before: Token, token: Token) -> bool:
+def _needs_space(before: Token, token: Token) -> bool:
     """Touching tokens of the file go on touching; of those that one macro made only dots and brackets do."""
     if before.start == token.start:
         tight = (TokenType.DOT, TokenType.L_PAREN, TokenType.COMMA, TokenType.R_PAREN, TokenType.PARAMETER)
@@ -98,7 +98,7 @@ def _apart(before: Token, token: Token) -> bool:
     return before.end + 1 != token.start
 
 
-def in_brackets(piece: Piece, before: Token | None, after: Token | None) -> Piece:
+def add_brackets(piece: Piece, before: Token | None, after: Token | None) -> Piece:
     """The piece, in brackets where an operator beside it would tear it apart."""
     weakest = _weakest(piece)
     if weakest is None:
@@ -110,44 +110,44 @@ def in_brackets(piece: Piece, before: Token | None, after: Token | None) -> Piec
     if not torn:
         return piece
     first, last = piece[0], piece[-1]
-    opening, closing = made(TokenType.L_PAREN, "(", first, first), made(TokenType.R_PAREN, ")", last, last)
+    opening, closing = make_token(TokenType.L_PAREN, "(", first, first), make_token(TokenType.R_PAREN, ")", last, last)
     return [opening, *piece, closing]
 
 
 def _weakest(piece: Piece) -> int | None:
     """The level of the operator that binds least, of those in no brackets and no CASE."""
-    depth, found = 0, None
+    depth, weakest = 0, None
     for token in piece:
         kind = token.token_type
         if depth == 0 and kind in (TokenType.SELECT, TokenType.WITH, TokenType.ALIAS, TokenType.COMMA):
             return None
         level = _LEVELS.get(kind.name) if depth == 0 else None
         if level is not None and level < 8:
-            found = level if found is None else min(found, level)
+            weakest = level if weakest is None else min(weakest, level)
         depth += (kind in (*OPEN, TokenType.CASE)) - (kind in (*CLOSE, TokenType.END))
-    return found
+    return weakest
 
 
-def joined(pieces: Sequence[Piece], first: Token, last: Token) -> Piece:
+def join_pieces(pieces: Sequence[Piece], first: Token, last: Token) -> Piece:
     """The pieces with commas between them."""
     out: Piece = []
     for piece in pieces:
         if out:
-            out.append(made(TokenType.COMMA, ",", first, last))
+            out.append(make_token(TokenType.COMMA, ",", first, last))
         out += piece
     return out
 
 
-def fused(tokens: Tokens) -> Piece:
+def fuse_macros(tokens: Tokens) -> Piece:
     """The tokens with each macro's name in one: `@name`, `@'text'`, and a name with macros in it as `col_@{x}`."""
     out: Piece = []
     index = 0
     while index < len(tokens):
         token, end, text = tokens[index], index + 1, ""
-        if token.text == "@" and not _doubled(tokens, index) and _touch(tokens, index):
+        if token.text == "@" and not _is_doubled(tokens, index) and _touch(tokens, index):
             following = tokens[index + 1]
             if following.token_type is TokenType.STRING:
-                out.append(made(TokenType.PARAMETER, f"@'{following.text}", token, following))
+                out.append(make_token(TokenType.PARAMETER, f"@'{following.text}", token, following))
                 index += 2
                 continue
             text, end = _macro_name(tokens, index)
@@ -160,11 +160,11 @@ def fused(tokens: Tokens) -> Piece:
         first = out[-1] if out else None
         if first is not None and first.end + 1 == token.start and _glues(first):
             out.pop()
-            token, text = first, first.text + _braced(text)
+            token, text = first, first.text + _add_braces(text)
         while end < len(tokens) and _touch(tokens, end - 1) and "{" in text and _glues(tokens[end]):
             text += tokens[end].text
             end += 1
-        out.append(made(TokenType.VAR, text, token, tokens[end - 1]))
+        out.append(make_token(TokenType.VAR, text, token, tokens[end - 1]))
         index = end
     return out
 
@@ -178,7 +178,7 @@ def _macro_name(tokens: Tokens, index: int) -> tuple[str, int]:
     return (f"@{{{tokens[index + 2].text}}}", index + 4) if following.text == "{" and closed else ("", index)
 
 
-def _braced(text: str) -> str:
+def _add_braces(text: str) -> str:
     return text if "{" in text else f"@{{{text[1:]}}}"
 
 
@@ -186,7 +186,7 @@ def _touch(tokens: Tokens, index: int) -> bool:
     return index + 1 < len(tokens) and tokens[index].end + 1 == tokens[index + 1].start
 
 
-def _doubled(tokens: Tokens, index: int) -> bool:
+def _is_doubled(tokens: Tokens, index: int) -> bool:
     return index > 0 and tokens[index - 1].text == "@" and _touch(tokens, index - 1)
 
 

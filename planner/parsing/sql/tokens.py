@@ -19,8 +19,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.sql.forbidden_sql import reaching
-from mergeplan.planner.parsing.sql.function_calls import refused_call
-from mergeplan.planner.parsing.sql.spark_text import joined_quotes, kept_calls, spark_text
+from mergeplan.planner.parsing.sql.function_calls import find_refused_call
+from mergeplan.planner.parsing.sql.spark_text import join_quotes, preserve_calls, spark_text
 from mergeplan.planner.semantics.spark_sql import FAILURES, SPARK, trees
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
@@ -90,23 +90,23 @@ def did_you_mean(word: str, known: Iterable[str], most: int = 30) -> str:
     return " ".join(hints)
 
 
-def checked_dialect(name: str, place: Place) -> str:
+def parse_dialect(name: str, place: Place) -> str:
     """The dialect's name in lower case: the first word of `spark, normalization_strategy = lowercase`.
 
     ProjectError when sqlglot does not read it, or for a setting that it does not know.
     """
-    name, *given = (part.strip() for part in name.split(","))
-    for each in given:
-        key, _, value = (part.strip().lower() for part in each.partition("="))
+    name, *settings = (part.strip() for part in name.split(","))
+    for setting in settings:
+        key, _, value = (part.strip().lower() for part in setting.partition("="))
         if key != "normalization_strategy" or value not in _FOLDS:
             hint = f"Known: normalization_strategy = {', '.join(_FOLDS)}."
-            raise ProjectError(f"`{each}` of a dialect is not supported.", place=place, hint=hint)
+            raise ProjectError(f"`{setting}` of a dialect is not supported.", place=place, hint=hint)
     if name.lower() in NAMES:
         return name.lower()
     raise ProjectError(f"`{name}` is not a SQL dialect.", place=place, hint=did_you_mean(name, NAMES - {""}))
 
 
-def opened(
+def create_source(
     path: str,
     text: str,
     dialect: str,
@@ -125,7 +125,7 @@ def opened(
     if named is None:
         return SourceText(path, text, dialect, catalog=catalog, functions=functions)
     name = next(filter(None, named.groups()), "")
-    own = checked_dialect(name, SourceText(path, text, dialect).place_at(text.find(name)))
+    own = parse_dialect(name, SourceText(path, text, dialect).place_at(text.find(name)))
     return SourceText(path, text, own, catalog=catalog, functions=functions)
 
 
@@ -133,42 +133,42 @@ def tokenize(source: SourceText) -> list[Token]:
     """The file's tokens; ProjectError at the line of a quote or comment that never ends."""
     try:
         tokens = Dialect.get_or_raise(source.dialect).tokenize(source.text)
-        return joined_quotes(tokens, source.text) if source.dialect in SPARK else list(tokens)
+        return join_quotes(tokens, source.text) if source.dialect in SPARK else list(tokens)
     except TokenError as error:
-        found = re.search(
+        match = re.search(
             r"Missing (\S+) from \d+:(\d+)", str(error.__cause__ or error.__context__)
         )  # line of the end : offset of the start
-        if found is None:
+        if match is None:
             place = source.place_at(max(source.text.rfind("/*"), 0))
             raise ProjectError("The file ends inside a comment or a quoted string.", place=place) from None
-        place = source.place_at(int(found[2]))
-        raise ProjectError(f"A quoted string is never closed: {found[1]} is missing.", place=place) from None
+        place = source.place_at(int(match[2]))
+        raise ProjectError(f"A quoted string is never closed: {match[1]} is missing.", place=place) from None
 
 
 def statements(tokens: Tokens) -> list[list[Token]]:
     """The tokens cut at semicolons; empty statements are left out."""
-    found: list[list[Token]] = [[]]
+    groups: list[list[Token]] = [[]]
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
-            found.append([])
+            groups.append([])
         else:
-            found[-1].append(token)
-    return [statement for statement in found if statement]
+            groups[-1].append(token)
+    return [statement for statement in groups if statement]
 
 
 def split(tokens: Tokens, angles: bool = False) -> list[list[Token]]:
     """The tokens cut at the commas that stand in no brackets; `angles` counts `<` and `>` of types as brackets too."""
     opening = (*OPEN, TokenType.LT) if angles else OPEN
     closing = (*CLOSE, TokenType.GT) if angles else CLOSE
-    found: list[list[Token]] = [[]]
+    parts: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
         depth += (token.token_type in opening) - (token.token_type in closing)
         if depth == 0 and token.token_type is TokenType.COMMA:
-            found.append([])
+            parts.append([])
         else:
-            found[-1].append(token)
-    return found if found[-1] else found[:-1]  # a trailing comma is allowed
+            parts[-1].append(token)
+    return parts if parts[-1] else parts[:-1]  # a trailing comma is allowed
 
 
 def closing(tokens: Tokens, start: int) -> int | None:
@@ -188,11 +188,11 @@ def _check_arguments(source: SourceText, tokens: Tokens) -> None:
         end = closing(tokens, index + 1) if most is not None and after.token_type is TokenType.L_PAREN else None
         if end is not None and most is not None and len(split(tokens[index + 2 : end])) > most:
             name = token.text.upper()
-            given = f"more than {most} arguments" if most else "an argument"
-            raise source.error(token, f"`{name}` with {given} is not supported.")
+            excess = f"more than {most} arguments" if most else "an argument"
+            raise source.error(token, f"`{name}` with {excess} is not supported.")
 
 
-def parsed(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.Expr:
+def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.Expr:
     """One statement's tokens as a tree; ProjectError at the line and column of a syntax error, or where it
     accesses something other than tables."""
     _check_size(source, tokens, what)
@@ -201,7 +201,7 @@ def parsed(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.E
         if before.token_type is after.token_type is TokenType.COMMA:
             raise source.error(after, f"{what} has two commas in a row.")
     try:
-        found = trees(tokens, source.text, source.dialect)
+        results = trees(tokens, source.text, source.dialect)
     except ParseError as error:
         details = error.errors[0] if error.errors else {}
         if source.at is not None:
@@ -217,7 +217,7 @@ def parsed(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.E
         ) from None
     except FAILURES as error:
         raise unreadable(source, tokens, error, what) from None
-    tree = found[0] if found else None
+    tree = results[0] if results else None
     if tree is None:
         raise source.error(tokens[0], f"{what} is empty.")
     if _is_deeper(tree, DEEPEST):
@@ -229,8 +229,8 @@ def parsed(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.E
         _refuse_frequency(source, tokens)
     if reaches := reaching(tree):
         word, message = reaches
-        raise source.error(next((each for each in tokens if each.text.lower() == word), tokens[0]), message)
-    tree = kept_calls(tree, source.dialect)
+        raise source.error(next((token for token in tokens if token.text.lower() == word), tokens[0]), message)
+    tree = preserve_calls(tree, source.dialect)
     _check_functions(source, tokens, tree, what)
     return tree
 
@@ -279,7 +279,7 @@ def _check_functions(source: SourceText, tokens: Tokens, tree: exp.Expr, what: s
             words = Dialect.get_or_raise("spark").tokenize(spark_text(tree))
         except FAILURES as error:
             raise unreadable(source, tokens, error, what) from None
-    if refused := refused_call(words, tree, source.functions):
+    if refused := find_refused_call(words, tree, source.functions):
         name = refused.at.text.lower()
         at = refused.at if words is tokens else next((t for t in tokens if t.text.lower() == name), tokens[0])
         raise source.error(at, refused.message, refused.hint)
@@ -295,14 +295,16 @@ def unreadable(source: SourceText, tokens: Tokens, error: Exception, what: str =
 
 def _refuse_nonsense(source: SourceText, tokens: Tokens, tree: exp.Expr) -> None:
     """ProjectError for SQL that the parser accepts and Spark does not: `FROM FROM t`, parameters, `js:field`."""
-    if any(isinstance(each.this, exp.Query) and not isinstance(each.this, exp.Subquery | exp.Values)
-           for each in tree.find_all(exp.From, exp.Join)):  # fmt: skip
+    if any(isinstance(clause.this, exp.Query) and not isinstance(clause.this, exp.Subquery | exp.Values)
+           for clause in tree.find_all(exp.From, exp.Join)):  # fmt: skip
         words = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
         doubled = (after for one, after in pairwise(tokens) if one.token_type in words and _begins_query(after))
         at = next(doubled, tokens[0])
         raise source.error(at, f"`{at.text}` cannot stand here.", "Put a query that is used as a table in brackets.")
     for node in tree.find_all(exp.Placeholder):
-        at = next((each for each in tokens if each.token_type in (TokenType.COLON, TokenType.PLACEHOLDER)), tokens[0])
+        at = next(
+            (token for token in tokens if token.token_type in (TokenType.COLON, TokenType.PLACEHOLDER)), tokens[0]
+        )
         if isinstance(node.parent, exp.Alias):
             hint = "Write `variant_get(v, '$.field', 'string')`, or `get_json_object(text, '$.field')`."
             raise source.error(at, "A field after `:` is not supported.", hint)

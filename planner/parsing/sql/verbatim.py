@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.parsing.sql.token_lists import fused, made
+from mergeplan.planner.parsing.sql.token_lists import fuse_macros, make_token
 from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split, tokenize
 
 _WORD = re.compile(r"@?[A-Za-z0-9_]+(?: [A-Za-z]+)*")  # `GROUP BY` is one token of the parser's
@@ -54,12 +54,12 @@ def verbatim(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
     if source.dialect != "spark" or not _is_sparks(tree, tokens):
         return ""
     try:
-        return written(source, tokens)
+        return write_tokens(source, tokens)
     except Unwritable:
         return ""
 
 
-def written(source: SourceText, tokens: Tokens) -> str:
+def write_tokens(source: SourceText, tokens: Tokens) -> str:
     """The tokens of a statement in Spark's dialect as text; Unwritable if Spark might read another token.
 
     Read again it gives these very tokens: no comment, quoted text or name begins in it that was not there.
@@ -75,7 +75,7 @@ def written(source: SourceText, tokens: Tokens) -> str:
         parts.append(word)
         line, before = line + max(lines, 0) + word.count("\n"), last
     out = "".join(parts)
-    if _told(fused(_tokens(out))) != _told(tokens):
+    if _comparison_keys(fuse_macros(_tokens(out))) != _comparison_keys(tokens):
         raise Unwritable
     return out
 
@@ -90,7 +90,7 @@ def without_trailing_commas(tokens: Tokens) -> Tokens:
     ]
 
 
-def named(tokens: Tokens, names: Mapping[int, str]) -> Tokens:
+def add_output_names(tokens: Tokens, names: Mapping[int, str]) -> Tokens:
     """The tokens with names given to outputs (by number) of the query's first SELECT."""
     start = _first_select(tokens) if names else None
     items = split(tokens[start : _list_end(tokens, start)]) if start is not None else []
@@ -101,7 +101,10 @@ def named(tokens: Tokens, names: Mapping[int, str]) -> Tokens:
     for token in tokens:
         out.append(token)
         if name := last.get(id(token)):
-            out += [made(TokenType.ALIAS, "AS", token, token), made(TokenType.IDENTIFIER, name, token, token)]
+            out += [
+                make_token(TokenType.ALIAS, "AS", token, token),
+                make_token(TokenType.IDENTIFIER, name, token, token),
+            ]
     return out
 
 
@@ -172,7 +175,7 @@ def _gap(before: Token, token: Token) -> str:
     return "" if shifts else " "  # both come of one macro
 
 
-def _told(tokens: Tokens) -> list[tuple[TokenType, str]]:
+def _comparison_keys(tokens: Tokens) -> list[tuple[TokenType, str]]:
     return [
         (token.token_type, " ".join(token.text.split()) if token.token_type not in _AS_WRITTEN else token.text)
         for token in tokens

@@ -131,18 +131,18 @@ def _value(path: str, loader: Any, node: yaml.Node, at: Path, lines: dict[Path, 
         return [_value(path, loader, item, (*at, index), lines, values) for index, item in enumerate(node.value)]
     assert isinstance(node, yaml.MappingNode)
     loader.flatten_mapping(node)  # `<<: *defaults`
-    found: dict[Any, Any] = {}
+    mapping: dict[Any, Any] = {}
     for key_node, value_node in node.value:
         key = _value(path, loader, key_node, (*at, "?"), {}, values)
         line = key_node.start_mark.line + 1
         if not isinstance(key, str | int | float | bool) and key is not None and not hasattr(key, "isoformat"):
             hint = "Put it in quotes: without them, `{` and `[` begin a mapping or a list."
             raise ProjectError("A key must be a string.", place=Place(path, line), hint=hint)
-        if key in found:
+        if key in mapping:
             raise ProjectError(f"`{key}` is given twice.", place=Place(path, line))
         lines[(*at, str(key))] = line
-        found[key] = _value(path, loader, value_node, (*at, str(key)), lines, values)
-    return found
+        mapping[key] = _value(path, loader, value_node, (*at, str(key)), lines, values)
+    return mapping
 
 
 def _scalar(path: str, loader: Any, node: yaml.ScalarNode, at: Path, values: list[str]) -> Any:
@@ -158,14 +158,14 @@ def _scalar(path: str, loader: Any, node: yaml.ScalarNode, at: Path, values: lis
         raise ProjectError(message, place=place, hint="Put a text in quotes.")
     try:
         if _MARK.search(node.value):
-            return _filled_in(loader, node, at, values)
+            return _fill_variables(loader, node, at, values)
         return loader.construct_object(node)
     except (ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:  # 2026-02-30, !!bool maybe
         why = f": {error}" if isinstance(error, ValueError) else ""
         raise ProjectError(f"`{node.value[:40]}` is not a valid value{why}.", place=place) from None
 
 
-def _filled_in(loader: Any, node: yaml.ScalarNode, at: Path, values: list[str]) -> Any:
+def _fill_variables(loader: Any, node: yaml.ScalarNode, at: Path, values: list[str]) -> Any:
     text = _MARK.sub(lambda match: values[index] if (index := int(match[1])) < len(values) else match[0], node.value)
     tag = loader.resolve(yaml.ScalarNode, text, (True, False))
     if node.style or "variables" not in at or tag not in _TYPED:  # style: None in Python's parser, '' in C's

@@ -35,8 +35,8 @@ def _problem(error: yaml.MarkedYAMLError, mark: yaml.Mark, line: str, lines: lis
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return mark.line, "This line is indented with a tab.", _SPACES
     if "cannot start any token" in problem:
-        found = line[mark.column : mark.column + 1]
-        what = "a backtick" if found == "`" else f"`{found}`"
+        character = line[mark.column : mark.column + 1]
+        what = "a backtick" if character == "`" else f"`{character}`"
         return mark.line, f"A value cannot begin with {what}.", _QUOTES
     if "mapping values are not allowed" in problem:
         return _stray_colon(mark, line, lines)
@@ -78,11 +78,11 @@ def _inside_brackets(mark: yaml.Mark, line: str, lines: list[str], opened: int, 
     what = "list" if bracket == "]" else "mapping"
     if mark.line >= len(lines) or not line.strip():
         return opened, f"The {what} that begins in this line is not closed.", f"Add its `{bracket}`."
-    found = line[mark.column : mark.column + 1]
-    if found in tuple("]}") and found != bracket:
-        return mark.line, f"`{found}` closes nothing here.{begins}", f"The {what} ends with `{bracket}`."
-    if found in tuple("]},"):
-        return mark.line, f"A value is missing before `{found}`.{begins}", "Add it, or remove what separates it."
+    character = line[mark.column : mark.column + 1]
+    if character in tuple("]}") and character != bracket:
+        return mark.line, f"`{character}` closes nothing here.{begins}", f"The {what} ends with `{bracket}`."
+    if character in tuple("]},"):
+        return mark.line, f"A value is missing before `{character}`.{begins}", "Add it, or remove what separates it."
     message = f"The {what} lacks a comma or its `{bracket}` before the end of this line: `{line.strip()}`.{begins}"
     return mark.line, message, f"Separate its items with commas, and end it with `{bracket}`."
 

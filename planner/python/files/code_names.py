@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from mergeplan.planner.python.modules import Import, Module, imported
+from mergeplan.planner.python.modules import Import, Module, find_imports
 from mergeplan.planner.python.project_modules import ProjectModules
 
 Code = ast.stmt | ast.Module
@@ -63,12 +63,12 @@ class Names:
         package, imports = self.module.path.endswith("/__init__.py"), dict[str, tuple[Import, ...]]()
         for part in ast.walk(self.node):
             if isinstance(part, ast.Import | ast.ImportFrom):
-                for bound, other in imported(part, self.module.name, package):
+                for bound, other in find_imports(part, self.module.name, package):
                     imports[bound] = (*imports.get(bound, ()), other)
         return imports
 
     @cached_property
-    def bound(self) -> Bindings:
+    def value_bindings(self) -> Bindings:
         """The values that statements give to names, those of the module among them."""
         if isinstance(self.node, ast.Module):
             return module_bindings(self.node)
@@ -81,16 +81,16 @@ class Names:
         others = (*self.module.imports.get(first, ()), *self.imports.get(first, ()))
         if first in self.module.defined:
             yield OwnName(self.module.name, first, tuple(rest))
-        elif not others and first not in self.bound and not first.startswith("_"):  # which a star leaves out
+        elif not others and first not in self.value_bindings and not first.startswith("_"):  # which a star leaves out
             stars = (*self.module.imports.get("*", ()), *self.imports.get("*", ()))
             others = tuple(Import(star.module, first) for star in stars)
         for other in others:
             names = [*other.module.split("."), *([other.name] if other.name else []), *rest]
-            yield from self._imported(names, depth)
+            yield from self._resolve_import(names, depth)
         if first == "open" and first not in {*self.module.imports, *self.imports, *self.module.defined}:
             yield OtherName("builtins.open")
 
-    def _imported(self, names: list[str], depth: int) -> Iterator[Meaning]:
+    def _resolve_import(self, names: list[str], depth: int) -> Iterator[Meaning]:
         if not self.modules.is_own(".".join(names)):
             yield OtherName(".".join(names))
             return
@@ -108,7 +108,7 @@ class Names:
 
     def is_bound(self, name: str) -> bool:
         """True if a statement of the code or of its module binds the name."""
-        own = name in self.bound or name in self.imports or name in self.module.defined
+        own = name in self.value_bindings or name in self.imports or name in self.module.defined
         return own or name in self.module.imports or name in _all_bound(self.module.tree)
 
 
@@ -131,7 +131,7 @@ def bindings(node: ast.AST, *, deep: bool = True) -> Bindings:
     """Name -> what each statement binds it to."""
     values: dict[str, list[Value]] = {}
     for name, value in (
-        pair for part in (ast.walk(node) if deep else ast.iter_child_nodes(node)) for pair in _bound_by(part)
+        pair for part in (ast.walk(node) if deep else ast.iter_child_nodes(node)) for pair in _find_bindings(part)
     ):
         values.setdefault(name, []).append(value)
     stored: dict[str, int] = {}
@@ -140,13 +140,13 @@ def bindings(node: ast.AST, *, deep: bool = True) -> Bindings:
             stored[part.id] = stored.get(part.id, 0) + 1
             if deep:
                 values.setdefault(part.id, [])
-    for name, given in values.items():  # an unpacking, or a branch of the module, binds it too
-        if stored.get(name, 0) != len([value for value in given if value is not None]):
-            given.append(None)
-    return {name: tuple(given) for name, given in values.items()}
+    for name, expressions in values.items():  # an unpacking, or a branch of the module, binds it too
+        if stored.get(name, 0) != len([value for value in expressions if value is not None]):
+            expressions.append(None)
+    return {name: tuple(expressions) for name, expressions in values.items()}
 
 
-def _bound_by(node: ast.AST) -> Iterator[tuple[str, Value]]:
+def _find_bindings(node: ast.AST) -> Iterator[tuple[str, Value]]:
     match node:
         case ast.withitem(context_expr=value, optional_vars=ast.Name(id=name)):
             yield name, value
@@ -190,5 +190,5 @@ def _all_bound(tree: ast.Module) -> frozenset[str]:
     for part in ast.walk(tree):
         if isinstance(part, ast.alias):
             names.add(part.asname or part.name.split(".")[0])
-        names |= {name for name, _ in _bound_by(part)}
+        names |= {name for name, _ in _find_bindings(part)}
     return frozenset(names)

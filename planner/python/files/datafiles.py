@@ -31,7 +31,7 @@ class DataFiles:
         """From the root, sorted; without virtual environments, and what mergeplan and other tools keep there."""
         home = os.environ.get("MERGEPLAN_HOME")
         ours = Path(home).resolve() if home else None
-        found: list[str] = []
+        files: list[str] = []
         folders = [(self.root, frozenset((self.root.resolve(),)))]
         while folders:
             folder, above = folders.pop()
@@ -40,10 +40,10 @@ class DataFiles:
                 if entry.name in _LEFT_OUT or path == ours:
                     continue
                 if not entry.is_dir():
-                    found.append(path.relative_to(self.root).as_posix())
+                    files.append(path.relative_to(self.root).as_posix())
                 elif (real := path.resolve()) not in above and self._is_inside(real):
                     folders.append((path, above | {real}))
-        return tuple(sorted(found))
+        return tuple(sorted(files))
 
     def _is_inside(self, folder: Path) -> bool:
         """True for a folder of the project, which a link may lead to; not for a virtual environment."""
@@ -56,7 +56,7 @@ class DataFiles:
     def digest(self, reads: FileReads, given: Iterable[str]) -> str:
         """A digest of the files that code may read, with their names; '' when there is none. `given` are texts that it
         is given while it runs."""
-        named = frozenset(self.paths if reads.unknown else reads.named(self._names, given))
+        named = frozenset(self.paths if reads.unknown else reads.select_files(self._names, given))
         if named and named not in self._digests:
             parts = (part for path in sorted(named) for part in (path, self._hash(path)))
             self._digests[named] = digest(*parts)

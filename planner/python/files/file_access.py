@@ -59,7 +59,11 @@ class Accesses:
 def file_accesses(node: Code, module: Module, modules: ProjectModules) -> Accesses:
     """What a piece of code of a module says of files. The functions of a module are pieces of their own."""
     accesses = Accesses()
-    pieces = [node] if not isinstance(node, ast.Module) else [each for each in node.body if not _is_piece(each, module)]
+    pieces = (
+        [node]
+        if not isinstance(node, ast.Module)
+        else [statement for statement in node.body if not _is_piece(statement, module)]
+    )
     for piece in pieces:
         _Piece(piece, module, modules, accesses).look()
     return accesses
@@ -90,7 +94,7 @@ class _Piece:
 
     def look(self) -> None:
         """Look at every name and every call."""
-        for part in _evaluated(self.node):
+        for part in _walk_evaluated(self.node):
             match part:
                 case ast.Name() | ast.Attribute():
                     self._name(part)
@@ -109,7 +113,7 @@ class _Piece:
         self.accesses.opens = True
         self.accesses.unknown.append(FileAccess(text, place))
 
-    def _opened(self, ends: Ends | None, node: ast.AST) -> None:
+    def _record_open(self, ends: Ends | None, node: ast.AST) -> None:
         if ends is None:
             self._unknown(node)
         else:
@@ -167,7 +171,7 @@ class _Piece:
         named = [word.value for word in call.keywords if word.arg in opener.keywords]
         path = (*call.args[:1], *named)[:1]
         starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-        self._opened(None if starred or not path else self.paths.ends(path[0]), call)
+        self._record_open(None if starred or not path else self.paths.ends(path[0]), call)
 
     def _own(self, node: ast.Name | ast.Attribute, meaning: OwnName) -> None:
         """A name of the project: a module as a value leads to everything in it."""
@@ -223,9 +227,9 @@ class _Piece:
         if attr in ("parent", "parents") or (attr in TO_PATH and attr not in _TEXT_OF_PATH and call):
             self._path(call or node)
         elif attr in _READ_OF_PATH and call:
-            self._opened(self.paths.ends(node.value), call)
+            self._record_open(self.paths.ends(node.value), call)
         elif attr in LISTING and call and self._is_iterated(call):
-            self._opened(self.paths.listing_ends(call), call)
+            self._record_open(self.paths.listing_ends(call), call)
         elif attr not in _TEXT_OF_PATH:
             self._unknown(call or node)
 
@@ -253,7 +257,11 @@ class _Piece:
             case ast.Name(id=name) if name in _HARMLESS_CALLS and not self.names.is_bound(name):
                 return
         chain = chain_of(call.func)
-        others = [each.dotted for each in self.names.meanings(chain) if isinstance(each, OtherName)] if chain else []
+        others = (
+            [meaning.dotted for meaning in self.names.meanings(chain) if isinstance(meaning, OtherName)]
+            if chain
+            else []
+        )
         read = all(name in OPENERS or name in PATHS or name in SAME_PATH or "os.path." in name for name in others)
         if not others or not read:
             self._unknown(call)
@@ -262,7 +270,7 @@ class _Piece:
         """A call of a method of something that no name says."""
         match call.func:
             case ast.Name(id="getattr") if len(call.args) > 1 and isinstance(call.args[1], ast.Constant):
-                self._named_attribute(call)
+                self._check_attribute(call)
             case ast.Attribute(value=receiver, attr=attr):
                 chain = chain_of(call.func)
                 meanings = list(self.names.meanings(chain)) if chain else []
@@ -270,7 +278,7 @@ class _Piece:
                 if not clear and not self.paths.is_path(receiver):
                     self._method(call, receiver, attr)
 
-    def _named_attribute(self, call: ast.Call) -> None:
+    def _check_attribute(self, call: ast.Call) -> None:
         name = call.args[1]
         assert isinstance(name, ast.Constant)
         if name.value in _OPENING or name.value in _READ_OF_PATH or str(name.value).startswith("read_"):
@@ -289,10 +297,10 @@ class _Piece:
             or (attr.startswith("read_") and not attr.startswith(_NO_FILES))
             or (attr in _OF_A_READER and "read" in _attributes(receiver))
         ):
-            self._opened(self.paths.ends(argument), call)
+            self._record_open(self.paths.ends(argument), call)
 
 
-def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
+def _walk_evaluated(node: ast.AST) -> Iterator[ast.AST]:
     """The parts of the code that run; an annotation counts if it calls something."""
     yield node
     for name, value in ast.iter_fields(node):
@@ -301,7 +309,7 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
                 continue
             if name in ("annotation", "returns") and not any(isinstance(part, ast.Call) for part in ast.walk(child)):
                 continue
-            yield from _evaluated(child)
+            yield from _walk_evaluated(child)
 
 
 def _texts(node: ast.AST) -> list[str]:

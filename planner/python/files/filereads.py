@@ -39,7 +39,7 @@ class FileReads:
         self.opens = self.opens or accesses.opens
         self.unknown += accesses.unknown
 
-    def named(self, files: FileNames, more: Iterable[str] = ()) -> set[str]:
+    def select_files(self, files: FileNames, more: Iterable[str] = ()) -> set[str]:
         """Those of the files that the code may read; `more` are texts that it is given."""
         texts = {text.strip() for text in (*self.texts, *more)} - {""}
         wholes = {text.replace("\\", "/").removeprefix("./").rstrip("/") for text in texts}
@@ -49,11 +49,11 @@ class FileReads:
         wholes |= {"/".join(parts[at:]) for parts in absolute for at in range(1, len(parts))}
         folders = {text for text in wholes if self.opens} | {text.rstrip("/") for text in texts if text.endswith("/")}
         kinds = (text for text in texts if text.startswith(".") and text.count(".") == 1)
-        found = {path for text in wholes for path in files.ends.get(text, ())}
-        found |= {path for text in folders for path in files.below.get(text, ())}
-        found |= {path for text in kinds for path in files.kinds.get(text, ())}
+        matches = {path for text in wholes for path in files.ends.get(text, ())}
+        matches |= {path for text in folders for path in files.below.get(text, ())}
+        matches |= {path for text in kinds for path in files.kinds.get(text, ())}
         patterns = (pattern for text in wholes for pattern in _patterns(text))
-        return found | {path for text in patterns for name in files.like(text) for path in files.ends[name]}
+        return matches | {path for text in patterns for name in files.like(text) for path in files.ends[name]}
 
 
 class FileNames:
@@ -71,7 +71,7 @@ class FileNames:
         for path in self.paths:
             folder, _, _ = path.rpartition("/")
             if folder not in above:
-                above[folder] = sorted({end for each in _folders(path) for end in _ends(each)})
+                above[folder] = sorted({end for parent in _folders(path) for end in _ends(parent)})
             for end in _ends(path):
                 self.ends.setdefault(end, []).append(path)
             for end in above[folder]:

@@ -39,7 +39,7 @@ class PathNames:
             case ast.Name() | ast.Attribute() if (chain := chain_of(value)) and not self._is_path_attribute(value):
                 return self._chain_ends(chain, depth)
             case ast.JoinedStr() | ast.BinOp(op=ast.Add() | ast.Mod()):
-                return self._joined_ends(value, depth)
+                return self._concatenation_ends(value, depth)
             case ast.BinOp(op=ast.Div(), right=right):
                 return self.ends(right, depth + 1)
             case ast.IfExp(body=one, orelse=other):
@@ -59,7 +59,7 @@ class PathNames:
         if value is None or depth > _DEEPEST:
             return False
         if isinstance(value, Item):
-            of = _unsorted(value.of)
+            of = _strip_sorting(value.of)
             if not (isinstance(of, ast.Call) and isinstance(of.func, ast.Attribute)):
                 return False
             return of.func.attr in LISTING and not self._others(of.func)
@@ -106,14 +106,14 @@ class PathNames:
 
     def _values(self, chain: list[str]) -> Iterator[tuple[PathNames, Value]]:
         """The values of a name, here or in the module of the project that defines it."""
-        if len(chain) == 1 and chain[0] in self.names.bound:
-            yield from ((self, value) for value in self.names.bound[chain[0]])
+        if len(chain) == 1 and chain[0] in self.names.value_bindings:
+            yield from ((self, value) for value in self.names.value_bindings[chain[0]])
             return
         for name in self.names.meanings(chain) if chain else ():
             if isinstance(name, OwnName) and name.name and not name.rest:
                 module = self.names.modules[name.module]
                 paths = PathNames(Names(module.tree, module, self.names.modules))
-                yield from ((paths, value) for value in paths.names.bound.get(name.name, (None,)))
+                yield from ((paths, value) for value in paths.names.value_bindings.get(name.name, (None,)))
 
     def _chain_ends(self, chain: list[str], depth: int) -> Ends | None:
         if chain == ["__file__"] and not self.names.is_bound("__file__"):
@@ -140,7 +140,7 @@ class PathNames:
             case ast.Call(func=ast.Attribute(attr="joinpath" | "with_name"), args=[*_, last]):
                 return self.ends(last, depth + 1)
             case ast.Call(func=ast.Attribute(attr="with_suffix"), args=[ast.Constant(value=str() as suffix)]):
-                return frozenset((f"*{_escaped(suffix)}",)) if suffix else None
+                return frozenset((f"*{_escape_glob(suffix)}",)) if suffix else None
             case ast.Call(func=ast.Attribute(attr="open")):
                 return NO_FILE  # which is looked at where it stands
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as form), attr="format")):
@@ -150,7 +150,7 @@ class PathNames:
                 return _union((NO_FILE, *(self.ends(part, depth + 1) for part in default)))
         return None
 
-    def _joined_ends(self, value: ast.expr, depth: int) -> Ends | None:
+    def _concatenation_ends(self, value: ast.expr, depth: int) -> Ends | None:
         match value:
             case ast.JoinedStr(values=parts):
                 first = parts[0].value if parts and isinstance(parts[0], ast.Constant) else ""
@@ -180,7 +180,7 @@ class PathNames:
 
     def _item_ends(self, item: Item, depth: int) -> Ends | None:
         """Of the items of a sequence or a mapping that is written out, or of the paths that listing a folder gives."""
-        of = _unsorted(item.of)
+        of = _strip_sorting(item.of)
         match of:
             case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
                 return _union(self.ends(part, depth + 1) for part in items)
@@ -200,7 +200,7 @@ class PathNames:
         return None
 
 
-def _unsorted(value: ast.expr) -> ast.expr:
+def _strip_sorting(value: ast.expr) -> ast.expr:
     """What is put in order, or into a list."""
     while (
         isinstance(value, ast.Call)
@@ -226,7 +226,7 @@ def _tail_ends(head: str, tail: str) -> Ends | None:
     if _SCHEME.match(head) or tail.rpartition("/")[2] in ("", ".", ".."):
         return None
     _, slash, below = tail.partition("/")
-    return frozenset((below,)) if slash else frozenset((f"*{_escaped(tail)}",))
+    return frozenset((below,)) if slash else frozenset((f"*{_escape_glob(tail)}",))
 
 
 def _is_remote(head: str) -> bool:
@@ -243,5 +243,5 @@ def _union(many: Iterable[Ends | None]) -> Ends | None:
     return every
 
 
-def _escaped(text: str) -> str:
+def _escape_glob(text: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", text)

@@ -41,7 +41,7 @@ def mark(tree: exp.Expr, dialect: str) -> exp.Expr:
     return tree
 
 
-def with_translations(dispatch: Mapping[type[exp.Expr], _Writer]) -> dict[type[exp.Expr], _Writer]:
+def add_translations(dispatch: Mapping[type[exp.Expr], _Writer]) -> dict[type[exp.Expr], _Writer]:
     """A table of a generator for Spark SQL, which writes what is marked by the rules below."""
     return {**dispatch, **{kind: _translating(dispatch[kind], kind) for kind in _TRANSLATIONS}}
 
@@ -75,7 +75,7 @@ def _subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
     if isinstance(key, exp.Slice):
         return _slice(dialect, node.this, key.this, key.args.get("expression"), key.args.get("step"))
     if node.args.get("offset") is not None:
-        return _by_offset(node) if dialect == "bigquery" else None  # `ELEMENT_AT`
+        return _subscript_by_offset(node) if dialect == "bigquery" else None  # `ELEMENT_AT`
     if key.is_string or node.this.is_type(exp.DType.MAP):
         return None  # the key of a map, or the field of a struct
     if dialect not in (*_NULL_OUTSIDE, *_ERROR_OUTSIDE, *_ARRAYS_ONLY):
@@ -88,7 +88,7 @@ def _subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
     return (_or_null if dialect in _NULL_OUTSIDE else _or_error)(node.this, index, is_array=is_array)
 
 
-def _by_offset(node: exp.Expr) -> exp.Expr:
+def _subscript_by_offset(node: exp.Expr) -> exp.Expr:
     """`x[OFFSET(n)]`, `x[SAFE_ORDINAL(n)]` and the like."""
     (index,) = node.expressions
     if node.args["offset"] == 1:
@@ -115,7 +115,7 @@ def _or_null(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Exp
         return _call("TRY_ELEMENT_AT", container, _as_int(index))
     if is_array:
         return _call("TRY_ELEMENT_AT", container, _as_int(_call("NULLIF", index, exp.Literal.number(0))))
-    return _bracket(container, _key_or(container, _in_range(container, index), index))
+    return _bracket(container, _key_or(container, _normalize_index(container, index), index))
 
 
 def _key_or(container: exp.Expr, shifted: exp.Expr, index: exp.Expr) -> exp.Expr:
@@ -128,7 +128,7 @@ def _is_array(container: exp.Expr) -> exp.Expr:
     return exp.Like(this=_call("TYPEOF", container), expression=exp.Literal.string("array<%"))
 
 
-def _in_range(container: exp.Expr, index: exp.Expr) -> exp.Expr:
+def _normalize_index(container: exp.Expr, index: exp.Expr) -> exp.Expr:
     """An index from 1, or from the end if negative, as one from 0; NULL where there is no such element."""
     size, first = _call("SIZE", container), exp.Literal.number(1)
     forward = exp.Between(this=_operand(index), low=first, high=size)
@@ -144,7 +144,7 @@ def _array_slice(node: exp.Expr, dialect: str) -> exp.Expr | None:
         return _slice(dialect, node.this, start, end, node.args.get("step"))
     if dialect not in ("snowflake", "bigquery"):
         return None
-    low, high = _bound(start), _bound(end)  # from 0
+    low, high = _slice_bound(start), _slice_bound(end)  # from 0
     if low is None or high is None or min(low, high) < 0:
         raise _Untranslatable("the bounds of ARRAY_SLICE must be numbers that are not negative; Spark has SLICE")
     length = high - low + (dialect == "bigquery")  # there the end belongs to it
@@ -155,8 +155,8 @@ def _slice(
     dialect: str, array: exp.Expr, start: exp.Expr | None, end: exp.Expr | None, step: exp.Expr | None
 ) -> exp.Expr:
     """`x[2:3]`, both ends included. SLICE takes a length, and its start is neither 0 nor before the first element."""
-    low = 1 if start is None else _bound(start)
-    high = -1 if end is None else _bound(end)
+    low = 1 if start is None else _slice_bound(start)
+    high = -1 if end is None else _slice_bound(end)
     from_end = (low is not None and low < 0) or (end is not None and high is not None and high < 0)
     if low is None or high is None or step or dialect not in ("duckdb", *_ARRAYS_ONLY):
         raise _Untranslatable("the bounds of a slice `x[a:b]` must be numbers; Spark has SLICE(x, start, length)")
@@ -173,8 +173,8 @@ def _slice(
 
 def _map(node: exp.Expr, dialect: str) -> exp.Expr | None:
     """`MAP {'a': 1}`, and `MAP {'a': 1}['a']`, of which the parser makes `MAP ({'a': 1}['a'])`."""
-    if isinstance(node.this, exp.Bracket) and (found := _map(exp.ToMap(this=node.this.this), dialect)):
-        return exp.Bracket(this=found, expressions=[key.copy() for key in node.this.expressions])
+    if isinstance(node.this, exp.Bracket) and (literal := _map(exp.ToMap(this=node.this.this), dialect)):
+        return exp.Bracket(this=literal, expressions=[key.copy() for key in node.this.expressions])
     if not isinstance(node.this, exp.Struct):
         return None
     return _call("MAP", *(part for entry in node.this.expressions for part in (entry.this, entry.expression)))
@@ -211,7 +211,7 @@ def _is_whole(value: exp.Expr) -> bool:
 
 
 def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this=name, expressions=[each.copy() for each in arguments])
+    return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
 
 
 def _bracket(container: exp.Expr, index: exp.Expr) -> exp.Expr:
@@ -243,7 +243,7 @@ def _plus(size: exp.Expr, amount: int) -> exp.Expr:
     return kind(this=size.copy(), expression=_number(abs(amount))) if amount else size.copy()
 
 
-def _bound(node: exp.Expr | None) -> int | None:
+def _slice_bound(node: exp.Expr | None) -> int | None:
     """The number of a bound that is one."""
     return int(node.to_py()) if node is not None and node.is_int else None
 

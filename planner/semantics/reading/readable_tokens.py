@@ -35,13 +35,13 @@ class Readable:
 
 def readable(tokens: Sequence[Token]) -> Readable:
     """The tokens of one or more statements in a form that sqlglot can parse."""
-    found = Readable([])
+    result = Readable([])
     types = 0  # open brackets of ARRAY<..., in which `>>>` closes three and `:` stands behind a field's name
     piped = list(_without_own_operators(tokens))
     index = 0
     while index < len(piped):
         token, before = piped[index], piped[index - 1] if index else None
-        words = [each.text.upper() for each in piped[index : index + 3]]
+        words = [word.text.upper() for word in piped[index : index + 3]]
         if words == ["MAX", "RECURSION", "LEVEL"]:
             index += 4
             continue
@@ -49,27 +49,29 @@ def readable(tokens: Sequence[Token]) -> Readable:
         closes = token.token_type is TokenType.GT and types > 0
         types += opens - closes
         if before and token.token_type is TokenType.STRING and _begins_hex(before) and _HEX.fullmatch(token.text):
-            found.tokens[-1] = Token(TokenType.HEX_STRING, token.text, token.line, token.col, before.start, token.end)
+            result.tokens[-1] = Token(TokenType.HEX_STRING, token.text, token.line, token.col, before.start, token.end)
         elif not types and before and (end := _path_end(piped, index)):
-            found.tokens += _subscript(piped[index:end])
-            found.paths += 1
+            result.tokens += _subscript(piped[index:end])
+            result.paths += 1
             index = end
             continue
-        elif not closes and _third_of_three(found.tokens, token):
-            found.shifts += 1
+        elif not closes and _third_of_three(result.tokens, token):
+            result.shifts += 1
         elif token.token_type is TokenType.CLUSTER_BY and before and before.token_type is TokenType.L_PAREN:
-            found.tokens.append(_made(TokenType.PARTITION_BY, "PARTITION BY", token))  # of a window: it sorts nothing
+            result.tokens.append(
+                _build_token(TokenType.PARTITION_BY, "PARTITION BY", token)
+            )  # of a window: it sorts nothing
         elif (
             token.token_type is TokenType.VAR
             and token.text.upper() == "PERCENTILE"
             and _arguments(piped, index + 1) > 2
         ):
-            found.tokens.append(_made(TokenType.VAR, _PERCENTILE, token))
-            found.calls += 1
+            result.tokens.append(_build_token(TokenType.VAR, _PERCENTILE, token))
+            result.calls += 1
         else:
-            found.tokens.append(token)
+            result.tokens.append(token)
         index += 1
-    return found
+    return result
 
 
 def restore(trees: Sequence[exp.Expr | None], read: Readable) -> list[exp.Expr | None]:
@@ -138,11 +140,11 @@ def _further_part_end(tokens: Sequence[Token], index: int) -> int:
 
 
 def _subscript(path: Sequence[Token]) -> Iterator[Token]:
-    parts = ["'" + each.text + "'" if each.token_type is TokenType.STRING else each.text for each in path[1:]]
+    parts = ["'" + part.text + "'" if part.token_type is TokenType.STRING else part.text for part in path[1:]]
     first = "" if parts[0] == "[" else "."
-    yield _made(TokenType.L_BRACKET, "[", path[0])
-    yield _made(TokenType.STRING, f"{_PATH}{first}{''.join(parts)}", path[0])
-    yield _made(TokenType.R_BRACKET, "]", path[-1])
+    yield _build_token(TokenType.L_BRACKET, "[", path[0])
+    yield _build_token(TokenType.STRING, f"{_PATH}{first}{''.join(parts)}", path[0])
+    yield _build_token(TokenType.R_BRACKET, "]", path[-1])
 
 
 def _without_own_operators(tokens: Sequence[Token]) -> Iterator[Token]:
@@ -156,33 +158,33 @@ def _without_own_operators(tokens: Sequence[Token]) -> Iterator[Token]:
             index += 1
             continue
         end = _operator_end(tokens, index + 1)
-        items = list(_at_commas(tokens[index + 1 : end]))
+        items = list(_split_at_commas(tokens[index + 1 : end]))
         if word == "DROP":
-            yield from _starred("EXCEPT", TokenType.EXCEPT, tokens[index + 1 : end], token)
+            yield from _star_tokens("EXCEPT", TokenType.EXCEPT, tokens[index + 1 : end], token)
         for number, item in enumerate(items if word == "SET" else ()):
             if len(item) < 3 or item[1].token_type is not TokenType.EQ:
                 raise _error("`|> SET` needs the form `column = expression`")
             if number:
-                yield _made(TokenType.PIPE_GT, "|>", token)
-            named = [*item[2:], _made(TokenType.ALIAS, "AS", token), item[0]]
-            yield from _starred("REPLACE", TokenType.REPLACE, named, token)
+                yield _build_token(TokenType.PIPE_GT, "|>", token)
+            named = [*item[2:], _build_token(TokenType.ALIAS, "AS", token), item[0]]
+            yield from _star_tokens("REPLACE", TokenType.REPLACE, named, token)
         index = end
 
 
-def _starred(word: str, kind: TokenType, inside: Sequence[Token], at: Token) -> Iterator[Token]:
-    yield _made(TokenType.SELECT, "SELECT", at)
-    yield _made(TokenType.STAR, "*", at)
-    yield _made(kind, word, at)
-    yield _made(TokenType.L_PAREN, "(", at)
+def _star_tokens(word: str, kind: TokenType, inside: Sequence[Token], at: Token) -> Iterator[Token]:
+    yield _build_token(TokenType.SELECT, "SELECT", at)
+    yield _build_token(TokenType.STAR, "*", at)
+    yield _build_token(kind, word, at)
+    yield _build_token(TokenType.L_PAREN, "(", at)
     yield from inside
-    yield _made(TokenType.R_PAREN, ")", at)
+    yield _build_token(TokenType.R_PAREN, ")", at)
 
 
 def _arguments(tokens: Sequence[Token], index: int) -> int:
     """How many arguments stand in the brackets that open at `index`; 0 for no brackets."""
     if index >= len(tokens) or tokens[index].token_type is not TokenType.L_PAREN:
         return 0
-    return len(list(_at_commas(tokens[index + 1 : _operator_end(tokens, index + 1)])))
+    return len(list(_split_at_commas(tokens[index + 1 : _operator_end(tokens, index + 1)])))
 
 
 def _operator_end(tokens: Sequence[Token], index: int) -> int:
@@ -196,7 +198,7 @@ def _operator_end(tokens: Sequence[Token], index: int) -> int:
     return index
 
 
-def _at_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+def _split_at_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     item: list[Token] = []
     depth = 0
     for token in tokens:
@@ -209,7 +211,7 @@ def _at_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     yield item
 
 
-def _made(kind: TokenType, text: str, at: Token) -> Token:
+def _build_token(kind: TokenType, text: str, at: Token) -> Token:
     return Token(kind, text, at.line, at.col, at.start, at.end)
 
 
@@ -221,4 +223,4 @@ def _third_of_three(before: Sequence[Token], token: Token) -> bool:
     """True for the last token of `>>>`."""
     three = [*before[-2:], token]
     touch = all(one.end + 1 == other.start for one, other in pairwise(three))
-    return len(three) == 3 and touch and all(each.token_type is TokenType.GT for each in three)
+    return len(three) == 3 and touch and all(sign.token_type is TokenType.GT for sign in three)

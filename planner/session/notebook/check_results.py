@@ -11,7 +11,7 @@ from mergeplan.planner.checks.physical_diff import PhysicalDiff
 from mergeplan.planner.checks.table_diff import TableDiff
 from mergeplan.planner.contract.from_tables import physical_plan_row
 from mergeplan.planner.contract.physical_words import physical_sentence
-from mergeplan.planner.session.notebook.listed_results import counted, samples_html, schema_text
+from mergeplan.planner.session.notebook.listed_results import count_label, samples_html, schema_text
 from mergeplan.planner.session.notebook.listing import Listed, Listing, cell_text, html_table
 
 BASE, ENVIRONMENT = "prod", "the environment"
@@ -30,8 +30,8 @@ class DataDiffs(Listed, tuple[ModelDiff, ...]):
         if not self:
             return Listing("No table differs from prod's.", columns, ())
         left_out = sum(diff.rows is None for diff in self)
-        title = counted(len(self) - left_out, "model") + " compared" + (f", {left_out} not" if left_out else "")
-        return Listing(title, columns, tuple(map(_data_row, self))).filled()
+        title = count_label(len(self) - left_out, "model") + " compared" + (f", {left_out} not" if left_out else "")
+        return Listing(title, columns, tuple(map(_data_row, self))).drop_empty_columns()
 
 
 class PhysicalDiffs(Listed, tuple[PhysicalDiff, ...]):
@@ -48,7 +48,7 @@ class PhysicalDiffs(Listed, tuple[PhysicalDiff, ...]):
                 *filter(None, [diff.note]),
             )
         ]
-        title = f"{counted(len(self), 'query', 'queries')} explained before and after"
+        title = f"{count_label(len(self), 'query', 'queries')} explained before and after"
         return Listing(title, ("Model", "Physical plan"), tuple(rows))
 
 
@@ -63,8 +63,8 @@ class AuditResults(Listed, tuple[AuditResult, ...]):
     def listing(self) -> Listing:
         failed = sum(not result.ok for result in self)
         rows = tuple(map(_audit_row, self))
-        title = f"{counted(len(self), 'audit')} ran, {failed} failed"
-        return Listing(title, ("Audit", "Model", "Result", "Failing rows", "Where"), rows).filled()
+        title = f"{count_label(len(self), 'audit')} ran, {failed} failed"
+        return Listing(title, ("Audit", "Model", "Result", "Failing rows", "Where"), rows).drop_empty_columns()
 
 
 def _data_row(diff: ModelDiff) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def _body(found: Lineage, models: Mapping[str, Model]) -> str:
         to, down = right.x, right.middle(edge.target)
         bend = (x + to) // 2
         lines.append(f'<path class="{edge.how}" d="M{x} {y} C{bend} {y} {bend} {down} {to} {down}"/>')
-    drawn = [_drawn(name, box, found, models) for name, box in boxes.items()]
+    drawn = [_draw_box(name, box, found, models) for name, box in boxes.items()]
     wide = max(box.x + box.width for box in boxes.values()) + EDGE
     high = max(box.y + box.height for box in boxes.values()) + EDGE
     notes = [f"<p>{escape(f'{model} is not followed column by column: {why}.')}</p>" for model, why in found.unfollowed]
@@ -86,7 +86,7 @@ def _body(found: Lineage, models: Mapping[str, Model]) -> str:
     return f"<p>{legend}</p>{''.join(notes)}\n{picture}"
 
 
-def _drawn(name: str, box: LineageBox, found: Lineage, models: Mapping[str, Model]) -> str:
+def _draw_box(name: str, box: LineageBox, found: Lineage, models: Mapping[str, Model]) -> str:
     kind = str(models[name].kind) if name in models else "no model"
     parts = [
         f'<rect class="box" x="{box.x}" y="{box.y}" width="{box.width}" height="{box.height}" rx="6"/>',

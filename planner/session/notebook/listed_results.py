@@ -19,7 +19,7 @@ class FetchedRows(Listed, Rows):
 
     def listing(self) -> Listing:
         rows = tuple(tuple(map(cell_text, row)) for row in self.rows)
-        return Listing(counted(len(rows), "row"), self.columns, rows)
+        return Listing(count_label(len(rows), "row"), self.columns, rows)
 
 
 class Environments(Listed, tuple[Environment, ...]):
@@ -31,17 +31,17 @@ class Environments(Listed, tuple[Environment, ...]):
         columns = ("Environment", "Models", "Views", "Revision", "Plan", "Promoted (UTC)", "Expires (UTC)")
         rows = tuple(
             (
-                each.name,
-                str(len(each.snapshots)),
-                str(len(each.views)),
-                str(each.revision),
-                each.plan_id,
-                _moment(each.promoted_at),
-                _moment(each.expires_at),
+                environment.name,
+                str(len(environment.snapshots)),
+                str(len(environment.views)),
+                str(environment.revision),
+                environment.plan_id,
+                _moment(environment.promoted_at),
+                _moment(environment.expires_at),
             )
-            for each in self
+            for environment in self
         )
-        return Listing(counted(len(self), "environment"), columns, rows).filled()
+        return Listing(count_label(len(self), "environment"), columns, rows).drop_empty_columns()
 
 
 class History(Listed, tuple[Revision, ...]):
@@ -64,7 +64,7 @@ class History(Listed, tuple[Revision, ...]):
             for row in self
         )
         of = f" of `{self[0].environment}`" if self else ""
-        return Listing(counted(len(self), "revision") + of, columns, rows).filled()
+        return Listing(count_label(len(self), "revision") + of, columns, rows).drop_empty_columns()
 
 
 class TableDiffs(Listed, tuple[TableDiff, ...]):
@@ -80,8 +80,8 @@ class TableDiffs(Listed, tuple[TableDiff, ...]):
         if not self:
             return Listing("No table differs.", columns, ())
         same = sum(diff.same for diff in self)
-        title = f"{counted(len(self), 'table')} compared, {same} the same"
-        return Listing(title, columns, tuple(map(_diff_row, self))).filled()
+        title = f"{count_label(len(self), 'table')} compared, {same} the same"
+        return Listing(title, columns, tuple(map(_diff_row, self))).drop_empty_columns()
 
 
 def _diff_row(diff: TableDiff) -> tuple[str, ...]:
@@ -135,6 +135,6 @@ def _moment(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}" if at else ""
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
+def count_label(number: int, noun: str, plural: str = "") -> str:
     """`1 row`, `2 rows`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

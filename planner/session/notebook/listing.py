@@ -28,7 +28,7 @@ class Listing:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    def filled(self) -> Listing:
+    def drop_empty_columns(self) -> Listing:
         """The same without the columns that are empty throughout."""
         kept = [n for n in range(len(self.columns)) if not self.rows or any(row[n] for row in self.rows)]
         rows = tuple(tuple(row[n] for n in kept) for row in self.rows)
@@ -38,7 +38,7 @@ class Listing:
         """The title, and below it the rows aligned; of many rows the first ones and how many follow."""
         more = len(self.rows) - TEXT_MOST
         rest = [f"... and {more:,} more"] if more > 0 else []
-        table = [aligned(self.columns, self.rows[:TEXT_MOST])] if self.rows else []
+        table = [align_rows(self.columns, self.rows[:TEXT_MOST])] if self.rows else []
         return "\n".join([self.title, *table, *rest])
 
     def html(self, *parts: str) -> str:
@@ -65,7 +65,7 @@ class Listed:
         return self.listing().html()
 
 
-def aligned(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def align_rows(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Rows below their titles, each column as wide as its longest text."""
     cells = [[line_text(text) for text in row] for row in (columns, *rows)]
     widths = [max(_width(row[n]) for row in cells) for n in range(len(cells[0]))]

@@ -9,15 +9,15 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.session.notebook.listing import html_fragment, html_table
-from mergeplan.planner.session.wording import TITLES, cost_text, days_text, headline, shown_name
+from mergeplan.planner.session.wording import TITLES, cost_text, days_text, display_name, headline
 
 
 def plan_fragment(plan: Plan, estimates: Mapping[str, Estimate]) -> str:
     """What changed and why, what would be computed at what cost, and what stands against it."""
     rows = [_row(plan, change, estimates.get(change.name)) for change in plan.changes]
     parts = [html_table(("Model", "Change", "Why", "Computed", "Estimated"), rows)] if rows else []
-    parts += [_line("blocked", "Blocked", f"{each.place or ''} {each.message}") for each in plan.blockers]
-    parts += [_line("warned", "Warning", f"{each.place or ''} {each.message}") for each in plan.warnings]
+    parts += [_line("blocked", "Blocked", f"{blocker.place or ''} {blocker.message}") for blocker in plan.blockers]
+    parts += [_line("warned", "Warning", f"{warning.place or ''} {warning.message}") for warning in plan.warnings]
     return html_fragment(headline(plan), (*parts, *_diffs(plan)))
 
 
@@ -35,13 +35,13 @@ def _row(plan: Plan, change: Change, estimate: Estimate | None) -> tuple[str, ..
     category = TITLES[change.category] if change.category else ""
     what = str(change.change).capitalize() + (f" ({category})" if category else "")
     computed = days_text(change) if change.missing else ""
-    return (shown_name(plan, change.name), what, change.reason, computed, cost_text([estimate]) if estimate else "")
+    return (display_name(plan, change.name), what, change.reason, computed, cost_text([estimate]) if estimate else "")
 
 
 def _diffs(plan: Plan) -> Iterator[str]:
     for change in plan.changes:
         if change.diff:
-            name = escape(shown_name(plan, change.name))
+            name = escape(display_name(plan, change.name))
             yield f"<details><summary>{name}</summary><pre>{escape(change.diff)}</pre></details>"
 
 

@@ -13,7 +13,7 @@ from mergeplan.planner.tables.merge.scd_type_2 import versions, versions_into
 from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
 
 
-def merged(
+def merge_query(
     model: Model, query: str, base: str, columns: tuple[Column, ...], interval: Interval, execution: datetime
 ) -> str:
     """The SELECT of what a table with these columns is to hold after a batch.
@@ -27,7 +27,7 @@ def merged(
     return upsert(batch, model.when_matched, model.merge_filter, dates(interval, execution))
 
 
-def merged_into(
+def merge_statement(
     model: Model, query: str, base: str, columns: tuple[Column, ...], interval: Interval, execution: datetime
 ) -> MergeInto | None:
     """What a batch does to the table `base` as one statement; None where only the SELECT says it: for a model that
@@ -41,6 +41,6 @@ def merged_into(
 
 
 def _batch(model: Model, query: str, base: str, columns: tuple[Column, ...]) -> MergeBatch:
-    kept = {column.name for column in model.kept_columns}
+    kept = {column.name for column in model.history_columns}
     own = tuple(column for column in columns if column.name not in kept)
     return MergeBatch(model.name, query, base, own, model.unique_key)

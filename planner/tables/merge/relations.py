@@ -37,7 +37,7 @@ class MergeBatch:
 
 def source(batch: MergeBatch) -> exp.Select:
     """The query's rows in the table's types, each marked and with its keys; two of one key end the query."""
-    typed = exp.select(*(_typed(column).as_(column.name, quoted=True) for column in batch.columns)).from_(QUERY)
+    typed = exp.select(*(_cast_column(column).as_(column.name, quoted=True) for column in batch.columns)).from_(QUERY)
     keyed = exp.select(exp.Star(), *_keys(batch)).from_(typed.subquery("typed"))
     return exp.select(exp.Star(), _present(batch).as_(PRESENT)).from_(keyed.subquery("keyed"))
 
@@ -49,24 +49,24 @@ def target(batch: MergeBatch, kept: Iterable[Column] = ()) -> exp.Select:
     return exp.select(exp.Star(), exp.true().as_(PRESENT), *_keys(batch)).from_(rows.subquery("held"))
 
 
-def of(side: str, name: str) -> exp.Column:
+def side_column(side: str, name: str) -> exp.Column:
     """A column of a side."""
     return exp.column(exp.to_identifier(name, quoted=True), table=side)
 
 
 def absent(side: str) -> exp.Expr:
     """True where no row of that side was met."""
-    return of(side, PRESENT).is_(exp.null())
+    return side_column(side, PRESENT).is_(exp.null())
 
 
-def matched(batch: MergeBatch, one: str = "target", other: str = "source") -> list[exp.Expr]:
+def key_conditions(batch: MergeBatch, one: str = "target", other: str = "source") -> list[exp.Expr]:
     """Equal keys, as conditions; as in a MERGE, NULL is equal to nothing."""
-    return [of(one, f"{KEY}{n}").eq(of(other, f"{KEY}{n}")) for n in range(len(batch.keys))]
+    return [side_column(one, f"{KEY}{n}").eq(side_column(other, f"{KEY}{n}")) for n in range(len(batch.keys))]
 
 
 def keys_of_sides(batch: MergeBatch) -> list[tuple[exp.Expr, exp.Expr]] | None:
     """Each key over the columns of target and source, for a MERGE; None where one is more than functions of them."""
-    keys = [(_of_side(batch, key, "target"), _of_side(batch, key, "source")) for key in batch.keys]
+    keys = [(_qualify_key(batch, key, "target"), _qualify_key(batch, key, "source")) for key in batch.keys]
     known = [(one, other) for one, other in keys if one is not None and other is not None]
     return known if len(known) == len(keys) else None
 
@@ -101,11 +101,11 @@ def greatest(*values: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="greatest", expressions=[*values])
 
 
-def _typed(column: Column) -> exp.Expr:
+def _cast_column(column: Column) -> exp.Expr:
     return cast(exp.column(column.name, quoted=True), column.type)
 
 
-def _of_side(batch: MergeBatch, key: str, side: str) -> exp.Expr | None:
+def _qualify_key(batch: MergeBatch, key: str, side: str) -> exp.Expr | None:
     """A key over the columns of one side; None where it names something else."""
     tree = exp.paren(expression(key))
     if tree.find(exp.Query, exp.Lambda):  # names of their own may hide the columns'

@@ -19,10 +19,10 @@ from mergeplan.planner.tables.merge.relations import (
     cast,
     expression,
     greatest,
+    key_conditions,
     keys_of_sides,
-    matched,
     never,
-    of,
+    side_column,
     source,
     target,
     text,
@@ -42,22 +42,22 @@ class _Versions:
     execution: datetime
 
     @property
-    def by_time(self) -> bool:
+    def is_by_time(self) -> bool:
         return bool(self.history.updated_at)
 
     @property
-    def changed_at(self) -> exp.Expr:
+    def change_time(self) -> exp.Expr:
         """When a row that is met in another version became what it is: when it says so, or when that was noticed."""
-        return cast(of("source", self.history.updated_at), self.history.type) if self.by_time else self.now
+        return cast(side_column("source", self.history.updated_at), self.history.type) if self.is_by_time else self.now
 
     def boundary(self, at: exp.Expr) -> exp.Expr:
         """When the version in force ends that `at` ends: never before it began, and the next begins with it."""
-        return greatest(at, of("target", self.history.valid_from))
+        return greatest(at, side_column("target", self.history.valid_from))
 
     @property
-    def began(self) -> exp.Expr:
+    def first_change_time(self) -> exp.Expr:
         """Since when a new key is valid if set to begin when it was seen; since ever where it does not say when."""
-        return exp.Coalesce(this=self.changed_at, expressions=[self.moment(EVER)]) if self.by_time else self.now
+        return exp.Coalesce(this=self.change_time, expressions=[self.moment(EVER)]) if self.is_by_time else self.now
 
     @property
     def now(self) -> exp.Expr:
@@ -71,30 +71,36 @@ class _Versions:
         return cast(exp.null(), self.history.type)
 
     @property
-    def changed(self) -> exp.Expr:
+    def is_new_version(self) -> exp.Expr:
         """True for a row that is another version of the one in force."""
-        if self.by_time:
-            source, target = (of(side, self.history.updated_at) for side in ("source", "target"))
+        if self.is_by_time:
+            source, target = (side_column(side, self.history.updated_at) for side in ("source", "target"))
             first = exp.and_(target.copy().is_(exp.null()), source.copy().is_(exp.null()).not_())
             return exp.Coalesce(this=source > target, expressions=[first])  # NULL is before every time
-        pairs = ((of("source", name), of("target", name)) for name in self.history.columns or self.batch.names)
+        pairs = (
+            (side_column("source", name), side_column("target", name))
+            for name in self.history.columns or self.batch.names
+        )
         return exp.or_(*(exp.not_(exp.NullSafeEQ(this=one, expression=other)) for one, other in pairs))
 
     @property
-    def kept(self) -> tuple[Column, Column]:
+    def validity_columns(self) -> tuple[Column, Column]:
         """The columns that the table has and the query has not."""
         return Column(self.history.valid_from, self.history.type), Column(self.history.valid_to, self.history.type)
 
     @property
     def begins(self) -> exp.Expr:
         """True for a row of the batch that is a version of its own."""
-        return exp.and_(exp.not_(absent("source")), exp.or_(absent("target"), self.changed))
+        return exp.and_(exp.not_(absent("source")), exp.or_(absent("target"), self.is_new_version))
 
     def row(self, side: str, valid_from: exp.Expr, valid_to: exp.Expr, mark: str = "") -> exp.Expr:
-        kept = (valid_from.as_(self.history.valid_from, quoted=True), valid_to.as_(self.history.valid_to, quoted=True))
-        columns = (of(side, name).as_(name, quoted=True) for name in self.batch.names)
+        validity_columns = (
+            valid_from.as_(self.history.valid_from, quoted=True),
+            valid_to.as_(self.history.valid_to, quoted=True),
+        )
+        columns = (side_column(side, name).as_(name, quoted=True) for name in self.batch.names)
         marks = (exp.Literal.string(mark).as_(MARK),) if mark else ()
-        return exp.Struct(expressions=[*columns, *kept, *marks])
+        return exp.Struct(expressions=[*columns, *validity_columns, *marks])
 
 
 def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
@@ -106,12 +112,12 @@ def versions(batch: MergeBatch, history: History, execution: datetime) -> str:
     """
     made = _Versions(batch, history, execution)
     if not batch.base:
-        began = made.began if history.begins_when_seen else made.moment(EVER)
+        began = made.first_change_time if history.begins_when_seen else made.moment(EVER)
         columns = (exp.column(name, quoted=True) for name in batch.names)
         ends = (cast(began, history.type).as_(history.valid_from), made.nothing.as_(history.valid_to))
         first = exp.select(*columns, *ends).from_("source").where(exp.column(PRESENT))
         return text(batch, first.with_("source", as_=source(batch)))
-    return text(batch, _over_both(made, _opened(_joined(made))))
+    return text(batch, _over_both(made, _expand_versions(_join_versions(made))))
 
 
 def versions_into(batch: MergeBatch, history: History, execution: datetime) -> MergeInto | None:
@@ -125,12 +131,12 @@ def versions_into(batch: MergeBatch, history: History, execution: datetime) -> M
         return None
     parts = [exp.column(MARK), *(expression(key) for key in batch.keys)]
     number = exp.Window(this=exp.RowNumber(), partition_by=parts, order=exp.Order(expressions=[exp.column(MARK)]))
-    numbered = exp.select(exp.Star(), number.as_(NUMBER)).from_(_opened(_changes(made)).subquery("changes"))
+    numbered = exp.select(exp.Star(), number.as_(NUMBER)).from_(_expand_versions(_changes(made)).subquery("changes"))
     # One end for all versions of its key that have none: of NULL, which is equal to no key, there may be several.
     once = exp.or_(_is(exp.column(MARK), BEGINS), exp.column(NUMBER).eq(1))
-    names = (*batch.names, *(column.name for column in made.kept), MARK)
+    names = (*batch.names, *(column.name for column in made.validity_columns), MARK)
     rows = exp.select(*(exp.column(name, quoted=True) for name in names)).from_(numbered.subquery("numbered"))
-    end = of("target", history.valid_to).this, made.boundary(of("source", history.valid_to))
+    end = side_column("target", history.valid_to).this, made.boundary(side_column("source", history.valid_to))
     ended = " = ".join(map(spark_text, end))
     return MergeInto(
         text(batch, _over_both(made, rows.where(once))),
@@ -142,16 +148,16 @@ def versions_into(batch: MergeBatch, history: History, execution: datetime) -> M
 
 
 def _over_both(made: _Versions, rows: exp.Select) -> exp.Select:
-    return rows.with_("target", as_=target(made.batch, made.kept)).with_("source", as_=source(made.batch))
+    return rows.with_("target", as_=target(made.batch, made.validity_columns)).with_("source", as_=source(made.batch))
 
 
-def _opened(rows: exp.Select) -> exp.Select:
+def _expand_versions(rows: exp.Select) -> exp.Select:
     """The fields of each `version` as columns."""
     every = exp.Column(this=exp.Star(), table=exp.to_identifier("version"))
     return exp.select(every).from_(rows.subquery("opened"))
 
 
-def _exploded(versions: Sequence[exp.Expr]) -> exp.Select:
+def _explode_versions(versions: Sequence[exp.Expr]) -> exp.Select:
     """Each row of `target` as those of these versions that it has."""
     some = exp.Anonymous(this="array_compact", expressions=[exp.Anonymous(this="array", expressions=[*versions])])
     return exp.select(exp.Anonymous(this="explode", expressions=[some]).as_("version"))
@@ -159,19 +165,21 @@ def _exploded(versions: Sequence[exp.Expr]) -> exp.Select:
 
 def _changes(made: _Versions) -> exp.Select:
     """What a batch does to the versions in force: each that begins, and the rows by which others end."""
-    both = exp.and_(exp.not_(absent("target")), exp.not_(absent("source")), made.changed)
+    both = exp.and_(exp.not_(absent("target")), exp.not_(absent("source")), made.is_new_version)
     versions = [
-        exp.Case(ifs=[exp.If(this=both, true=made.row("source", made.nothing, made.changed_at, ENDS))]),
+        exp.Case(ifs=[exp.If(this=both, true=made.row("source", made.nothing, made.change_time, ENDS))]),
         exp.Case(ifs=[exp.If(this=made.begins, true=_new(made, BEGINS))]),
     ]
     if made.history.invalidates_deleted:
         gone = made.row("target", made.nothing, made.now, GONE)
         versions.append(exp.Case(ifs=[exp.If(this=absent("source"), true=gone)]))
-    in_force = exp.select(exp.Star()).from_("target").where(_unended("target", made))
-    rows = _exploded(versions).from_(in_force.subquery("target"))
+    in_force = exp.select(exp.Star()).from_("target").where(_is_open_condition("target", made))
+    rows = _explode_versions(versions).from_(in_force.subquery("target"))
     kind = "full outer" if made.history.invalidates_deleted else "right"
-    rows = rows.join("source", on=exp.and_(*matched(made.batch)), join_type=kind)
-    return rows.join(_gone(made).subquery("gone"), on=exp.and_(*matched(made.batch, "gone")), join_type="left")
+    rows = rows.join("source", on=exp.and_(*key_conditions(made.batch)), join_type=kind)
+    return rows.join(
+        _keys_without_version(made).subquery("gone"), on=exp.and_(*key_conditions(made.batch, "gone")), join_type="left"
+    )
 
 
 def _meets(made: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
@@ -181,40 +189,42 @@ def _meets(made: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Ex
     is met by nothing, one that has begun meets itself and stays.
     """
     same = [exp.NullSafeEQ(this=one.copy(), expression=other.copy()) for one, other in keys]
-    changed = exp.Coalesce(this=made.changed, expressions=[exp.false()])
-    since = of("target", made.history.valid_from), of("source", made.history.valid_from)
+    changed = exp.Coalesce(this=made.is_new_version, expressions=[exp.false()])
+    since = side_column("target", made.history.valid_from), side_column("source", made.history.valid_from)
     itself = exp.and_(
         *(other.copy().is_(exp.null()).not_() for _, other in keys),
         exp.NullSafeEQ(this=since[0], expression=since[1]),
         exp.not_(changed.copy()),
     )
-    mark = of("source", MARK)
+    mark = side_column("source", MARK)
     ifs = [exp.If(this=_is(mark, GONE), true=exp.true()), exp.If(this=_is(mark, ENDS), true=changed)]
-    unended = exp.paren(exp.or_(_unended("target", made), never(keys[0][1])))
+    unended = exp.paren(exp.or_(_is_open_condition("target", made), never(keys[0][1])))
     return exp.and_(unended, *same, exp.Case(ifs=ifs, default=itself))
 
 
-def _unended(side: str, made: _Versions) -> exp.Expr:
-    return of(side, made.history.valid_to).is_(exp.null())
+def _is_open_condition(side: str, made: _Versions) -> exp.Expr:
+    return side_column(side, made.history.valid_to).is_(exp.null())
 
 
 def _is(mark: exp.Expr, text_: str) -> exp.Expr:
     return mark.copy().eq(exp.Literal.string(text_))
 
 
-def _joined(made: _Versions) -> exp.Select:
+def _join_versions(made: _Versions) -> exp.Select:
     """Each row as the versions that come of it: none, one or two."""
     old = exp.Case(ifs=[exp.If(this=exp.not_(absent("target")), true=_old(made))])
     new = exp.Case(ifs=[exp.If(this=made.begins, true=_new(made))])
-    on = exp.and_(*matched(made.batch), _unended("target", made))
-    rows = _exploded([old, new]).from_("target").join("source", on=on, join_type="full outer")
-    return rows.join(_gone(made).subquery("gone"), on=exp.and_(*matched(made.batch, "gone")), join_type="left")
+    on = exp.and_(*key_conditions(made.batch), _is_open_condition("target", made))
+    rows = _explode_versions([old, new]).from_("target").join("source", on=on, join_type="full outer")
+    return rows.join(
+        _keys_without_version(made).subquery("gone"), on=exp.and_(*key_conditions(made.batch, "gone")), join_type="left"
+    )
 
 
 def _old(made: _Versions) -> exp.Expr:
     """A version that the table held: as it was, or closed."""
-    valid_from, valid_to = of("target", made.history.valid_from), of("target", made.history.valid_to)
-    ifs = [exp.If(this=exp.and_(exp.not_(absent("source")), made.changed), true=made.boundary(made.changed_at))]
+    valid_from, valid_to = side_column("target", made.history.valid_from), side_column("target", made.history.valid_to)
+    ifs = [exp.If(this=exp.and_(exp.not_(absent("source")), made.is_new_version), true=made.boundary(made.change_time))]
     if made.history.invalidates_deleted:
         ifs.append(
             exp.If(this=exp.and_(absent("source"), valid_to.copy().is_(exp.null())), true=made.boundary(made.now))
@@ -224,16 +234,16 @@ def _old(made: _Versions) -> exp.Expr:
 
 def _new(made: _Versions, mark: str = "") -> exp.Expr:
     """A version that begins: of a row that changed, of one that comes back, of a new one."""
-    gone, updated = of("gone", made.history.valid_to), made.changed_at
+    gone, updated = side_column("gone", made.history.valid_to), made.change_time
     ifs = [exp.If(this=exp.not_(absent("target")), true=made.boundary(updated))]
-    if made.by_time:
+    if made.is_by_time:
         ifs.append(exp.If(this=exp.not_(gone.is_(exp.null())), true=greatest(gone.copy(), updated.copy())))
-    by_clock = made.history.begins_when_seen or not made.by_time
-    began = made.began if by_clock else made.moment(EVER)
+    by_clock = made.history.begins_when_seen or not made.is_by_time
+    began = made.first_change_time if by_clock else made.moment(EVER)
     return made.row("source", exp.Case(ifs=ifs, default=began), made.nothing, mark)
 
 
-def _gone(made: _Versions) -> exp.Select:
+def _keys_without_version(made: _Versions) -> exp.Select:
     """The keys of which no version is in force, and since when."""
     valid_to = exp.column(made.history.valid_to, quoted=True)
     keys = [exp.column(f"{KEY}{n}") for n in range(len(made.batch.keys))]

@@ -16,10 +16,10 @@ from mergeplan.planner.tables.merge.relations import (
     MergeBatch,
     absent,
     expression,
+    key_conditions,
     keys_of_sides,
-    matched,
     never,
-    of,
+    side_column,
     source,
     target,
     text,
@@ -38,13 +38,13 @@ def upsert(batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapp
         first = exp.select(*(exp.column(name, quoted=True) for name in batch.names)).from_("source")
         return text(batch, first.where(exp.column(PRESENT)).with_("source", as_=source(batch)))
     whens = _whens(when_matched, values)
-    on = matched(batch)
+    on = key_conditions(batch)
     if merge_filter:
         on.append(exp.paren(fill(expression(merge_filter), values)))
     rows = exp.select(*(_value(name, whens).as_(name, quoted=True) for name in batch.names))
     rows = rows.from_("target").join("source", on=exp.and_(*on), join_type="full outer")
     if any(_deletes(when) for when in whens):
-        rows = rows.where(exp.not_(_deleted(whens)))
+        rows = rows.where(exp.not_(_delete_expression(whens)))
     return text(batch, rows.with_("target", as_=target(batch)).with_("source", as_=source(batch)))
 
 
@@ -53,8 +53,11 @@ def upsert_into(
 ) -> MergeInto | None:
     """The same as a MERGE INTO, whose rows are those of the batch; None where a key is more than columns of the model
     and functions of them, and for subqueries and non-deterministic functions: a MERGE has none."""
-    given = [*_whens(when_matched, values), *(fill(expression(each), values) for each in (merge_filter,) if each)]
-    if any(isinstance(node, exp.Query) or is_volatile(node) for tree in given for node in tree.walk()):
+    expressions = [
+        *_whens(when_matched, values),
+        *(fill(expression(filter_text), values) for filter_text in (merge_filter,) if filter_text),
+    ]
+    if any(isinstance(node, exp.Query) or is_volatile(node) for tree in expressions for node in tree.walk()):
         return None
     keys = keys_of_sides(batch)
     if keys is None:
@@ -73,11 +76,11 @@ def _when(batch: MergeBatch, when: exp.When) -> str:
     begin = "WHEN MATCHED" + (f" AND ({spark_text(condition)})" if condition is not None else "")
     if _deletes(when):
         return f"{begin} THEN DELETE"
-    given = when.args["then"].expressions
-    if any(isinstance(each, exp.Star) for each in given):
-        pairs = [(of("target", name).this, of("source", name)) for name in batch.names]
+    assignments = when.args["then"].expressions
+    if any(isinstance(assignment, exp.Star) for assignment in assignments):
+        pairs = [(side_column("target", name).this, side_column("source", name)) for name in batch.names]
     else:
-        pairs = [(each.this.this, each.expression) for each in given]
+        pairs = [(assignment.this.this, assignment.expression) for assignment in assignments]
     return f"{begin} THEN UPDATE SET {', '.join(f'{spark_text(name)} = {spark_text(value)}' for name, value in pairs)}"
 
 
@@ -90,26 +93,26 @@ def _whens(when_matched: str, values: Mapping[str, exp.Expr]) -> list[exp.When]:
 def _value(name: str, whens: list[exp.When]) -> exp.Expr:
     """A column of a row that only one side has, or of one that both have."""
     ifs = [
-        exp.If(this=absent("target"), true=of("source", name)),
-        exp.If(this=absent("source"), true=of("target", name)),
-        *(exp.If(this=_condition(when), true=_updated(when, name)) for when in whens),
+        exp.If(this=absent("target"), true=side_column("source", name)),
+        exp.If(this=absent("source"), true=side_column("target", name)),
+        *(exp.If(this=_condition(when), true=_update_expression(when, name)) for when in whens),
     ]
-    return exp.Case(ifs=ifs, default=of("target", name))
+    return exp.Case(ifs=ifs, default=side_column("target", name))
 
 
-def _updated(when: exp.When, name: str) -> exp.Expr:
+def _update_expression(when: exp.When, name: str) -> exp.Expr:
     if _deletes(when):
-        return of("target", name)
-    for each in when.args["then"].expressions:
-        if isinstance(each, exp.Star):
-            return of("source", name)
-        if each.this.name.lower() == name:
-            value: exp.Expr = each.expression.copy()
+        return side_column("target", name)
+    for assignment in when.args["then"].expressions:
+        if isinstance(assignment, exp.Star):
+            return side_column("source", name)
+        if assignment.this.name.lower() == name:
+            value: exp.Expr = assignment.expression.copy()
             return value
-    return of("target", name)
+    return side_column("target", name)
 
 
-def _deleted(whens: list[exp.When]) -> exp.Expr:
+def _delete_expression(whens: list[exp.When]) -> exp.Expr:
     ifs = [
         exp.If(this=exp.or_(absent("target"), absent("source")), true=exp.false()),
         *(exp.If(this=_condition(when), true=exp.true() if _deletes(when) else exp.false()) for when in whens),

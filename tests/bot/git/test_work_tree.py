@@ -14,7 +14,7 @@ import pytest
 
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.objects import reading
-from mergeplan.bot.git.work_tree import WorkTree, claimed
+from mergeplan.bot.git.work_tree import WorkTree, claim_slot
 
 FIRST = {"a.sql": "one", "models/b.sql": "two", "models/deep/c.sql": "three", "run.sh": "#!/bin/sh\n", "d": "a file"}
 SECOND = {"a.sql": "one", "models/b.sql": "another", "models/e.sql": "five", "d/f.sql": "in a folder", "run.sh": "x"}
@@ -173,11 +173,11 @@ def test_a_folder_that_could_not_be_brought_is_begun_anew(tree: WorkTree, reposi
 
 @pytest.fixture(name="other")
 def _other(tmp_path: Path) -> Iterator[Path]:
-    slot = claimed(tmp_path / "work-0")
+    slot = claim_slot(tmp_path / "work-0")
     assert slot is not None
     yield tmp_path / "work-0"
     slot.lock.release()
 
 
 def test_a_folder_is_one_process_s_for_as_long_as_it_lives(other: Path) -> None:
-    assert claimed(other) is None
+    assert claim_slot(other) is None

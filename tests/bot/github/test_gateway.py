@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mergeplan.bot.github.calls import redacted
+from mergeplan.bot.github.calls import redact_secrets
 from mergeplan.bot.github.patience import Pause
 from mergeplan.bot.records import PullState
 from mergeplan.bot.sandbox.faults import RateLimit
@@ -69,7 +69,7 @@ def test_a_long_pause_is_left_to_the_queue() -> None:
 
 def test_secrets_and_tokens_are_taken_out_of_texts() -> None:
     """Behaviour 8."""
-    text = redacted("a s3cret-word and ghs_abcdefghijklmnopqrstuvwxyz0123 here", ["s3cret-word"])
+    text = redact_secrets("a s3cret-word and ghs_abcdefghijklmnopqrstuvwxyz0123 here", ["s3cret-word"])
 
     assert text == "a *** and *** here"
 

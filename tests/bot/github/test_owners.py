@@ -125,7 +125,7 @@ def test_a_rate_limit_pauses_every_call_of_that_owner_and_no_other(two: Bench, h
     """Behaviours 23, 44: the timer's calls too; a second limit without numbers pauses for a minute."""
     two.github.faults.rate_limit(says=how, owner="ann")
     two.worker.sweep()
-    assert two.github.faults.armed() == []
+    assert two.github.faults.pending_faults() == []
     before = len(two.github.calls)
     number = opened_unheard(two, STORE)
     two.context.inbox.queue.wake(SHOP, 0)

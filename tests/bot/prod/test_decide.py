@@ -59,7 +59,7 @@ def facts(prod: ProdRecord, **more: Any) -> ProdFacts:
         (facts(FAILED, sweep_is_due=True), ProdAtRest()),
         (replace(facts(READY), branch="trunk"), FollowBranch()),
         (facts(NEW), LookForProd()),
-        (facts(NEW, looked=True, found=ROW), AdoptProd(ROW)),
+        (facts(NEW, looked=True, planned_prod=ROW), AdoptProd(ROW)),
         (facts(NEW, looked=True), BuildProd()),
         (facts(NEW, looked=True, steps=(MERGE,)), PromoteMerge(7, HEAD)),  # it brings the first project
         (facts(NEW, looked=True, steps=(PUSH,)), BuildProd()),

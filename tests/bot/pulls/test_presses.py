@@ -9,7 +9,7 @@ import pytest
 from mergeplan.bot.github.events import Event, Pressed
 from mergeplan.bot.records import Press, PullState
 from mergeplan.bot.sandbox import webhooks
-from mergeplan.bot.sandbox.markdown import ticked
+from mergeplan.bot.sandbox.markdown import toggle_box
 from mergeplan.bot.sandbox.state import CheckRun
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 from tests.bot.prod.test_deploy import ON
@@ -36,7 +36,7 @@ def tick(bench: Bench, number: int, command: str, author: str = "wim") -> None:
     """The box of a command in the plan comment is ticked, and all that follows is done."""
     text = bench.plan(number)
     line = next(index for index, each in enumerate(text.split("\n")) if each.startswith(f"- [ ] {command}"))
-    bench.github.edit_comment(SHOP, bench.record(number).comment_id, ticked(text, line), author=author)
+    bench.github.edit_comment(SHOP, bench.record(number).comment_id, toggle_box(text, line), author=author)
     bench.idle()
 
 

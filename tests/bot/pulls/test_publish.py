@@ -61,7 +61,7 @@ def test_a_promotion_starts_one_planner(bench: Bench) -> None:
     assert len(bench.calls("environments")) == before
     assert len(bench.calls("plan", "prod")) == 2
     prod = bench.context.inbox.prods.get(SHOP)
-    assert (prod.revision, prod.plan_id) == (2, bench.record(number).promoted.plan.id)  # type: ignore[union-attr]
+    assert (prod.revision, prod.plan_id) == (2, bench.record(number).promotion_outcome.plan.id)  # type: ignore[union-attr]
 
 
 def test_checks_of_a_queues_group_that_was_merged_before_its_plan_ended_are_ended(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from mergeplan.bot.github.reverts import is_revert
-from mergeplan.bot.pulls.reverts import reverted
+from mergeplan.bot.pulls.reverts import open_revert
 from mergeplan.bot.records import Pull, PullRecord, Reversal
 from mergeplan.bot.rules import BotConfig
 from mergeplan.bot.settings import ACTIONS_LOGIN
@@ -45,6 +45,6 @@ def test_a_revert_is_known_by_github_s_name_for_its_branch_in_the_same_repositor
     [(ACTIONS_LOGIN, BotConfig(), "starts no workflow"), ("bot", BotConfig(opens_reverts=False), "")],
 )
 def test_none_is_opened_by_a_workflow_s_own_token_or_where_it_is_off(login: str, config: BotConfig, why: str) -> None:
-    done = reverted(Silent(login), MERGED, RECORD, config, 0)  # type: ignore[arg-type]
+    done = open_revert(Silent(login), MERGED, RECORD, config, 0)  # type: ignore[arg-type]
 
     assert (done.to_open, done.number, why in done.why) == (False, 0, True)

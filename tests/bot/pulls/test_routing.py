@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mergeplan.bot.commands import Mistake, read_commands
-from mergeplan.bot.pulls.routing import ProjectFacts, checked, meant
+from mergeplan.bot.pulls.routing import ProjectFacts, check_project, target_projects
 
 SHOP = ProjectFacts("ann/shop", "shop", True, ("shop.orders", "shop.totals"))
 ADS = ProjectFacts("ann/shop~ads", "ads", True, ("ads.clicks",))
@@ -15,7 +15,7 @@ IDLE = ProjectFacts("ann/shop~idle", "idle", False)
 def answering(text: str, *projects: ProjectFacts) -> list[str]:
     """The folders of those who answer."""
     (asked,) = read_commands(text)
-    return [each.folder for each in projects if each.key in meant(asked, projects)]
+    return [each.folder for each in projects if each.key in target_projects(asked, projects)]
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_where_none_is_touched_the_first_answers() -> None:
 
 def test_an_unknown_project_is_answered_once_and_changes_nothing() -> None:
     (asked,) = read_commands("/plan --project adds")
-    found = checked(asked, (SHOP, ADS))
-    assert meant(asked, (SHOP, ADS)) == (SHOP.key,)
+    found = check_project(asked, (SHOP, ADS))
+    assert target_projects(asked, (SHOP, ADS)) == (SHOP.key,)
     assert isinstance(found, Mistake)
     assert "`shop`, `ads`" in found.instead
 

@@ -15,7 +15,7 @@ from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.checks import checks
 from mergeplan.bot.report.comment import Shown, plan_comment
 from mergeplan.bot.report.markdown import COMMENT_LIMIT, code, days, fence, inert
-from mergeplan.bot.results import kept_lines, packed, unpacked
+from mergeplan.bot.results import pack_outcome, select_lines, unpack_outcome
 from mergeplan.planner.contract.wire import read_line
 
 
@@ -35,7 +35,7 @@ def ended(lines: Iterable[Mapping[str, Any]], exit_code: int) -> str:
     """A run that printed those lines, as a record keeps it."""
     read = [read_line(json.dumps(line)) for line in lines]
     assert all(read)
-    return packed(kept_lines(line for line in read if line), exit_code)
+    return pack_outcome(select_lines(line for line in read if line), exit_code)
 
 
 def balanced(text: str) -> bool:
@@ -111,17 +111,17 @@ def test_a_comment_and_checks_of_three_thousand_models_parse_their_json_once() -
     many = [{"name": f"shop.m{index}", "change": "direct", "category": "breaking"} for index in range(3000)]
     view = shown(models=many)
     again = replace(view, record=replace(view.record, run_lines="".join(view.record.run_lines)))
-    unpacked.cache_clear()
+    unpack_outcome.cache_clear()
 
     assert plan_comment(view) and checks(view) and plan_comment(again) and checks(again)
-    assert unpacked.cache_info().misses == 1
+    assert unpack_outcome.cache_info().misses == 1
 
 
 def test_a_run_that_an_older_version_kept_counts_as_none() -> None:
     result = {"event": "result", "ok": True, "version": 0}
-    assert unpacked(json.dumps({"exit_code": 0, "lines": [json.dumps(result)]})) is None
-    assert unpacked(json.dumps({"exit_code": 0, "lines": [result]})) is None
-    assert unpacked("") is None
+    assert unpack_outcome(json.dumps({"exit_code": 0, "lines": [json.dumps(result)]})) is None
+    assert unpack_outcome(json.dumps({"exit_code": 0, "lines": [result]})) is None
+    assert unpack_outcome("") is None
 
 
 def test_a_diff_with_odd_line_ends_is_shown() -> None:

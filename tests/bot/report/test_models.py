@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mergeplan.bot.report.comment import plan_comment
-from mergeplan.bot.report.models import Site, diffs_blocks, grouped, model_row, model_table
+from mergeplan.bot.report.models import Site, diffs_blocks, group_table, model_row, model_table
 from mergeplan.planner.contract.plan import ModelChange
 from tests.bot.report.test_comment import balanced, shown
 
@@ -43,7 +43,7 @@ def test_five_hundred_models_are_one_screen_and_a_valid_comment() -> None:
 
 
 def test_a_group_is_a_row_that_unfolds_to_its_names() -> None:
-    lines = grouped([ModelChange.model_validate(each) for each in many()]).splitlines()
+    lines = group_table([ModelChange.model_validate(each) for each in many()]).splitlines()
 
     assert lines[2].startswith("| <details><summary><b>40 models</b></summary>shop.edit_0<br>shop.edit_1<br>")
     assert lines[4].startswith("| `shop.gone_0`, `shop.gone_1` | 🗑️ Removed |")
@@ -54,7 +54,7 @@ def test_names_in_a_group_are_inert() -> None:
     """Behaviour 14: between tags no Markdown is read, and no tag of a name is one."""
     evil = [ModelChange.model_validate(model(f"<img src=x> @team | {n}")) for n in range(3)]
 
-    assert "&lt;img src=x&gt; @\u200bteam \\| 0<br>" in grouped(evil)
+    assert "&lt;img src=x&gt; @\u200bteam \\| 0<br>" in group_table(evil)
 
 
 def test_a_model_and_its_diff_lead_to_the_file_and_line() -> None:

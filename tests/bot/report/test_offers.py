@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from mergeplan.bot.commands import Command, Mistake, read_commands
 from mergeplan.bot.records import Press, PullState
-from mergeplan.bot.report.checks import check_key, checks, pull_of_key, with_buttons
+from mergeplan.bot.report.checks import attach_buttons, check_key, checks, pull_of_key
 from mergeplan.bot.report.comment import Shown, plan_comment
-from mergeplan.bot.report.offers import BOX, has_ticks, offers, taken_up, ticked
+from mergeplan.bot.report.offers import BOX, find_ticks, has_ticks, offers, resolve_press
 from mergeplan.bot.verbs import ROLES, Verb
 from tests.bot.report.test_comment import ended, shown
 
@@ -41,9 +41,9 @@ def views(draw: st.DrawFn) -> Shown:
 def test_buttons_and_boxes_are_within_githubs_limits_and_each_is_the_one_command_it_says(view: Shown) -> None:
     """Behaviour 36: three buttons of a check, their lengths, no two alike; what is taken up is what is typed."""
     record, prod = view.record, view.prod
-    for check in (with_buttons(each, view) for each in checks(view)):
+    for check in (attach_buttons(each, view) for each in checks(view)):
         assert len(check.actions) <= 3
-        assert check.done or not check.actions
+        assert check.is_completed or not check.actions
         for each in check.actions:
             assert 0 < len(each.label) <= 20
             assert 0 < len(each.description) <= 40
@@ -52,9 +52,9 @@ def test_buttons_and_boxes_are_within_githubs_limits_and_each_is_the_one_command
     assert len({each.identifier for each in offered}) == len({each.box for each in offered})
     for each in offered:
         assert (BOX.fullmatch(each.line) is None) == each.moves_prod
-        boxed = taken_up(each.box, Press((each.box,)), record, prod)
+        boxed = resolve_press(each.box, Press((each.box,)), record, prod)
         (typed,) = read_commands(each.typed, prod.namespace)
-        assert typed == taken_up(each.identifier, Press((each.identifier,), record.head), record, prod)
+        assert typed == resolve_press(each.identifier, Press((each.identifier,), record.head), record, prod)
         assert isinstance(boxed, Mistake) if each.moves_prod else boxed == typed
 
 
@@ -68,10 +68,10 @@ def test_what_was_shown_with_something_else_is_not_taken_up(changes: dict[str, o
     old, prod = view.record, view.prod
     now = replace(old, **changes)  # type: ignore[arg-type]
     for each in offers(old, prod):
-        assert not isinstance(taken_up(each.box, Press((each.box,)), now, prod), Command)
-        assert not isinstance(taken_up(each.identifier, Press((each.identifier,), now.head), now, prod), Command)
-        assert not isinstance(taken_up(each.identifier, Press((each.identifier,), "d" * 40), old, prod), Command)
-        assert not isinstance(taken_up(each.identifier, Press((each.identifier,)), old, prod), Command)
+        assert not isinstance(resolve_press(each.box, Press((each.box,)), now, prod), Command)
+        assert not isinstance(resolve_press(each.identifier, Press((each.identifier,), now.head), now, prod), Command)
+        assert not isinstance(resolve_press(each.identifier, Press((each.identifier,), "d" * 40), old, prod), Command)
+        assert not isinstance(resolve_press(each.identifier, Press((each.identifier,)), old, prod), Command)
 
 
 def test_only_an_edit_that_ticks_and_does_nothing_else_is_a_tick() -> None:
@@ -82,10 +82,15 @@ def test_only_an_edit_that_ticks_and_does_nothing_else_is_a_tick() -> None:
     first = text.replace(boxes[0], boxes[0].replace("[ ]", "[x]"))
     both = first.replace(boxes[1], boxes[1].replace("[ ]", "[X]"))
 
-    assert ticked(text, first) == (boxes[0],)
-    assert ticked(text.replace("\n", "\r\n"), both.replace("\n", "\r\n").strip()) == tuple(boxes)
-    assert ticked(first, both) == (boxes[1],)
-    assert (ticked(both, first), ticked(first, first), ticked("", first), ticked(text, first + "!")) == ((),) * 4
+    assert find_ticks(text, first) == (boxes[0],)
+    assert find_ticks(text.replace("\n", "\r\n"), both.replace("\n", "\r\n").strip()) == tuple(boxes)
+    assert find_ticks(first, both) == (boxes[1],)
+    assert (
+        find_ticks(both, first),
+        find_ticks(first, first),
+        find_ticks("", first),
+        find_ticks(text, first + "!"),
+    ) == ((),) * 4
     assert (has_ticks(text), has_ticks(first), has_ticks("- [x] `/plan`: mine")) == (False, True, False)
 
 

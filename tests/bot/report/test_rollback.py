@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.bot.report.rollback import behind_words, rollback_words, rolled_back_words
+from mergeplan.bot.report.rollback import behind_words, rollback_outcome_words, rollback_words
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.history import BehindRow, MovedViewRow, RevisionRow, RollbackView
 
@@ -81,6 +81,6 @@ def test_a_view_that_goes_and_one_that_comes_back_and_foreign_words_stay_harmles
 def test_of_many_tables_that_are_behind_some_are_named_and_the_others_counted() -> None:
     back = RollbackView(environment="prod", revision=2, target=ROW, until=ROW.at, behind=(DAYS,) * 5)
 
-    words = rolled_back_words("ann", 1, PlannerOutcome(0, True, rollback=back))
+    words = rollback_outcome_words("ann", 1, PlannerOutcome(0, True, rollback=back))
 
     assert (words.count("`s.a` lacks"), "2 more tables lack rows too." in words) == (3, True)

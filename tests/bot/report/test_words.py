@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from mergeplan.bot.records import PullState
 from mergeplan.bot.report.checks import checks
 from mergeplan.bot.report.comment import plan_comment
-from mergeplan.bot.report.words import moved_sentence, open_words, promise_sentence, refused_words, skipped_words
+from mergeplan.bot.report.words import drift_sentence, open_words, promise_sentence, refusal_words, skip_summary
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.plan import CostEstimate, LeftOutRow, ModelChange, PlanView, RefusedRow, TableComparison
 from tests.bot.report.test_comment import shown
@@ -50,15 +50,15 @@ def comparing(*asked: tuple[str, str]) -> PlanView:
 def test_a_cut_off_says_what_it_spared_why_and_what_that_saved() -> None:
     plan = changed(PLAN, models=(ORDERS, changed(KEPT, estimate=CostEstimate(seconds=120, bytes=1_200_000_000)), BELOW))
 
-    assert skipped_words(plan) == f"**2 models were not computed.** {SAME} That saved about 2 min, 1.2 GB."
-    assert skipped_words(changed(PLAN, models=(ORDERS, KEPT))) == f"**1 model was not computed.** {SAME}"
-    assert skipped_words(changed(PLAN, models=(ORDERS,))) == ""
+    assert skip_summary(plan) == f"**2 models were not computed.** {SAME} That saved about 2 min, 1.2 GB."
+    assert skip_summary(changed(PLAN, models=(ORDERS, KEPT))) == f"**1 model was not computed.** {SAME}"
+    assert skip_summary(changed(PLAN, models=(ORDERS,))) == ""
 
 
 def test_many_reasons_are_counted() -> None:
     many = tuple(changed(KEPT, name=f"shop.m{index}", reason=f"Reason {index}.") for index in range(9))
 
-    assert skipped_words(changed(PLAN, models=many)).endswith("Reason 3. And 5 more like that.")
+    assert skip_summary(changed(PLAN, models=many)).endswith("Reason 3. And 5 more like that.")
 
 
 def test_what_is_open_is_told_by_the_table_that_decides_it() -> None:
@@ -104,8 +104,8 @@ def test_while_it_is_built_the_comment_says_what_may_be_cut_off() -> None:
 def test_a_merge_that_only_cut_off_more_does_not_say_that_prod_had_moved() -> None:
     outcome = PlannerOutcome(0, True, plan=PLAN)
 
-    assert [moved_sentence(promised, outcome) for promised in ("first", "later", "")] == ["", "", ""]
-    assert moved_sentence("another", outcome).startswith("Prod had moved since the plan, so `shop.orders`")
+    assert [drift_sentence(promised, outcome) for promised in ("first", "later", "")] == ["", "", ""]
+    assert drift_sentence("another", outcome).startswith("Prod had moved since the plan, so `shop.orders`")
 
 
 def test_what_is_not_planned_is_named_with_its_reason_and_its_readers() -> None:
@@ -114,10 +114,10 @@ def test_what_is_not_planned_is_named_with_its_reason_and_its_readers() -> None:
 
     twice = changed(plan, refused=(row, changed(row, line=4, message="No `y`.")))
 
-    assert refused_words(PLAN) == ""
-    assert "1 file of models" in refused_words(twice)
-    assert "- `shop.own` (`models/own.sql:4`): No `y`." in refused_words(twice)
-    assert refused_words(plan).splitlines() == [
+    assert refusal_words(PLAN) == ""
+    assert "1 file of models" in refusal_words(twice)
+    assert "- `shop.own` (`models/own.sql:4`): No `y`." in refusal_words(twice)
+    assert refusal_words(plan).splitlines() == [
         "🚫 **Not planned:** 1 file of models cannot be opened.",
         "",
         "- `shop.own` (`models/own.sql:3`): No &lt;b&gt;. It stays in prod as it is.",

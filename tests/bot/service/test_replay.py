@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mergeplan.bot.service.replay import Stored, read_stored, rehearsed, sent
+from mergeplan.bot.service.replay import Stored, post_delivery, read_stored, rehearse_delivery
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import COLUMN, SHOP, Bench
@@ -33,8 +33,8 @@ def test_a_rehearsal_says_who_pressed_what_and_that_an_unknown_check_is_nobodys(
     record = bench.record(1)
     (check,) = [each for each in record.checks if each.name == "mergeplan / plan"]
     ours = {"id": check.id, "head_sha": check.sha, "external_id": "mergeplan:1:plan"}
-    lines, _ = rehearsed(bench.settings, Stored("g-9", "check_run", pressed(run=ours)))
-    unknown, ok = rehearsed(bench.settings, Stored("g-9", "check_run", pressed(run={**ours, "id": 1})))
+    lines, _ = rehearse_delivery(bench.settings, Stored("g-9", "check_run", pressed(run=ours)))
+    unknown, ok = rehearse_delivery(bench.settings, Stored("g-9", "check_run", pressed(run={**ours, "id": 1})))
 
     assert "It presses `plan@1a2b3c4` by ann, whose permission would be read then." in lines
     assert ok
@@ -45,8 +45,10 @@ def test_a_rehearsal_says_what_would_be_done_and_does_nothing(bench: Bench) -> N
     number = bench.open(COLUMN)
     bench.idle()
     before = bench.context.inbox.deliveries.guids()
-    lines, ok = rehearsed(bench.settings, Stored("g-9", "issue_comment", comment(number, "/plan\n/categorise x y")))
-    pull, _ = rehearsed(bench.settings, Stored("g-9", "pull_request", opened(number, bench.head(number))))
+    lines, ok = rehearse_delivery(
+        bench.settings, Stored("g-9", "issue_comment", comment(number, "/plan\n/categorise x y"))
+    )
+    pull, _ = rehearse_delivery(bench.settings, Stored("g-9", "pull_request", opened(number, bench.head(number))))
 
     assert ok
     assert lines[:3] == [
@@ -63,8 +65,8 @@ def test_a_rehearsal_says_what_would_be_done_and_does_nothing(bench: Bench) -> N
 def test_what_is_sent_is_taken_in_once(bench: Bench) -> None:
     payload = {"ref": "refs/heads/main", "after": "0" * 40, "repository": {"full_name": SHOP}}
     stored = Stored("g-7", "push", payload)
-    first, second = (sent(bench.settings, stored, f"{bench.url}/webhook") for _ in range(2))
-    lines, _ = rehearsed(bench.settings, stored)
+    first, second = (post_delivery(bench.settings, stored, f"{bench.url}/webhook") for _ in range(2))
+    lines, _ = rehearse_delivery(bench.settings, stored)
 
     assert (first[0].partition("answered ")[2], first[1]) == ("202: accepted", True)
     assert second[0].endswith("202: known already")
@@ -83,7 +85,7 @@ def test_a_delivery_as_github_lists_it_names_its_event_and_id(bench: Bench, tmp_
 
 def test_where_nothing_is_known_yet_nothing_is_made(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path / "home")
-    lines, ok = rehearsed(settings, Stored("g", "pull_request", opened(7, "a" * 40)))
+    lines, ok = rehearse_delivery(settings, Stored("g", "pull_request", opened(7, "a" * 40)))
 
     assert (ok, lines[1]) == (True, f"It would make due: {SHOP}#7.")
     assert "set the App's or a token's variables" in lines[2]
@@ -100,8 +102,8 @@ def test_a_file_that_is_no_delivery_is_refused_in_words(tmp_path: Path, text: st
 def test_what_would_be_refused_or_ignored_is_told(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
 
-    assert rehearsed(settings, Stored("g", "push", {})) == (
+    assert rehearse_delivery(settings, Stored("g", "push", {})) == (
         ["Refused with 400: the push payload lacks what GitHub documents."],
         False,
     )
-    assert rehearsed(settings, Stored("g", "star", {})) == (["Ignored: nothing to do for star."], True)
+    assert rehearse_delivery(settings, Stored("g", "star", {})) == (["Ignored: nothing to do for star."], True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mergeplan.planner.apply.audit_order import with_audited
+from mergeplan.planner.apply.audit_order import add_audit_parents
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.state.store import StateStore
 from tests.planner.shop import ALONE, FILES, applied, rows, written
@@ -29,7 +29,7 @@ def graphs(draw: st.DrawFn) -> dict[str, tuple[str, ...]]:
 def test_parents_come_first_and_there_is_always_an_order(
     parents: dict[str, tuple[str, ...]], read: dict[str, set[str]]
 ) -> None:
-    found = with_audited(parents, read)
+    found = add_audit_parents(parents, read)
 
     order = list(TopologicalSorter(found).static_order())
     assert set(order) == set(NAMES)
@@ -39,7 +39,7 @@ def test_parents_come_first_and_there_is_always_an_order(
 def test_what_an_audit_reads_comes_first_unless_it_is_made_of_the_audited_model() -> None:
     parents = {"orders": (), "total": ("orders",), "users": ()}
 
-    assert with_audited(parents, {"orders": {"users", "total", "raw.other"}}) == {**parents, "orders": ("users",)}
+    assert add_audit_parents(parents, {"orders": {"users", "total", "raw.other"}}) == {**parents, "orders": ("users",)}
 
 
 @pytest.mark.parametrize("source", ["shop.users", "spark_catalog.shop.users", "`SPARK_CATALOG`.shop.users"])

@@ -38,9 +38,9 @@ def test_what_is_restated_is_forgotten_in_every_table_at_once_with_what_was_know
         ]
         filled.restatements.begin("p1", "prod", {A: (days(3, 4),), B: (days(1, 9),)}, leases=leases)
 
-    assert filled.intervals.loaded([A, B]) == {A: (days(1, 2), days(5, 9)), B: ()}
-    assert not filled.contents.known([A])[A].known
-    assert not filled.passed_audits.of(A)
+    assert filled.intervals.load_timelines([A, B]) == {A: (days(1, 2), days(5, 9)), B: ()}
+    assert not filled.contents.load([A])[A].known
+    assert not filled.passed_audits.names_for(A)
     assert filled.plans.get("p1").tables == (A, B)
 
 
@@ -48,7 +48,7 @@ def test_who_lost_a_lease_forgets_nothing(filled: StateStore) -> None:
     with filled.leases.hold("prod", "test") as lease, pytest.raises(LeaseHeld):
         filled.restatements.begin("p1", "prod", {A: (days(3, 4),)}, leases=[lease, Lease(table_lease(A), 99)])
 
-    assert filled.intervals.loaded([A]) == {A: (days(1, 9),)}
+    assert filled.intervals.load_timelines([A]) == {A: (days(1, 9),)}
 
 
 def test_nothing_is_computed_from_a_table_that_is_being_restated(engine: SparkEngine, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mergeplan.planner.apply.conflicts import TRIES, repeated
+from mergeplan.planner.apply.conflicts import TRIES, retry_on_conflict
 from mergeplan.planner.errors import LeaseHeld, QueryError
 
 CONFLICT = QueryError("Transaction conflict detected.", condition="DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
@@ -26,9 +26,9 @@ def failing(errors: list[Exception]) -> Callable[[], int]:
 
 @pytest.mark.parametrize("conflict", [CONFLICT, ICEBERGS], ids=["delta", "iceberg"])
 def test_a_conflict_is_tried_again_a_few_times(conflict: QueryError) -> None:
-    assert repeated(failing([conflict] * (TRIES - 1)), lambda: None) == 7
+    assert retry_on_conflict(failing([conflict] * (TRIES - 1)), lambda: None) == 7
     with pytest.raises(QueryError, match="conflict"):
-        repeated(failing([conflict] * TRIES), lambda: None)
+        retry_on_conflict(failing([conflict] * TRIES), lambda: None)
 
 
 def test_who_has_lost_the_lease_writes_no_more() -> None:
@@ -36,10 +36,10 @@ def test_who_has_lost_the_lease_writes_no_more() -> None:
         raise LeaseHeld("taken over")
 
     with pytest.raises(LeaseHeld):
-        repeated(failing([CONFLICT]), lost)
+        retry_on_conflict(failing([CONFLICT]), lost)
 
 
 def test_other_errors_are_not_repeated() -> None:
     errors: list[Exception] = [QueryError("no such column", condition="UNRESOLVED_COLUMN")]
     with pytest.raises(QueryError, match="no such column"):
-        repeated(failing(errors), lambda: None)
+        retry_on_conflict(failing(errors), lambda: None)

@@ -30,7 +30,7 @@ def second(tmp_path: Path, engine: SparkEngine, store: StateStore) -> Plan:
 def test_a_second_version_costs_the_first_ones_share(second: Plan, store: StateStore) -> None:
     change = next(change for change in second.changes if change.name == "shop.daily")
     assert change.old
-    first = store.costs.of([change.old.table])[change.old.table]
+    first = store.costs.load([change.old.table])[change.old.table]
 
     found = forecast(second, store, None, NOW)
 

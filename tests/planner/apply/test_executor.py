@@ -363,7 +363,7 @@ def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
     applied(project, engine, store, emit=events.append)
 
     assert sorted(batches(events, "shop.daily")) == [f"2026-01-0{n} - 2026-01-0{n}" for n in range(3, 6)]
-    assert store.intervals.loaded([table])[table] == (days(1, 5),)
+    assert store.intervals.load_timelines([table])[table] == (days(1, 5),)
 
 
 @pytest.mark.prove
@@ -442,7 +442,7 @@ def test_cancelling_ends_what_runs_and_keeps_what_was_recorded(
         carried_out(planned(project, store), project, engine, store, ApplyOptions(NOW, hear, check=check))
 
     table = planned(project, store).new.snapshots["shop.daily"].table
-    assert store.intervals.loaded([table])[table] == (days(1, 5),)
+    assert store.intervals.load_timelines([table])[table] == (days(1, 5),)
     assert not store.environments.get("prod").exists
     assert store.leases.holder("prod") is None
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mergeplan.planner.apply.events import Event, TableDropped, silent
-from mergeplan.planner.apply.janitor import drop_expired, sweep, unneeded
+from mergeplan.planner.apply.janitor import drop_expired, find_unused_tables, sweep
 from mergeplan.planner.apply.promotion import Wanted, drop_environment, promote
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
@@ -101,20 +101,20 @@ def test_the_retention_can_be_chosen(store: StateStore, quiet: Engine) -> None:
 def test_a_table_that_was_never_shown_is_kept_for_a_day(store: StateStore, quiet: Engine) -> None:
     store.tables.register(A1.table, ID)
 
-    assert unneeded(store, now() + DAY / 2) == []
-    assert unneeded(store, now() + 2 * DAY) == [A1.table]
+    assert find_unused_tables(store, now() + DAY / 2) == []
+    assert find_unused_tables(store, now() + 2 * DAY) == [A1.table]
 
 
 def test_the_tables_of_a_plan_are_kept_for_a_day(store: StateStore, quiet: Engine) -> None:
     to(store, quiet, "prod", A1)
     to(store, quiet, "prod", A2)
     later = now() + 15 * DAY
-    assert unneeded(store, later) == [A1.table]
+    assert find_unused_tables(store, later) == [A1.table]
 
     store.plans.save("p1", "pr_7", tables=[A1.table])
 
-    assert unneeded(store, now() + DAY / 2, retention=timedelta(0)) == []
-    assert unneeded(store, now() + 2 * DAY, retention=timedelta(0)) == [A1.table]
+    assert find_unused_tables(store, now() + DAY / 2, retention=timedelta(0)) == []
+    assert find_unused_tables(store, now() + 2 * DAY, retention=timedelta(0)) == [A1.table]
 
 
 def test_what_a_needed_view_reads_is_needed(store: StateStore, quiet: Engine) -> None:
@@ -124,7 +124,7 @@ def test_what_a_needed_view_reads_is_needed(store: StateStore, quiet: Engine) ->
     store.tables.register(A1.table, ID, reads=["m.parent"])
     to(store, quiet, "prod", A1)
 
-    assert unneeded(store, now() + 900 * DAY) == ["m.other"]
+    assert find_unused_tables(store, now() + 900 * DAY) == ["m.other"]
 
 
 def test_both_sides_of_an_unfinished_promotion_are_kept(store: StateStore, quiet: Engine) -> None:
@@ -133,7 +133,7 @@ def test_both_sides_of_an_unfinished_promotion_are_kept(store: StateStore, quiet
     with store.leases.hold("prod", "test") as lease:
         store.promotions.begin(lease, store.environments.get("prod"), environment("prod", A2))
 
-    assert unneeded(store, now() + 900 * DAY, retention=timedelta(0)) == []
+    assert find_unused_tables(store, now() + 900 * DAY, retention=timedelta(0)) == []
 
 
 def test_orphans_of_a_dropped_environment_go_at_once_and_what_others_show_stays(
@@ -202,7 +202,7 @@ def test_a_sweep_that_died_is_finished_by_the_next(store: StateStore) -> None:
     with pytest.raises(KeyboardInterrupt):
         sweep(store, Dying(), now() + 2 * DAY, emit=silent)  # type: ignore[arg-type]
     assert store.tables.all()[A1.table].garbage
-    assert store.intervals.loaded([A1.table]) == {A1.table: ()}
+    assert store.intervals.load_timelines([A1.table]) == {A1.table: ()}
 
     assert sweep(store, Quiet(), now(), emit=silent) == (A1.table,)  # type: ignore[arg-type]
 

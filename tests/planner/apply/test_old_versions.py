@@ -14,10 +14,10 @@ from mergeplan.planner.apply.events import silent
 from mergeplan.planner.apply.old_versions import (
     Kept,
     OldVersions,
-    judged,
+    find_old_versions,
     physical_views,
     remove_old_versions,
-    to_remove,
+    select_old_versions,
 )
 from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.apply.promotion import Wanted, promote
@@ -88,7 +88,7 @@ def test_old_versions_go_of_the_tables_with_a_log_that_an_environment_shows(stor
 
     lake = Lake()
 
-    assert removed(store, lake) == OldVersions((A.table,)) == to_remove(store)
+    assert removed(store, lake) == OldVersions((A.table,)) == find_old_versions(store)
     assert lake.asked == [(A.table, WEEK)]
 
 
@@ -147,8 +147,8 @@ def test_a_table_whose_versions_differ_in_what_they_are_counts_as_none_with_a_lo
     known = {A.table: PhysicalTable(A.table, ID, (), False, NOW)}
     plain = replace(A, model=replace(A.model, table_format=""))
 
-    assert judged([A], known, ()).removed == (A.table,)
-    assert judged([A, plain], known, ()) == OldVersions()
+    assert select_old_versions([A], known, ()).removed == (A.table,)
+    assert select_old_versions([A, plain], known, ()) == OldVersions()
     assert physical_views([VIEW, replace(A, stored=VIEW.table)]) == frozenset()
 
 
@@ -158,7 +158,9 @@ def test_a_table_whose_versions_differ_in_what_they_are_counts_as_none_with_a_lo
 def test_what_the_state_does_not_have_as_a_table_is_left_alone(table: PhysicalTable | None) -> None:
     known = {A.table: table} if table else {}
 
-    assert judged([A], known, ()).kept == (Kept(A.table, "it is not in the state, or about to be dropped"),)
+    assert select_old_versions([A], known, ()).kept == (
+        Kept(A.table, "it is not in the state, or about to be dropped"),
+    )
 
 
 NAMES = [f"s.t{n}" for n in range(5)]
@@ -180,7 +182,7 @@ def test_nothing_that_is_protected_is_ever_among_the_tables_to_clean(
     tables: dict[str, tuple[list[str], bool]], listed: list[Snapshot], views: set[str]
 ) -> None:
     known = {name: PhysicalTable(name, ID, tuple(reads), garbage, NOW) for name, (reads, garbage) in tables.items()}
-    found = judged(listed, known, views)
+    found = select_old_versions(listed, known, views)
 
     cloned = {read for each in known.values() if each.name not in views for read in each.reads}
     alive = {name for name, each in known.items() if not each.garbage}

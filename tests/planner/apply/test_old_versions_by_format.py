@@ -14,7 +14,7 @@ import pytest
 from mergeplan.planner.apply.events import silent
 from mergeplan.planner.apply.old_versions import OldVersions, remove_old_versions
 from mergeplan.planner.apply.promotion import Wanted, promote
-from mergeplan.planner.apply.rollback import planned_rollback, rollback
+from mergeplan.planner.apply.rollback import build_rollback, rollback
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.snapshot.environment import PROD
@@ -86,7 +86,7 @@ def test_clones_and_what_they_are_of_are_as_before_and_prod_can_go_back(daily: D
     daily.run("2026-01-03", *models(", id * 7 AS more"))
     assert names(daily) == [["a", "b"]] * 3
     with daily.store.leases.hold(PROD, "test") as lease:
-        rollback(daily.store, engine, lease, planned_rollback(daily.store, "prod", None, NOW), emit=silent)
+        rollback(daily.store, engine, lease, build_rollback(daily.store, "prod", None, NOW), emit=silent)
     assert names(daily) == [[]] * 3
 
 

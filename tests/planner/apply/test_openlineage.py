@@ -17,7 +17,7 @@ import pytest
 from mergeplan.planner.apply.events import BatchDone, Event, ModelFailed, ModelStarted
 from mergeplan.planner.apply.openlineage.facets import Scene
 from mergeplan.planner.apply.openlineage.listener import Listener
-from mergeplan.planner.apply.openlineage.transport import Sender, server_name, to_file, to_server
+from mergeplan.planner.apply.openlineage.transport import Sender, file_transport, http_transport, server_name
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column
@@ -186,7 +186,7 @@ def server(answer: int = 201) -> Iterator[_Server]:
 
 def test_events_are_posted_in_order_with_the_key() -> None:
     with server() as other:
-        sender = Sender(to_server(f"http://127.0.0.1:{other.server_port}/api/v1/lineage", "s3cret", 5))
+        sender = Sender(http_transport(f"http://127.0.0.1:{other.server_port}/api/v1/lineage", "s3cret", 5))
         for number in range(3):
             sender.send({"n": number})
         lost = sender.close()
@@ -198,7 +198,7 @@ def test_events_are_posted_in_order_with_the_key() -> None:
 @pytest.mark.parametrize(("answer", "told"), [(500, "it answered 500"), (307, "it answered 307")])
 def test_what_a_server_refuses_is_counted_and_a_redirect_is_not_followed(answer: int, told: str) -> None:
     with server(answer) as other:
-        sender = Sender(to_server(f"http://127.0.0.1:{other.server_port}/x", "s3cret", 5))
+        sender = Sender(http_transport(f"http://127.0.0.1:{other.server_port}/x", "s3cret", 5))
         sender.send({})
         lost = sender.close()
 
@@ -224,7 +224,7 @@ def test_a_server_that_hangs_holds_nobody_up() -> None:
 
 
 def test_a_file_gets_a_line_an_event(tmp_path: Path) -> None:
-    sender = Sender(to_file(tmp_path / "logs" / "lineage.jsonl"))
+    sender = Sender(file_transport(tmp_path / "logs" / "lineage.jsonl"))
     sender.send({"n": 1})
     sender.send({"n": 2})
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from mergeplan.planner.apply.events import Promoted, silent
-from mergeplan.planner.apply.rollback import AskedBy, MovedView, RollbackPlan, planned_rollback, rollback
+from mergeplan.planner.apply.rollback import AskedBy, MovedView, RollbackPlan, build_rollback, rollback
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError, Refused, RequestError
 from mergeplan.planner.model.kind import Kind
@@ -31,7 +31,7 @@ def test_rollback_goes_to_what_was_shown_before(
     to(store, engine, environment("prod", a2, b1))
 
     with store.leases.hold("prod", "ann") as lease:
-        done = rollback(store, engine, lease, planned_rollback(store, "prod", None, NOW), AskedBy("ann"), emit=silent)
+        done = rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), AskedBy("ann"), emit=silent)
 
     assert done == Promoted("prod", 3, added=0, swapped=1, dropped=1, unchanged=0)
     assert (shown(engine, "s.a"), set(engine.catalog.objects("s"))) == ([1], {"a"})
@@ -58,7 +58,7 @@ def test_rollback_to_nowhere_is_refused(
     to(store, engine, environment("prod", built("s.a", 1)))
 
     with store.leases.hold("prod", "ann") as lease, pytest.raises(error, match=message):
-        rollback(store, engine, lease, planned_rollback(store, "prod", revision, NOW), emit=silent)
+        rollback(store, engine, lease, build_rollback(store, "prod", revision, NOW), emit=silent)
 
 
 def test_rollback_passes_over_what_showed_the_same_and_what_was_undone(
@@ -73,7 +73,7 @@ def test_rollback_passes_over_what_showed_the_same_and_what_was_undone(
     to(store, engine, environment("prod", a3))
 
     with store.leases.hold("prod", "ann") as lease:
-        rollback(store, engine, lease, planned_rollback(store, "prod", None, NOW), emit=silent)
+        rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
 
     assert shown(engine, "s.a") == [1]
 
@@ -90,7 +90,7 @@ def test_rollback_names_a_table_that_is_gone(
         store.leases.hold("prod", "ann") as lease,
         pytest.raises(Refused, match=r"mergeplan__s\.s__a__v1` of revision 1 is gone"),
     ):
-        rollback(store, engine, lease, planned_rollback(store, "prod", None, NOW), emit=silent)
+        rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
 
     assert shown(engine, "s.a") == [2]
 
@@ -111,7 +111,7 @@ def decided(store: StateStore, *shown: Environment) -> RollbackPlan:
         for new in shown:
             begun = store.promotions.begin(lease, store.environments.get("prod"), new, Cause(who="ann", note="#7"))
             store.promotions.finish(lease, begun)
-    return planned_rollback(store, "prod", None, NOW)
+    return build_rollback(store, "prod", None, NOW)
 
 
 def test_what_today_s_table_holds_and_the_one_before_lacks_is_computed_by_the_next_run(store: StateStore) -> None:
@@ -141,7 +141,7 @@ def test_a_view_that_comes_back_one_that_goes_and_a_table_that_is_gone_are_named
 
     plan = decided(store, environment("prod", kept, old), environment("prod", kept, new))
     store.tables.forget([old.table])
-    gone = planned_rollback(store, "prod", None, NOW)
+    gone = build_rollback(store, "prod", None, NOW)
 
     assert plan.views == (
         MovedView("s.new", "s.new", new.table, None),

@@ -39,7 +39,7 @@ class Runs:
         self.events: list[Event] = []
 
     def batch(self, writes: TableWrites, day: Interval = DAYS[0]) -> BatchWrites:
-        return writes.of("shop.orders", day, [PARENT], self.events.append)
+        return writes.batch_writes("shop.orders", day, [PARENT], self.events.append)
 
     def killed(self, operation: Operation = FIRST, asked: str = "rows", day: Interval = DAYS[0]) -> None:
         """A run that begins a write, and dies."""
@@ -51,7 +51,7 @@ class Runs:
         with self.store.leases.hold(table_lease(TABLE), "the next") as lease:
             writes = TableWrites(self.store, cast(Engine, self.server), TABLE, lease)
             writes.look(days)
-            return self.batch(writes, days[0]).left(asked)
+            return self.batch(writes, days[0]).take_leftover(asked)
 
     def touch(self, table: str) -> None:
         """Somebody may have written a table."""
@@ -73,14 +73,14 @@ def test_a_write_of_another_text_is_ended_before_the_table_is_written(runs: Runs
     runs.killed()
     assert runs.next("other rows") is None
     assert runs.server.ended == [FIRST]
-    assert runs.store.running_writes.of(TABLE) == ()
+    assert runs.store.running_writes.list_unfinished(TABLE) == ()
 
 
 def test_what_becomes_of_a_write_that_was_left_is_said(runs: Runs) -> None:
     with runs.store.leases.hold(table_lease(TABLE), "a run") as lease:
         batch = runs.batch(TableWrites(runs.store, cast(Engine, runs.server), TABLE, lease))
-    batch.taken_up()
-    batch.lost()
+    batch.report_resumed()
+    batch.report_repeated()
     assert runs.events == [BatchAwaited("shop.orders", DAYS[0]), BatchRepeated("shop.orders", DAYS[0])]
 
 
@@ -122,7 +122,7 @@ def test_who_has_lost_the_table_begins_no_write(runs: Runs) -> None:
         batch = runs.batch(TableWrites(runs.store, cast(Engine, runs.server), TABLE, lease))
     with pytest.raises(LeaseHeld):
         batch.begin("rows", FIRST)
-    assert runs.store.running_writes.of(TABLE) == ()
+    assert runs.store.running_writes.list_unfinished(TABLE) == ()
 
 
 def test_what_is_known_of_a_dropped_table_and_what_runs_now_are_not_kept(runs: Runs) -> None:
@@ -130,4 +130,4 @@ def test_what_is_known_of_a_dropped_table_and_what_runs_now_are_not_kept(runs: R
     exported: Any = runs.store.transfers.export()
     assert "operations" not in exported["tables"]
     runs.store.tables.forget([TABLE])
-    assert runs.store.running_writes.of(TABLE) == ()
+    assert runs.store.running_writes.list_unfinished(TABLE) == ()

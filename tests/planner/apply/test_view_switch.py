@@ -15,7 +15,7 @@ from mergeplan.planner.apply.events import silent
 from mergeplan.planner.apply.janitor import sweep
 from mergeplan.planner.apply.promotion import Wanted, promote
 from mergeplan.planner.apply.recovery import recover
-from mergeplan.planner.apply.view_switch import moved_views, position, switch_of, through_switch
+from mergeplan.planner.apply.view_switch import find_moved_views, position, switch_of, through_switch
 from mergeplan.planner.engine.protocol import Stands, ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
@@ -110,7 +110,7 @@ def test_views_of_other_catalogs_move_by_themselves() -> None:
     old, new = (environment("prod", *(version(name, n) for name in ("lake.a.x", "s.a", "s.b"))) for n in (1, 2))
     promotion = Promotion("1", "prod", HistoryAction.PROMOTED, old, new, swap=SwapOptions(0.0))
 
-    assert moved_views(promotion).keys() == {"s.a", "s.b"}
+    assert find_moved_views(promotion).keys() == {"s.a", "s.b"}
     assert switch_of(promotion).count(".") == 1
 
 

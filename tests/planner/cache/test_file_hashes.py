@@ -22,7 +22,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def hashed(root: Path, cache: Path) -> str:
     hashes = FileHashes(Cache(cache), root)
-    found = hashes.of("a.sql")
+    found = hashes.hash_file("a.sql")
     hashes.save()
     return found
 

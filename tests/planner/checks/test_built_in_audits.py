@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.checks.audits import audit_query, is_blocking
-from mergeplan.planner.checks.masking import mask, shown
+from mergeplan.planner.checks.masking import mask, mask_rows
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import Model
@@ -201,7 +201,7 @@ def test_a_masked_sample_tells_shapes_and_no_values() -> None:
     rows = Rows((*"abcdefghi", "num_rows"), (row,))
 
     texts = "*** (3)", "a*** (7)", "-##.#", "####-##-##", "true or false", "*** (2 of them)", "*** (3 bytes)"
-    assert shown(rows, "masked", ("num_rows",)).rows == ((None, "", *texts, 7),)
-    assert shown(rows, "full") == rows
-    assert shown(rows, "none").rows == ()
+    assert mask_rows(rows, "masked", ("num_rows",)).rows == ((None, "", *texts, 7),)
+    assert mask_rows(rows, "full") == rows
+    assert mask_rows(rows, "none").rows == ()
     assert mask(object()) == "***"

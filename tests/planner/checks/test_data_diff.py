@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from mergeplan.planner.checks.data_diff import Budget, key_of, nullability, shown_samples
+from mergeplan.planner.checks.data_diff import Budget, key_of, mask_samples, nullability
 from mergeplan.planner.checks.row_condition import row_condition
 from mergeplan.planner.checks.table_diff import Samples
 from mergeplan.planner.engine.protocol import Engine, Rows
@@ -29,7 +29,7 @@ def model(*audits: AuditCall, **fields: object) -> Model:
 def test_what_runs_when_the_time_is_up_is_cancelled_and_spark_goes_on(engine: Engine, begun_after: float) -> None:
     budget = Budget(engine, 0.3, 10, lambda: None)
 
-    with pytest.raises(TimeoutError), budget.held():
+    with pytest.raises(TimeoutError), budget.enforce():
         threading.Event().wait(begun_after)  # between two statements, nothing runs when the time is up
         engine.fetch(SLOW)
     assert budget.is_spent
@@ -39,7 +39,7 @@ def test_what_runs_when_the_time_is_up_is_cancelled_and_spark_goes_on(engine: En
 def test_who_ends_the_run_ends_it_and_not_the_comparison_alone(engine: Engine) -> None:
     budget = Budget(engine, 0.3, 10, asked_to_end)
 
-    with pytest.raises(Cancelled, match="the run was cancelled"), budget.held():
+    with pytest.raises(Cancelled, match="the run was cancelled"), budget.enforce():
         engine.fetch(SLOW)
 
 
@@ -47,11 +47,11 @@ def test_a_sample_is_masked_but_for_the_columns_that_are_named() -> None:
     """Behaviour 15: whatever a column is called; only changed rows have names for both sides."""
     changed = Rows(("id", "s__mail", "t__mail", "s__t__id"), ((7, "ann@x.io", None, "secret"),))
     only = Rows(("id", "mail", "s__id"), ((7, "ann@x.io", "secret"),))
-    masked = shown_samples(Samples(changed, only, only), ("id",), frozenset({"id"}))
+    masked = mask_samples(Samples(changed, only, only), ("id",), frozenset({"id"}))
 
     assert masked.changed.rows == ((7, "a*** (8)", None, "s*** (6)"),)
     assert masked.only_first == masked.only_second == Rows(only.columns, ((7, "a*** (8)", "s*** (6)"),))
-    assert shown_samples(Samples(changed), ("id",), frozenset({"mail"})).changed.rows[0][:2] == ("#", "ann@x.io")
+    assert mask_samples(Samples(changed), ("id",), frozenset({"mail"})).changed.rows[0][:2] == ("#", "ann@x.io")
 
 
 def test_a_key_is_the_grain_or_the_unique_key_as_far_as_both_tables_have_it() -> None:

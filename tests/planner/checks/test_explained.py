@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.planner.checks.explained import NotUnderstood, explained
+from mergeplan.planner.checks.explained import NotUnderstood, parse_explain
 from tests.planner.checks.plans import texts
 
 
 def test_the_tree_is_as_it_is_drawn_and_knows_the_details_of_each_operator() -> None:
-    (tree,) = explained(texts("parquet")["sorted"]).trees
+    (tree,) = parse_explain(texts("parquet")["sorted"]).trees
 
     drawn = [step.name for step in tree.steps()]
     assert drawn[:6] == ["AdaptiveSparkPlan", "Project", "SortMergeJoin Inner", "Sort", "Exchange", "Project"]
@@ -20,18 +20,18 @@ def test_the_tree_is_as_it_is_drawn_and_knows_the_details_of_each_operator() -> 
 
 
 def test_a_star_for_generated_code_is_no_part_of_a_name() -> None:
-    (tree,) = explained(texts("parquet")["reused"]).trees
+    (tree,) = parse_explain(texts("parquet")["reused"]).trees
 
     assert [step.name for step in tree.inputs] == ["HashAggregate", "BroadcastExchange"]
     assert [step.reuses for step in tree.steps() if step.reuses] == [6]
 
 
 def test_subqueries_are_trees_too_but_not_those_that_spark_adds_to_choose_partitions() -> None:
-    scalar, dynamic = (explained(texts("parquet")[name]) for name in ("subquery", "dynamic"))
+    scalar, dynamic = (parse_explain(texts("parquet")[name]) for name in ("subquery", "dynamic"))
 
     assert (len(scalar.trees), scalar.runtime_pruned) == (2, frozenset())
     assert (len(dynamic.trees), dynamic.runtime_pruned) == (1, {1})
-    assert len(explained(texts("parquet")["exists"]).trees) == 2  # one subquery, for which three operators ask
+    assert len(parse_explain(texts("parquet")["exists"]).trees) == 2  # one subquery, for which three operators ask
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_subqueries_are_trees_too_but_not_those_that_spark_adds_to_choose_partit
 )
 def test_what_has_another_form_is_no_plan(text: str) -> None:
     with pytest.raises(NotUnderstood):
-        explained(text)
+        parse_explain(text)
 
 
 def test_two_details_of_one_name_are_none() -> None:
     text = texts("parquet")["pruned"].replace("ReadSchema", "PartitionFilters: [(x#1 = 3)]\nReadSchema")
 
-    (tree,) = explained(text).trees
+    (tree,) = parse_explain(text).trees
     with pytest.raises(NotUnderstood):
         _ = list(tree.steps())[-1].details

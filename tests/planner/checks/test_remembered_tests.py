@@ -42,7 +42,7 @@ def loaded(root: Path, name: str = "", old: str = "", new: str = "", now: dateti
 
 
 def digest_of(project: Project, **connection: object) -> str | None:
-    return TestDigests(project, Connection(**connection)).of(project.tests[0])  # type: ignore[arg-type]  # any of its fields
+    return TestDigests(project, Connection(**connection)).compute(project.tests[0])  # type: ignore[arg-type]  # any of its fields
 
 
 @pytest.mark.parametrize(

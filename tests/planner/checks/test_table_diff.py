@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from mergeplan.planner.checks.diff_query import BUCKETS, DiffOptions
-from mergeplan.planner.checks.table_diff import RowDiff, TableDiff, changed_models, compare_tables, schema_diff
+from mergeplan.planner.checks.table_diff import RowDiff, TableDiff, compare_tables, find_changed_models, schema_diff
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.model import Column
@@ -169,5 +169,5 @@ def test_schemas_and_environments_are_compared_by_name() -> None:
 
     assert (diff.added, diff.removed, diff.retyped) == ((("c", "int"),), (("a", "int"),), (("b", "int", "bigint"),))
     assert schema_diff(first, first[::-1]).same
-    assert changed_models({"x": "t1", "y": "t2", "z": "t3"}, {"x": "t1", "y": "t4"}) == ("y",)
+    assert find_changed_models({"x": "t1", "y": "t2", "z": "t3"}, {"x": "t1", "y": "t4"}) == ("y",)
     assert RowDiff(common=5, changed=2).matched == 3

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mergeplan.planner.checks.freezing import ctes_of, frozen_text
-from mergeplan.planner.checks.inlining import typed_rows
-from mergeplan.planner.checks.rows import canonical, compared
+from mergeplan.planner.checks.inlining import render_rows
+from mergeplan.planner.checks.rows import canonical, compare_rows
 from mergeplan.planner.checks.unit_test_result import TestResult
 from mergeplan.planner.checks.unit_tests import run_unit_tests
 from mergeplan.planner.engine.protocol import Engine, Rows
@@ -218,9 +218,9 @@ def test_rows_come_back_from_spark_as_they_went_in(engine: Engine, rows: list[di
     types = {f"c{index}": kind for index, kind in enumerate(CELLS)}
     given = [{name: row[kind] for name, kind in types.items()} for row in rows]
 
-    back = engine.fetch(typed_rows(types, given))
+    back = engine.fetch(render_rows(types, given))
 
-    assert compared(Rows(tuple(types), tuple(tuple(row.values()) for row in given)), back, types, False) == ()
+    assert compare_rows(Rows(tuple(types), tuple(tuple(row.values()) for row in given)), back, types, False) == ()
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.none() | st.integers(0, 3))), st.randoms())
@@ -228,9 +228,9 @@ def test_order_never_matters_and_multiplicity_does(rows: list[tuple[object, ...]
     columns, types = ("a", "b"), {"a": "int", "b": "int"}
     shuffled = sorted(rows, key=lambda _: random.random())  # type: ignore[attr-defined]
 
-    assert compared(Rows(columns, tuple(rows)), Rows(columns, tuple(shuffled)), types, False) == ()
+    assert compare_rows(Rows(columns, tuple(rows)), Rows(columns, tuple(shuffled)), types, False) == ()
     if rows:
-        assert compared(Rows(columns, tuple(rows)), Rows(columns, tuple(shuffled[1:])), types, False)
+        assert compare_rows(Rows(columns, tuple(rows)), Rows(columns, tuple(shuffled[1:])), types, False)
 
 
 @pytest.mark.parametrize(

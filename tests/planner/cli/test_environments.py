@@ -84,7 +84,7 @@ def test_a_dry_run_and_a_rollback_name_the_table_that_is_gone_before_anything_mo
     promoted(mergeplan)
     mergeplan.write("models/total.sql", TWO)
     promoted(mergeplan)
-    before = mergeplan.state.environments.at_revision("prod", 1).snapshots["shop.total"].table
+    before = mergeplan.state.environments.get_revision("prod", 1).snapshots["shop.total"].table
     mergeplan.state.tables.forget([before])
     mergeplan.opened.clear()
 

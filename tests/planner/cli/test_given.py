@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from mergeplan.planner.cli.given import given_to
+from mergeplan.planner.cli.given import options_from
 from mergeplan.planner.cli.handling import Handling
 from mergeplan.planner.cli.main import VERBS, Verbs
 from mergeplan.planner.session.options import (
@@ -46,4 +46,4 @@ def test_each_option_is_a_field(verb: str, kinds: tuple[Any, ...]) -> None:
 
 
 def test_options_are_taken_by_name() -> None:
-    assert given_to(TestOptions, {"names": ("a",), "verbose": True}) == TestOptions(("a",))
+    assert options_from(TestOptions, {"names": ("a",), "verbose": True}) == TestOptions(("a",))

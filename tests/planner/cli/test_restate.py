@@ -122,7 +122,7 @@ def test_what_a_failure_leaves_is_missing_and_the_next_run_fills_it(
     failed = restated(mergeplan, "--restate-model", "shop.daily", "--start", "2026-01-02", "--end", "2026-01-03")
 
     assert failed.code == 1
-    assert mergeplan.state.intervals.loaded([daily])[daily] == (days(1, 1), days(4, 5))
+    assert mergeplan.state.intervals.load_timelines([daily])[daily] == (days(1, 1), days(4, 5))
     raw(engine, "01", "02", "02")
     assert [interval for _, interval in batches(mergeplan("run", "-o", "json", *AT))][:1] == [
         ["2026-01-02", "2026-01-04"]

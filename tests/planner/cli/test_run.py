@@ -85,7 +85,7 @@ def test_models_restate_themselves_when_their_cron_has_struck_and_once(mergeplan
     assert {"event": "restating", "models": ["shop.daily"]} in behind.lines
     assert "restating" not in {line["event"] for line in again.lines}
     assert batches(again) == []
-    assert mergeplan.state.intervals.loaded([table])[table]
+    assert mergeplan.state.intervals.load_timelines([table])[table]
 
 
 def test_a_second_run_at_the_same_time_does_nothing_and_says_so(mergeplan: CommandLine) -> None:

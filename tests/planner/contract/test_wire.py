@@ -11,7 +11,7 @@ from mergeplan.planner.apply.events import Stage
 from mergeplan.planner.contract.lines import BatchLine, ErrorLine, WaitingLine
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.contract.result import ResultLine
-from mergeplan.planner.contract.wire import LINES, Line, lines_schema, read_line, written
+from mergeplan.planner.contract.wire import LINES, Line, lines_schema, read_line, serialize_line
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.plan.change import Category, ChangeKind
 from mergeplan.planner.project.lineage import How
@@ -32,24 +32,29 @@ def test_the_published_schema_is_that_of_the_lines() -> None:
 
 @pytest.mark.parametrize("line", [ResultLine(ok=True, plan=PLAN), ErrorLine(message="x"), WaitingLine(holder="ann")])
 def test_what_is_written_is_as_published_and_reads_as_the_same(line: Line) -> None:
-    checked(written(line))
+    checked(serialize_line(line))
 
-    assert read_line(written(line)) == line
+    assert read_line(serialize_line(line)) == line
 
 
 def test_the_schema_refuses_what_the_planner_never_writes() -> None:
-    wrong = json.loads(written(ResultLine(ok=True, plan=PLAN)))
+    wrong = json.loads(serialize_line(ResultLine(ok=True, plan=PLAN)))
     wrong["plan"]["models"][0]["category"] = "dangerous"
     with pytest.raises(jsonschema_rs.ValidationError, match="dangerous"):
         checked(json.dumps(wrong))
 
 
 def test_a_key_that_does_not_apply_is_left_out() -> None:
-    assert json.loads(written(ResultLine(ok=True))) == {"event": "result", "version": 1, "ok": True, "applied": False}
+    assert json.loads(serialize_line(ResultLine(ok=True))) == {
+        "event": "result",
+        "version": 1,
+        "ok": True,
+        "applied": False,
+    }
 
 
 def test_a_reader_passes_over_keys_that_it_does_not_know() -> None:
-    told = json.loads(written(ResultLine(ok=True, plan=PLAN)))
+    told = json.loads(serialize_line(ResultLine(ok=True, plan=PLAN)))
     told["plan"]["models"][0]["colour"] = "red"
 
     assert read_line(json.dumps({**told, "more": [1]})) == ResultLine(ok=True, plan=PLAN)

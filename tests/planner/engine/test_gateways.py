@@ -12,7 +12,7 @@ from mergeplan.planner.engine.gateways import Gateways, RoutedTables
 from mergeplan.planner.engine.protocol import Connection, Engine, ProjectConnection, TableStore, Written
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
-from mergeplan.planner.project.loader import load_project, with_variables
+from mergeplan.planner.project.loader import load_project, override_variables
 from mergeplan.planner.state.store import StateStore
 from tests.planner.cli.conftest import Lent
 from tests.planner.shop import NOW, rows, written
@@ -107,7 +107,7 @@ def test_a_gateways_variables_are_its_models_and_a_tests_own_hide_them(tmp_path:
 
     assert "+ 2 AS least, 'big' AS at" in big.sql
     assert "1 AS least, 'local' AS at" in project.models["shop.apart"].sql
-    assert "+ 9 AS least, 'big' AS at" in with_variables(project, big, {"Least": 9}).sql
+    assert "+ 9 AS least, 'big' AS at" in override_variables(project, big, {"Least": 9}).sql
     assert load_project(tmp_path, NOW, "big").models["shop.apart"].sql == "SELECT 2 AS least, 'big' AS at"
 
 
@@ -135,7 +135,7 @@ def test_each_verb_about_a_table_has_its_route_and_the_others_forget_what_it_wro
     """A verb that is new and not routed would go unseen until a table of another gateway needs it."""
     seen: list[tuple[str, str]] = []
     gateways = Gateways(Silent("own", seen), {"local"}, lambda name: Silent(name, seen))  # type: ignore[arg-type,return-value]
-    gateways.on("big")
+    gateways.engine_for("big")
     verbs = {name for name in vars(TableStore) if not name.startswith("_")}
 
     assert {name for name in vars(RoutedTables) if not name.startswith("_")} == verbs

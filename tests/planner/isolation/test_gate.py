@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.isolation.addresses import AllowedAddress, StandIns, allowed_addresses, unmapped
+from mergeplan.planner.isolation.addresses import AllowedAddress, StandIns, parse_addresses, unwrap_ipv4
 from mergeplan.planner.isolation.gate import ConnectionGate
 from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.probe import cannot_confine
@@ -50,13 +50,13 @@ def try_all(gate: ConnectionGate, folder: Path, places: list[Place]) -> list[str
     profile = IsolationProfile(read, (str(folder),), Network.LISTED, own_user=False, limited=False)
     command = [sys.executable, "-I", "-S", "-c", TRY, json.dumps(places)]
     with subprocess.Popen(
-        profile.listening(gate.descriptor).launched(command),
+        profile.listening(gate.descriptor).launch_command(command),
         stdout=subprocess.PIPE,
         pass_fds=[gate.descriptor],
         cwd="/",
     ) as process:
         gate.process = process.pid
-        gate.started()
+        gate.start()
         said: list[str] = json.loads(process.communicate(timeout=60)[0])
     return said
 
@@ -67,7 +67,7 @@ def test_an_allowed_port_is_reached_by_address_and_by_name_and_no_other_is(
 ) -> None:
     allowed, other = ports
     refused: list[str] = []
-    gate = ConnectionGate(allowed_addresses(f"127.0.0.0/8:{allowed},localhost:{allowed}", "X"), (), refused.append)
+    gate = ConnectionGate(parse_addresses(f"127.0.0.0/8:{allowed},localhost:{allowed}", "X"), (), refused.append)
 
     said = try_all(
         gate,
@@ -105,7 +105,7 @@ def test_a_socket_is_reached_in_an_allowed_folder_and_through_no_link(tmp_path: 
 
 @confines
 def test_what_is_allowed_for_the_start_is_closed_after_it(ports: tuple[int, int], tmp_path: Path) -> None:
-    gate = ConnectionGate((), (), lambda address: None, allowed_addresses(f"127.0.0.1:{ports[0]}", "X"))
+    gate = ConnectionGate((), (), lambda address: None, parse_addresses(f"127.0.0.1:{ports[0]}", "X"))
     gate.close_start()
 
     assert try_all(gate, tmp_path, [(V4, ["127.0.0.1", ports[0]])]) == ["PermissionError"]
@@ -114,7 +114,7 @@ def test_what_is_allowed_for_the_start_is_closed_after_it(ports: tuple[int, int]
 def test_a_list_of_addresses_holds_names_networks_and_ports() -> None:
     text = "Db.internal:5432, s3.eu-1.amazonaws.com, 10.1.0.0/16:9000, [fd00::/8]:443, "
 
-    found = allowed_addresses(text, "X")
+    found = parse_addresses(text, "X")
 
     assert found == (
         AllowedAddress("db.internal", 5432),
@@ -122,9 +122,9 @@ def test_a_list_of_addresses_holds_names_networks_and_ports() -> None:
         AllowedAddress("10.1.0.0/16", 9000),
         AllowedAddress("fd00::/8", 443),
     )
-    assert found[2].includes(unmapped("::ffff:10.1.2.3"), 9000)
-    assert not found[2].includes(unmapped("10.1.2.3"), 9001)
-    assert StandIns.of(found).hosts_file(["localhost"]).splitlines() == [
+    assert found[2].includes(unwrap_ipv4("::ffff:10.1.2.3"), 9000)
+    assert not found[2].includes(unwrap_ipv4("10.1.2.3"), 9001)
+    assert StandIns.build(found).hosts_file(["localhost"]).splitlines() == [
         "127.0.0.1 localhost",
         "198.18.0.1 db.internal",
         "198.18.0.2 s3.eu-1.amazonaws.com",
@@ -134,4 +134,4 @@ def test_a_list_of_addresses_holds_names_networks_and_ports() -> None:
 @pytest.mark.parametrize("text", ["http://db", "db:x", "db:99999", "a b", "-x:1", "[db]:1:2", "*.internal"])
 def test_what_is_no_address_is_refused_with_the_variable(text: str) -> None:
     with pytest.raises(RequestError, match="X holds `"):
-        allowed_addresses(f"db:1,{text}", "X")
+        parse_addresses(f"db:1,{text}", "X")

@@ -28,7 +28,7 @@ IMPORT = "from mergeplan.planner.isolation.launcher"
 def launched(profile: IsolationProfile, version: int, command: list[str]) -> list[str]:
     """The command as it is started with a profile on a kernel with this version of Landlock."""
     older = f"from mergeplan.planner.isolation import landlock; landlock.version = lambda: {version}; {IMPORT}"
-    return [each.replace(IMPORT, older) if each == LAUNCH else each for each in profile.launched(command)]
+    return [each.replace(IMPORT, older) if each == LAUNCH else each for each in profile.launch_command(command)]
 
 
 def test_what_the_operator_says() -> None:
@@ -94,7 +94,7 @@ def test_kernels_with_an_older_landlock_isolate_too(version: int, tmp_path: Path
         launched(profile.listening(proxy.descriptor), version, attack), env={"HOME": str(tmp_path / "home")}, cwd="/",
         stdout=subprocess.PIPE, text=True, pass_fds=[proxy.descriptor],
     ) as process:  # fmt: skip
-        proxy.started()
+        proxy.start()
         got = loot(process.communicate(timeout=120)[0])
     scene.close()
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mergeplan.planner.errors import MergeplanError, ProjectError
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.parsing.definitions.formatting import Style, formatted
+from mergeplan.planner.parsing.definitions.formatting import Style, format_file
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from tests.planner.building import NOW
 
@@ -69,7 +69,7 @@ DEFAULTS = Defaults(NOW)
 
 def neat(sql: str, **style: Any) -> str:
     """A query's layout, below a block that is in order."""
-    now = formatted("models/x.sql", HEAD + sql, "spark", Style(**style))
+    now = format_file("models/x.sql", HEAD + sql, "spark", Style(**style))
     assert now.left == ""
     head, _, rest = now.text.partition(";\n\n")
     assert head.replace("    ", "  ") + ";\n\n" == HEAD
@@ -77,8 +77,8 @@ def neat(sql: str, **style: Any) -> str:
 
 
 def test_blocks_queries_comments_and_macros_come_out_in_one_layout() -> None:
-    assert formatted("models/x.sql", UGLY, "spark", Style()).text == NEAT
-    assert formatted("models/x.sql", NEAT, "spark", Style()).text == NEAT
+    assert format_file("models/x.sql", UGLY, "spark", Style()).text == NEAT
+    assert format_file("models/x.sql", NEAT, "spark", Style()).text == NEAT
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_the_style_of_the_project_is_heeded(style: dict[str, Any], sql: str, tex
 
 
 def test_a_division_is_laid_out_as_it_is() -> None:
-    assert formatted("models/x.sql", HEAD + "SELECT id / 0 FROM range(3)", "spark", Style()).text.endswith(
+    assert format_file("models/x.sql", HEAD + "SELECT id / 0 FROM range(3)", "spark", Style()).text.endswith(
         "SELECT\n  id / 0\nFROM range(3)"
     )
 
@@ -119,20 +119,20 @@ def test_a_division_is_laid_out_as_it_is() -> None:
     ],
 )
 def test_what_cannot_be_laid_out_safely_is_left_as_it_is(text: str, reason: str) -> None:
-    now = formatted("models/x.sql", text, "spark", Style())
+    now = format_file("models/x.sql", text, "spark", Style())
 
     assert (now.text, now.left) == (text, reason)
 
 
 def test_a_query_that_cannot_be_read_is_an_error_at_its_line() -> None:
     with pytest.raises(ProjectError, match=r"models/x.sql:6: The query is not valid spark SQL near"):
-        formatted("models/x.sql", HEAD + "SELECT 1 WHERE (x", "spark", Style())
+        format_file("models/x.sql", HEAD + "SELECT 1 WHERE (x", "spark", Style())
 
 
 def test_other_statements_and_audits_below_the_query_stay(tmp_path: Path) -> None:
     text = f"{HEAD}SET  x = 1;\n\n@DEF(a,  1);\n\nSELECT\n  1 AS a;\n\nAUDIT (\n  name no_a\n);\n\nSELECT\n  1 AS b"
 
-    assert formatted("models/x.sql", text, "spark", Style()).text == text
+    assert format_file("models/x.sql", text, "spark", Style()).text == text
 
 
 def queries() -> Iterator[str]:
@@ -161,7 +161,7 @@ def test_queries_of_the_case_book_are_the_same_models_in_their_new_layout() -> N
             model, _ = parse_model(text, "models/x.sql", DEFAULTS)
         except MergeplanError:
             continue
-        now = formatted("models/x.sql", text, "spark", Style())
+        now = format_file("models/x.sql", text, "spark", Style())
         again, _ = parse_model(now.text, "models/x.sql", DEFAULTS)
         left += bool(now.left)
         assert model is not None
@@ -181,8 +181,8 @@ def test_whatever_blanks_and_comments_there_are_nothing_is_lost_and_the_layout_r
              "FROM shop.a", "JOIN shop.b", "ON a.id = b.id")  # fmt: skip
     text = "".join(word + gap for word, gap in zip(words, gaps, strict=True))
 
-    now = formatted("models/x.sql", text, "spark", Style())
-    again = formatted("models/x.sql", now.text, "spark", Style())
+    now = format_file("models/x.sql", text, "spark", Style())
+    again = format_file("models/x.sql", now.text, "spark", Style())
 
     before, _ = parse_model(text, "models/x.sql", DEFAULTS)
     after, _ = parse_model(now.text, "models/x.sql", DEFAULTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot.dialects.dialect import Dialect
 
-from mergeplan.planner.parsing.sql.function_calls import closed_call, function_calls, refused_call
+from mergeplan.planner.parsing.sql.function_calls import find_closed_call, find_refused_call, function_calls
 from mergeplan.planner.semantics.spark_sql import trees
 
 
@@ -15,7 +15,7 @@ def calls(sql: str) -> list[str]:
 
 def refused(sql: str) -> str:
     tokens = Dialect.get_or_raise("spark").tokenize(sql)
-    found = refused_call(tokens, trees(tokens, sql)[0], ())
+    found = find_refused_call(tokens, trees(tokens, sql)[0], ())
     return found.message if found else ""
 
 
@@ -73,6 +73,6 @@ def test_what_is_not_known_to_be_harmless_is_refused(sql: str) -> None:
 
 
 def test_statements_of_our_own_may_name_what_they_like() -> None:
-    assert closed_call("CREATE TABLE xpath (reflect INT) TBLPROPERTIES ('from_avro' = 'xml(')") is not None
-    assert closed_call("CREATE TABLE t (xpath INT) TBLPROPERTIES ('from_avro' = 'xml(')") is None
-    assert closed_call("INSERT INTO t VALUES ('xpath(1)', 'secret'), ('read_files', 'reflect (')") is None
+    assert find_closed_call("CREATE TABLE xpath (reflect INT) TBLPROPERTIES ('from_avro' = 'xml(')") is not None
+    assert find_closed_call("CREATE TABLE t (xpath INT) TBLPROPERTIES ('from_avro' = 'xml(')") is None
+    assert find_closed_call("INSERT INTO t VALUES ('xpath(1)', 'secret'), ('read_files', 'reflect (')") is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.intervals import Cron, between
+from mergeplan.planner.intervals import Cron, build_timeline
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import History, Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
@@ -107,25 +107,27 @@ def test_the_columns_of_a_history_have_names_and_types_that_readers_decide_by() 
 
     plain, dated, renamed = meaning(History()), meaning(History(type="DATE")), meaning(History("since", "until"))
 
-    assert list(plain.seen.columns) == ["id", "name", "valid_from", "valid_to"]
-    assert list(renamed.seen.columns) == ["id", "name", "since", "until"]
+    assert list(plain.table_digest.columns) == ["id", "name", "valid_from", "valid_to"]
+    assert list(renamed.table_digest.columns) == ["id", "name", "since", "until"]
     assert (plain.types[-2:], dated.types[-2:]) == (
         (("valid_from", "timestamp"), ("valid_to", "timestamp")),
         (("valid_from", "date"), ("valid_to", "date")),
     )
-    assert not set(plain.seen.columns.values()) & {dated.seen.columns[each] for each in ("valid_from", "valid_to")}
-    assert plain.seen.columns["valid_from"] != plain.seen.columns["valid_to"]
+    assert not set(plain.table_digest.columns.values()) & {
+        dated.table_digest.columns[each] for each in ("valid_from", "valid_to")
+    }
+    assert plain.table_digest.columns["valid_from"] != plain.table_digest.columns["valid_to"]
 
 
 def test_days_before_those_that_are_held_ask_for_everything() -> None:
     models = project(RAW, keyed(batch_size=1))
     prod, _ = promoted(models)
     table = prod.snapshots["s.t"].table
-    late = Loaded({table: between(day("2026-01-05"), day("2026-01-10"))})
+    late = Loaded({table: build_timeline(day("2026-01-05"), day("2026-01-10"))})
 
     (change,) = (c for c in planned(models, Environment("dev"), Environment("prod"), late).changes if c.name == "s.t")
 
-    assert change.missing == change.needed == between(day("2026-01-01"), day("2026-01-10"))
+    assert change.missing == change.needed == build_timeline(day("2026-01-01"), day("2026-01-10"))
 
 
 def test_a_plan_for_some_days_fills_a_table_of_its_own() -> None:
@@ -152,7 +154,7 @@ def test_another_layout_copies_the_table_with_its_history(changed: dict[str, Any
     (change,) = plan.changes
     assert (change.rule, change.copies == change.missing, plan.blockers) == ("layout-changed", True, ())
     old = prod.snapshots["s.t"]
-    assert plan.relies[old.table] == loaded.of(old)  # a restatement of what is copied from would be lost
+    assert plan.relies[old.table] == loaded.timeline_of(old)  # a restatement of what is copied from would be lost
 
 
 def test_partitions_say_which_rows_stay_where_batches_replace_them() -> None:

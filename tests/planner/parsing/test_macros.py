@@ -17,7 +17,7 @@ from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.parsing.macros.expand import MacroScope, dates, expand, expand_block, expander, spark_tree
 from mergeplan.planner.parsing.macros.expander import CALLS
 from mergeplan.planner.parsing.sql.dates import end_instant, instant
-from mergeplan.planner.parsing.sql.tokens import SourceText, parsed, tokenize
+from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, tokenize
 from mergeplan.planner.parsing.sql.user_macros import MacroCall
 from mergeplan.planner.project.loader import load_project
 from tests.planner.project.test_loader import CONFIG, project_of
@@ -30,7 +30,7 @@ def spark(sql: str, **variables: object) -> str:
     """The SQL with its macros expanded."""
     source = SourceText("models/a.sql", sql, "spark")
     scope = MacroScope(variables, "main")  # type: ignore[arg-type]
-    return parsed(source, expand(source, tokenize(source), scope)).sql("spark")
+    return parse_tokens(source, expand(source, tokenize(source), scope)).sql("spark")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_macro_of_the_projects_own_gets_sql_and_gives_sql() -> None:
     scope = MacroScope({"n": 3}, macros=Greeting(), columns={"s.a": {"x": "int", "y": "date"}}.get)
     source = SourceText("models/a.sql", "SELECT @greet(@EACH([a], x -> @x)), @all_of(s.a) FROM s.a", "spark")
 
-    told = parsed(source, expand(source, tokenize(source), scope)).sql("spark")
+    told = parse_tokens(source, expand(source, tokenize(source), scope)).sql("spark")
 
     assert told == "SELECT CONCAT('hello ', a, 3), MAX(x) AS x_int, MAX(y) AS y_date FROM s.a"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mergeplan.planner.model.model import SignalCall
-from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted, expressed, queried, table_name
+from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted, parse_expression, parse_query, table_name
 from mergeplan.planner.python.running import _tables_named
 
 
@@ -29,7 +29,7 @@ from mergeplan.planner.python.running import _tables_named
     ],
 )
 def test_a_query_says_which_tables_it_reads(text: str, tables: set[str]) -> None:
-    assert queried(text).tables == tables
+    assert parse_query(text).tables == tables
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_query_says_which_tables_it_reads(text: str, tables: set[str]) -> None
 )
 def test_what_can_be_read_in_two_ways_or_does_more_than_read_is_refused(text: str) -> None:
     with pytest.raises(NotAdmitted):
-        queried(text)
+        parse_query(text)
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_what_can_be_read_in_two_ways_or_does_more_than_read_is_refused(text: st
     ],
 )
 def test_an_expression_says_which_tables_its_subqueries_read(text: str, tables: set[str]) -> None:
-    assert expressed(text).tables == tables
+    assert parse_expression(text).tables == tables
 
 
 @pytest.mark.parametrize("text", ["a FROM x", "1 UNION SELECT a FROM x", "(TABLE x)", "reflect('a', 'b')", "a; FROM x"])
 def test_an_expression_that_is_more_is_refused(text: str) -> None:
     with pytest.raises(NotAdmitted):
-        expressed(text)
+        parse_expression(text)
 
 
 def test_a_tables_name_is_read_as_spark_reads_it() -> None:

@@ -11,7 +11,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.parsing.macros.expand import spark_tree
-from mergeplan.planner.parsing.render import render, with_views_inlined
+from mergeplan.planner.parsing.render import inline_views, render
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 DAY = Interval(datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 2, tzinfo=UTC))
@@ -112,7 +112,7 @@ def test_a_query_can_be_run_without_the_temporary_views_of_its_statements() -> N
     model, _ = parse_model(f"MODEL (name s.m, kind FULL);\n{text}", "m.sql", Defaults(NOW))
     assert model is not None
 
-    tree = with_views_inlined(spark_tree(model.sql).copy(), model, {"s.a": "p.a1"}, {}, {})
+    tree = inline_views(spark_tree(model.sql).copy(), model, {"s.a": "p.a1"}, {}, {})
 
     assert tree.sql("spark") == (
         "SELECT u.x FROM (SELECT x FROM (SELECT x FROM p.a1 AS a) AS t) AS u "

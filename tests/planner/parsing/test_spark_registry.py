@@ -8,7 +8,7 @@ import pytest
 from sqlglot.dialects.dialect import Dialect
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.parsing.sql.function_calls import refused_call
+from mergeplan.planner.parsing.sql.function_calls import find_refused_call
 from mergeplan.planner.parsing.sql.spark_registry import (
     CLOSED,
     JAVA,
@@ -74,7 +74,7 @@ def test_no_function_of_spark_is_written_as_one_that_is_not() -> None:
                 text = spark_text_of(tree := tree_of(sql))
             except FAILURES:
                 continue  # it is refused
-            if refused := refused_call(Dialect.get_or_raise("spark").tokenize(text), tree, ()):
+            if refused := find_refused_call(Dialect.get_or_raise("spark").tokenize(text), tree, ()):
                 wrong.append((sql, text, refused.message))
 
     assert wrong == []

@@ -7,8 +7,8 @@ from time import process_time
 import pytest
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.parsing.sql.tokens import SourceText, parsed, tokenize
-from mergeplan.planner.parsing.sql.verbatim import written
+from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, tokenize
+from mergeplan.planner.parsing.sql.verbatim import write_tokens
 
 
 def source(text: str) -> SourceText:
@@ -29,7 +29,7 @@ def test_a_bomb_is_an_error_at_its_line(text: str, said: str) -> None:
     """`FROM SELECT` a few thousand times ended the process; 100,000 terms took half a minute."""
     bomb = source(text)
     with pytest.raises(ProjectError, match=said) as caught:
-        parsed(bomb, tokenize(bomb))
+        parse_tokens(bomb, tokenize(bomb))
 
     assert caught.value.place is not None
     assert (caught.value.place.path, caught.value.place.line) == ("models/a.sql", 2)
@@ -41,5 +41,5 @@ def test_a_text_is_written_again_in_time_that_its_length_explains() -> None:
     text = source("SELECT 1 IN (\n" + ",\n".join(["1234567890"] * 40_000) + ")")
     tokens, started = tokenize(text), process_time()
 
-    assert len(written(text, tokens)) > 400_000
+    assert len(write_tokens(text, tokens)) > 400_000
     assert process_time() - started < 4  # of the processor's time: it took 11 seconds, and takes half of one

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mergeplan.planner.apply.table_columns import checked_reads
+from mergeplan.planner.apply.table_columns import check_table_reads
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import Place, ProjectError, QueryError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
-from mergeplan.planner.parsing.render import render, written_at
+from mergeplan.planner.parsing.render import locate_error, render
 from mergeplan.planner.plan.categorize import is_edited
 from mergeplan.planner.semantics.columns import model_shape
-from mergeplan.planner.serial import from_json, to_json
+from mergeplan.planner.serial import decode_json, encode_json
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 TABLES = {"shop.items": "p.items__1", "shop.full": "p.full__1", "crm.items": "p.crm__1"}
@@ -89,11 +89,11 @@ def test_a_macro_gives_words_that_run() -> None:
 
 
 def test_a_snapshot_of_before_runs_as_it_did() -> None:
-    data = to_json(model_of("SELECT log10(x) AS v FROM shop.items"))
+    data = encode_json(model_of("SELECT log10(x) AS v FROM shop.items"))
     for key in ("text", "text_line"):
         del data[key]
 
-    old = from_json(Model, data)
+    old = decode_json(Model, data)
 
     assert render(old, TABLES, {}, None, NOW) == "SELECT LOG10(x) AS v FROM p.items__1 AS items"
 
@@ -190,7 +190,7 @@ def test_a_table_that_only_spark_sees_is_refused(engine: SparkEngine) -> None:
     model = model_of("SELECT a FROM f(TABLE(hidden.t))")
 
     with pytest.raises(ProjectError, match=r"Spark reads `hidden\.t`"):
-        checked_reads(model, engine, model.text)
+        check_table_reads(model, engine, model.text)
 
 
 def test_sparks_refusal_is_told_at_the_line_and_the_column_of_the_file(engine: SparkEngine) -> None:
@@ -199,5 +199,5 @@ def test_sparks_refusal_is_told_at_the_line_and_the_column_of_the_file(engine: S
     with pytest.raises(QueryError) as refused:
         engine.reads(render(model, TABLES, {}, None, NOW))
 
-    found = written_at(model, TABLES, {}, refused.value.line, refused.value.column)
+    found = locate_error(model, TABLES, {}, refused.value.line, refused.value.column)
     assert found == Place("models/a.sql", 4, 43)

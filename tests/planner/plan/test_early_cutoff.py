@@ -73,7 +73,7 @@ def test_a_table_that_was_written_since_is_not_taken_for_what_it_was(
     outcome = applied(project, engine, store, "dev")
     snapshot = store.environments.get("prod").snapshots["shop.daily"]
     assert snapshot.kind is Kind.INCREMENTAL_BY_TIME_RANGE
-    held = store.intervals.loaded([snapshot.table])[snapshot.table]
+    held = store.intervals.load_timelines([snapshot.table])[snapshot.table]
     store.intervals.record(snapshot.table, held[0])  # as a run or a restatement does that wrote it again
 
     merge = planned(project, store)

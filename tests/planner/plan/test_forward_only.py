@@ -9,7 +9,7 @@ import pytest
 
 from mergeplan.planner.apply.create_tables import table_lease
 from mergeplan.planner.apply.events import silent
-from mergeplan.planner.apply.rollback import planned_rollback, rollback
+from mergeplan.planner.apply.rollback import build_rollback, rollback
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import Interval
@@ -56,7 +56,7 @@ def forward(
 def ran(project: Project, engine: Engine, store: StateStore, now: datetime = LATER) -> None:
     """What a run of prod does at a later moment."""
     tables = store.tables.all().keys()
-    loaded = Loaded(store.intervals.loaded(tables), drifted=store.snapshots.drifted_tables())
+    loaded = Loaded(store.intervals.load_timelines(tables), drifted=store.snapshots.tables_with_drift())
     applied(project, engine, store, plan=build_run(store.environments.get("prod"), loaded, Window(now)))
 
 
@@ -104,12 +104,12 @@ def test_a_table_whose_time_was_forgotten_takes_the_kept_rows_over_again(
     forward(project, engine, store, "dev", since)
     table = store.environments.get("dev").snapshots["shop.daily"].table
     with store.leases.hold(table_lease(table), "test") as lease:
-        for interval in store.intervals.loaded([table])[table]:
+        for interval in store.intervals.load_timelines([table])[table]:
             store.intervals.forget(table, interval, lease=lease)
 
     forward(project, engine, store, asked=since)
 
-    assert [str(each) for each in store.intervals.loaded([table])[table]] == ["2026-01-01 - 2026-01-05"]
+    assert [str(each) for each in store.intervals.load_timelines([table])[table]] == ["2026-01-01 - 2026-01-05"]
     assert rows(engine, "SELECT id, taxed FROM shop.daily ORDER BY id") == [(1, None), (2, None), (3, 60)]
 
 
@@ -137,7 +137,7 @@ def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(
     forward(project, engine, store)
     ran(project, engine, store)
     with store.leases.hold("prod", "test") as lease:
-        rollback(store, engine, lease, planned_rollback(store, "prod", None, NOW), emit=silent)
+        rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
     assert rows(engine, "SELECT * FROM shop.daily ORDER BY id")[-1][0] == 3
 
     assert forward(project, engine, store) == 0
@@ -178,7 +178,7 @@ def test_dropping_the_new_table_leaves_the_old_one_whole(tmp_path: Path, engine:
     forward(project, engine, store)
     after = store.environments.get("prod").snapshots
     with store.leases.hold("prod", "test") as lease:
-        rollback(store, engine, lease, planned_rollback(store, "prod", None, NOW), emit=silent)
+        rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
     for name in ("shop.daily", "shop.total"):
         assert before[name].table != after[name].table
         assert store.tables.all()[after[name].table].reads == (before[name].table,)

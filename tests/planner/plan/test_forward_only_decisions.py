@@ -13,7 +13,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.plan.build import Plan, build_run
 from mergeplan.planner.plan.change import Category, Change
-from mergeplan.planner.plan.forward_only import ForwardOnly, is_wider, settled
+from mergeplan.planner.plan.forward_only import ForwardOnly, is_wider, merge_columns
 from mergeplan.planner.plan.schedule import Window
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, external, model, planned, project, promoted
@@ -147,8 +147,8 @@ def test_taking_the_change_back_never_finds_the_table_that_drifted() -> None:
 
     assert len({prod.snapshots["s.daily"].table, kept.table, built.table}) == 3
     assert kept.forced
-    assert kept.seen.columns["price"] != built.seen.columns["price"]
-    assert kept.seen.columns["id"] == built.seen.columns["id"]
+    assert kept.visible_digest.columns["price"] != built.visible_digest.columns["price"]
+    assert kept.visible_digest.columns["id"] == built.visible_digest.columns["id"]
 
 
 def test_an_added_model_that_reads_a_preview_is_one_and_promised_as_what_prod_computes() -> None:
@@ -257,7 +257,7 @@ def test_what_goes_or_narrows_stays_as_it_was_where_that_is_ignored(policy: str,
     before = (Column("id", "bigint"), Column("price", "float"), Column("gone", "int"))
     after = (Column("id", "int"), Column("price", "double"), Column("new", "int"))
 
-    found = {column.name: column.type for column in settled(before, after, policy, "ignore")}
+    found = {column.name: column.type for column in merge_columns(before, after, policy, "ignore")}
 
     assert found == types
 

@@ -11,7 +11,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Change, Plan
 from mergeplan.planner.plan.schedule import Loaded, Window
-from mergeplan.planner.plan.selected_changes import chosen_models
+from mergeplan.planner.plan.selected_changes import select_models
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project, promoted
 
@@ -36,7 +36,7 @@ def of(plan: Plan) -> dict[str, Change]:
 
 def chosen(*selectors: str, edited: dict[str, Model] = EDITED) -> Plan:
     prod, loaded = promoted(SHOP)
-    return planned(chosen_models(edited, prod, selectors), Environment("dev"), prod, loaded)
+    return planned(select_models(edited, prod, selectors), Environment("dev"), prod, loaded)
 
 
 def test_only_the_chosen_changes_count() -> None:
@@ -50,7 +50,7 @@ def test_an_external_table_that_was_not_chosen_is_declared_as_before() -> None:
     prod, loaded = promoted(SHOP | project(model("s.star", "SELECT * FROM s.raw")))
 
     def computed(*selectors: str) -> set[str]:
-        plan = planned(chosen_models(wider, prod, selectors), Environment("dev"), prod, loaded)
+        plan = planned(select_models(wider, prod, selectors), Environment("dev"), prod, loaded)
         return {change.name for change in plan.backfills}
 
     assert computed("s.apart") == {"s.apart"}

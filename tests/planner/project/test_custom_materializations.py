@@ -10,7 +10,7 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.parsing.definitions.formatting import Style, formatted
+from mergeplan.planner.parsing.definitions.formatting import Style, format_file
 from mergeplan.planner.plan.categorize import is_edited
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
@@ -197,7 +197,7 @@ def test_the_default_kind_may_be_custom(flag: str, kind: Kind, tmp_path: Path) -
 
 
 def test_a_custom_kind_keeps_its_text_when_it_is_formatted(tmp_path: Path) -> None:
-    text = formatted("models/own.sql", OWN, "spark", Style()).text
+    text = format_file("models/own.sql", OWN, "spark", Style()).text
 
     assert "kind CUSTOM ( materialization 'own', materialization_properties (key = id) )" in " ".join(text.split())
     assert changes(project(tmp_path / "a", KEYED), project(tmp_path / "b", KEYED, text)) == {}

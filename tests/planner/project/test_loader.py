@@ -14,7 +14,7 @@ from mergeplan.planner.errors import MergeplanError, ProjectError, RequestError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.files.environments import seconds_of_promotion
-from mergeplan.planner.project.loader import LoadOptions, load_project, with_variables
+from mergeplan.planner.project.loader import LoadOptions, load_project, override_variables
 from mergeplan.planner.project.scaffold import write_example
 from mergeplan.planner.project.seeds import read_seed
 from mergeplan.planner.semantics import spark_sql
@@ -148,7 +148,7 @@ model_defaults:
     assert (model.kind, model.owner, model.cron.text) == (Kind.FULL, "jen", "@hourly")
     assert (model.start, model.start_moves) == (datetime(2024, 4, 29, tzinfo=UTC), True)
     assert model.audits[0].arguments == (("threshold", "1"),)
-    assert "x > 9" in with_variables(project, model, {"least": 9}).sql
+    assert "x > 9" in override_variables(project, model, {"least": 9}).sql
 
 
 def test_environment_variables_fill_values_and_never_become_yaml(

@@ -8,7 +8,7 @@ import pytest
 
 from mergeplan.planner.errors import ProjectError, ProjectErrors
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
-from mergeplan.planner.project.refused import defined_in
+from mergeplan.planner.project.refused import find_model_names
 from tests.planner.project.test_loader import NOW, project_of
 
 GOOD = "MODEL (name shop.good, kind FULL);\nSELECT 1 AS x"
@@ -120,7 +120,7 @@ def test_tests_of_refused_models_are_left_out(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_opened_still_says_its_name(
     path: str, text: str, names: tuple[str, ...], clear: bool
 ) -> None:
-    assert defined_in(path, text) == (names, clear)
+    assert find_model_names(path, text) == (names, clear)
 
 
 def test_a_test_of_no_model_is_refused_by_itself_and_the_others_of_its_file_are_read(tmp_path: Path) -> None:

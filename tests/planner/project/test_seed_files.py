@@ -12,7 +12,7 @@ from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Seed
 from mergeplan.planner.project.loader import load_project
-from mergeplan.planner.project.seeds import with_seed
+from mergeplan.planner.project.seeds import load_seed
 from mergeplan.planner.state.store import StateStore
 from tests.planner.building import model
 from tests.planner.shop import FILES, NOW, applied, rows
@@ -82,4 +82,4 @@ def test_a_file_that_says_nothing_certain_is_refused(content: bytes, says: str, 
     (tmp_path / "items.csv").write_bytes(content)
 
     with pytest.raises(ProjectError, match=says):
-        with_seed(tmp_path, model("s.items", kind=Kind.SEED, seed=Seed("items.csv", "", ())))
+        load_seed(tmp_path, model("s.items", kind=Kind.SEED, seed=Seed("items.csv", "", ())))

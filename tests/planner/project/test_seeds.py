@@ -7,7 +7,7 @@ import pytest
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model, Seed
 from mergeplan.planner.plan.change import Category, Change
-from mergeplan.planner.project.seeds import with_seed
+from mergeplan.planner.project.seeds import load_seed
 from tests.planner.building import change_of, model, project
 
 ROWS = "id,name,price\n1,tea,5\n2,milk,\n3,tea,7\n"
@@ -16,7 +16,7 @@ ROWS = "id,name,price\n1,tea,5\n2,milk,\n3,tea,7\n"
 def seeded(folder: Path, text: str) -> dict[str, Model]:
     """A seed of this text, one model that reads its prices and one that reads its names."""
     (folder / "items.csv").write_text(text)
-    seed = with_seed(folder, model("s.items", kind=Kind.SEED, seed=Seed("items.csv", "", ())))
+    seed = load_seed(folder, model("s.items", kind=Kind.SEED, seed=Seed("items.csv", "", ())))
     prices = model("s.prices", "SELECT id, price FROM s.items")
     names = model("s.names", "SELECT name, COUNT(*) AS n FROM s.items GROUP BY name")
     return project(seed, prices, names)

@@ -20,7 +20,7 @@ from mergeplan.planner.errors import Cancelled, MergeplanError, PlanMoved
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column
-from mergeplan.planner.project.loader import Project, load_project, with_variables
+from mergeplan.planner.project.loader import Project, load_project, override_variables
 from mergeplan.planner.python.running import running
 from mergeplan.planner.state.store import StateStore
 from tests.planner.building import change_of
@@ -127,7 +127,7 @@ def entrypoint(evaluator):
     assert models["shop.cheap_items"].sql == "SELECT id FROM shop.items WHERE price < 5"
     assert models["shop.dear_items"].sql == "SELECT id FROM shop.items WHERE price < 99"
     assert models["shop.dear_items"].python is None
-    again = with_variables(project, models["shop.dear_items"], {"below": 7})
+    again = override_variables(project, models["shop.dear_items"], {"below": 7})
     assert again.sql == "SELECT id FROM shop.items WHERE price < 99"  # a blueprint's own hides the project's
 
 

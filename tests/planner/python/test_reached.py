@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.python.reached import reached
+from mergeplan.planner.python.reached import trace_code
 
 FILES = {
     "models/a.py": '''
@@ -67,7 +67,7 @@ def digest(**edits: tuple[str, str]) -> str:
         path = f"{name.replace('__', '/')}.py"
         assert old in files[path]
         files[path] = files[path].replace(old, new, 1)
-    return reached(files, "models/a.py", "execute", lambda name: f"{name} 1.0").digest
+    return trace_code(files, "models/a.py", "execute", lambda name: f"{name} 1.0").digest
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_code_that_comes_at_other_code_by_a_detour_counts_it(code: str) -> None:
     model = f"import helpers\n\ndef execute(context, name='unreached'):\n    {code}\n"
     edited = FILES["helpers.py"].replace("return 1", "return 2")
 
-    before = reached({**FILES, "models/a.py": model}, "models/a.py", "execute")
-    after = reached({**FILES, "models/a.py": model, "helpers.py": edited}, "models/a.py", "execute")
+    before = trace_code({**FILES, "models/a.py": model}, "models/a.py", "execute")
+    after = trace_code({**FILES, "models/a.py": model, "helpers.py": edited}, "models/a.py", "execute")
 
     assert before.digest != after.digest
 
@@ -164,13 +164,13 @@ def test_a_module_whose_import_acts_counts_whole(acting: str) -> None:
     files = {**FILES, "helpers.py": helpers}
     edited = {**FILES, "helpers.py": helpers.replace("return 1", "return 2")}
 
-    assert reached(files, "models/a.py", "execute").digest != reached(edited, "models/a.py", "execute").digest
+    assert trace_code(files, "models/a.py", "execute").digest != trace_code(edited, "models/a.py", "execute").digest
 
 
 def test_a_package_that_is_imported_on_the_way_counts() -> None:
     quiet, acting = {**FILES, "lib/__init__.py": ""}, {**FILES, "lib/__init__.py": "import os\nos.umask(0)\n"}
 
-    assert reached(quiet, "models/a.py", "execute").digest != reached(acting, "models/a.py", "execute").digest
+    assert trace_code(quiet, "models/a.py", "execute").digest != trace_code(acting, "models/a.py", "execute").digest
 
 
 def test_a_name_is_followed_through_the_package_that_passes_it_on() -> None:
@@ -181,7 +181,7 @@ def test_a_name_is_followed_through_the_package_that_passes_it_on() -> None:
     }
     edited = {**files, "lib/places.py": "def near():\n    return 2\n\ndef far():\n    return 1\n"}
     elsewhere = {**files, "lib/places.py": "def near():\n    return 1\n\ndef far():\n    return 2\n"}
-    digests = [reached(each, "models/a.py", "execute").digest for each in (files, edited, elsewhere)]
+    digests = [trace_code(each, "models/a.py", "execute").digest for each in (files, edited, elsewhere)]
 
     assert digests[0] != digests[1]
     assert digests[0] == digests[2]
@@ -189,7 +189,7 @@ def test_a_name_is_followed_through_the_package_that_passes_it_on() -> None:
 
 def test_the_version_of_a_package_counts_and_that_of_another_does_not() -> None:
     def versioned(**versions: str) -> str:
-        return reached(FILES, "models/a.py", "execute", lambda name: versions.get(name, "1")).digest
+        return trace_code(FILES, "models/a.py", "execute", lambda name: versions.get(name, "1")).digest
 
     assert versioned(numpy="2") != versioned()
     assert versioned(pandas="2") == versioned()
@@ -201,7 +201,7 @@ def test_tables_are_found_wherever_the_code_names_them() -> None:
         "helpers.py": "def read(context):\n    return context.resolve_table('Shop.Items')\n",
     }
 
-    found = reached(files, "models/a.py", "execute")
+    found = trace_code(files, "models/a.py", "execute")
 
     assert found.tables == {"shop.items"}
     assert [str(place) for place in found.unclear] == ["models/a.py:5"]
@@ -212,10 +212,10 @@ def test_a_table_may_be_named_by_a_constant_of_the_module() -> None:
     once = "ITEMS = 'shop.items'\n\ndef execute(context):\n    return context.resolve_table(ITEMS)\n"
     twice = once.replace("\n\n", "\nITEMS += '_x'\n\n", 1)
 
-    assert reached({"models/a.py": once}, "models/a.py", "execute").tables == {"shop.items"}
-    assert reached({"models/a.py": twice}, "models/a.py", "execute").unclear
+    assert trace_code({"models/a.py": once}, "models/a.py", "execute").tables == {"shop.items"}
+    assert trace_code({"models/a.py": twice}, "models/a.py", "execute").unclear
 
 
 def test_a_reached_file_that_is_not_python_is_told() -> None:
     with pytest.raises(ProjectError, match=r"^helpers.py:2: This is not Python: "):
-        reached({**FILES, "helpers.py": "x = 1\ndef f(:\n"}, "models/a.py", "execute")
+        trace_code({**FILES, "helpers.py": "x = 1\ndef f(:\n"}, "models/a.py", "execute")

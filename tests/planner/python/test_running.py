@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mergeplan.planner.apply.auto_restatement import due_to_restate
-from mergeplan.planner.intervals import Cron, Interval, Timeline, between, intersection
+from mergeplan.planner.intervals import Cron, Interval, Timeline, build_timeline, intersection
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
@@ -158,7 +158,9 @@ def test_what_prod_showed_is_not_filled_from_a_preview_once_prod_has_moved_on() 
     prod, loaded = promoted(SHOP)
     dev = planned(edited, Environment("dev"), prod, loaded, forward=ForwardOnly(every=True)).new
     moved = promoted(SHOP | project(model("s.total", "SELECT COUNT(*) + 1 AS n FROM s.days")))[0]
-    held = Loaded({**loaded.timelines, dev.snapshots["s.days"].table: between(day("2026-01-09"), day("2026-01-10"))})
+    held = Loaded(
+        {**loaded.timelines, dev.snapshots["s.days"].table: build_timeline(day("2026-01-09"), day("2026-01-10"))}
+    )
 
     run = build_run(dev, held, Window(LATER), moved)
 

@@ -12,7 +12,7 @@ import pytest
 from mergeplan.planner.apply.layout import Layout
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import MergeplanError, ProjectError
-from mergeplan.planner.intervals import Interval, Timeline, batches, between, merge
+from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import SignalCall
 from mergeplan.planner.python.running import running
@@ -47,7 +47,7 @@ def reads(batch, context):
     return context.table("shop.items") == "physical" and context.var("low") == 1
 """
 DAILY = FILES["models/daily.sql"].replace("  audits", "  signals (until(last := '2026-01-03')),\n  audits")
-DAYS = batches(model("shop.a").cron, between(day("2026-01-01"), day("2026-01-05")), 1)
+DAYS = batches(model("shop.a").cron, build_timeline(day("2026-01-01"), day("2026-01-05")), 1)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_what_is_ready_is_cut_anew(
     waiting = replace(model("shop.a", "SELECT 1 AS x", kind), signals=(SignalCall("s"),))
     layout = Layout({}, {}, NOW, python=Until(late))  # type: ignore[arg-type]  # of which only `ready` is asked
 
-    assert layout.awaited(waiting, spans([(0, 4)]), ()) == (spans(cut), spans(waits))
+    assert layout.check_signals(waiting, spans([(0, 4)]), ()) == (spans(cut), spans(waits))
 
 
 def test_days_that_are_not_ready_wait_for_the_next_apply(tmp_path: Path, engine: SparkEngine) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import AuditCall, Column, Model
-from mergeplan.planner.semantics.audited_keys import Keys, audited_keys
+from mergeplan.planner.semantics.audited_keys import Keys, keys_from_audits
 from tests.planner.building import change_of, external, model, project
 
 RAW = external("s.raw", "id k t x y")
@@ -51,7 +51,7 @@ def keeps_reader(rows: Model) -> bool:
     ],
 )
 def test_a_blocking_audit_of_all_rows_is_relied_on(audit: AuditCall, keys: Keys) -> None:
-    assert audited_keys(table(audit)) == keys
+    assert keys_from_audits(table(audit)) == keys
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_blocking_audit_of_all_rows_is_relied_on(audit: AuditCall, keys: Keys)
     ],
 )
 def test_an_audit_holds_for_what_it_looks_at(kind: Kind, keys: Keys) -> None:
-    assert audited_keys(table(call("unique_values", "(id)"), kind=kind, time_column="t")) == keys
+    assert keys_from_audits(table(call("unique_values", "(id)"), kind=kind, time_column="t")) == keys
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_an_audit_holds_for_what_it_looks_at(kind: Kind, keys: Keys) -> None:
 def test_the_key_of_a_merge_is_one_where_it_is_never_null(fields: dict[str, object], keys: Keys) -> None:
     rows = table(call("not_null", "(id, k)"), kind=Kind.INCREMENTAL_BY_UNIQUE_KEY, **fields)
 
-    assert audited_keys(rows) == keys
-    assert audited_keys(replace(rows, audits=())) == ()
+    assert keys_from_audits(rows) == keys
+    assert keys_from_audits(replace(rows, audits=())) == ()
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_rules_that_hold_only_under_ansi_are_not_applied_without_it(shared_engin
     assert changed(ANSI_OFF, ANSI_OFF, *UNLIKE)["s.a"].category is Category.BREAKING
 
     asked = "SELECT count_if(x IN (1, 2)), count_if(x = 1 OR x = 2) FROM VALUES (' 1'), ('2') AS t(x)"
-    with shared_engine.beside(("SET spark.sql.ansi.enabled = false",), ()):
+    with shared_engine.separate_session(("SET spark.sql.ansi.enabled = false",), ()):
         assert shared_engine.fetch(asked).rows == ((1, 2),)
     assert len(set(shared_engine.fetch(asked).rows[0])) == 1
 

@@ -9,7 +9,7 @@ import pytest
 
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import SparkAway
-from mergeplan.planner.session.doctor import Finding, examined
+from mergeplan.planner.session.doctor import Finding, run_checks
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.session.workspace import Workspace
 from tests.planner.project.test_loader import CONFIG, project_of
@@ -24,7 +24,7 @@ def away(*_: object) -> Engine:
 def found(root: Path, config: str, **files: str) -> dict[str, Finding]:
     project_of(root, {"config.yaml": config, **files})
     work = Workspace(SessionSettings(root, state_url=NOWHERE, open_engine=away))
-    return {each.what: each for each in examined(work)}
+    return {each.what: each for each in run_checks(work)}
 
 
 def test_what_is_wrong_is_told_without_secrets(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_server_on_which_delta_takes_minutes_is_named(
         SessionSettings(tmp_path, state_url=state, open_engine=lambda *_: cast(Engine, Server(**settings)))
     )
 
-    said = [each.text for each in examined(work) if each.what == "server"]
+    said = [each.text for each in run_checks(work) if each.what == "server"]
 
     assert [text.partition(":")[0].rpartition(".")[2] for text in said] == named
     assert all("start the server with `--conf spark." in text for text in said)

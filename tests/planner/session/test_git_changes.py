@@ -10,7 +10,7 @@ import pytest
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.project.loader import Project, load_project
 from mergeplan.planner.project.scaffold import write_example
-from mergeplan.planner.session.git_changes import changed_since
+from mergeplan.planner.session.git_changes import git_change_finder
 from tests.planner.shop import NOW
 
 
@@ -37,13 +37,13 @@ def test_git_selects_models_whose_files_changed_or_are_new(repository: Path) -> 
         file.write("8,1,2020-01-07\n")
     (repository / "models/new.sql").write_text("MODEL (name shop.new, kind FULL);\nSELECT 1 AS x")
 
-    assert changed_since(project(repository))("main") == {"shop.new", "sqlmesh_example.seed_model"}
+    assert git_change_finder(project(repository))("main") == {"shop.new", "sqlmesh_example.seed_model"}
 
 
 @pytest.mark.parametrize("ref", ["nowhere", "--output=x"])
 def test_a_ref_that_git_does_not_know_is_told(ref: str, repository: Path) -> None:
     with pytest.raises(RequestError, match=r"^git cannot tell what changed: "):
-        changed_since(project(repository))(ref)
+        git_change_finder(project(repository))(ref)
     assert not (repository / "x").exists()
 
 
@@ -63,6 +63,6 @@ def test_a_repository_among_a_projects_own_files_runs_nothing(common: str, repos
         (repository / "commondir").write_text(f"{common}\n")
 
     with pytest.raises(RequestError, match="holds what git takes for a repository of its own"):
-        changed_since(project(repository))("main")
+        git_change_finder(project(repository))("main")
 
     assert not ran.exists()

@@ -6,7 +6,7 @@ import pytest
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
-from mergeplan.planner.session.unit_tests import chosen
+from mergeplan.planner.session.unit_tests import select_tests
 
 TESTS = tuple(
     UnitTest(name, model, path, 1, {}, None, {})
@@ -32,9 +32,9 @@ TESTS = tuple(
 def test_tests_are_chosen_by_name_model_file_and_pattern(
     names: tuple[str, ...], patterns: tuple[str, ...], found: list[str]
 ) -> None:
-    assert [test.name for test in chosen(TESTS, names, patterns)] == found
+    assert [test.name for test in select_tests(TESTS, names, patterns)] == found
 
 
 def test_a_word_that_means_no_test_is_told() -> None:
     with pytest.raises(RequestError, match=r"`tests/test_a.yaml::test_c` is no test\."):
-        chosen(TESTS, ("test_a", "tests/test_a.yaml::test_c"), ())
+        select_tests(TESTS, ("test_a", "tests/test_a.yaml::test_c"), ())

@@ -16,7 +16,7 @@ from mergeplan.planner.project.refused import Refusal, RefusedModels, without_re
 from mergeplan.planner.session.events import Event, Linted
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.session import Session
-from mergeplan.planner.session.unopened import with_held, with_unopened
+from mergeplan.planner.session.unopened import add_unopened, merge_deployed
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import external, model, planned, project, promoted
 from tests.planner.shop import ALONE
@@ -34,9 +34,9 @@ def plan_of(models: Mapping[str, Model], refused: RefusedModels = REFUSED, envir
     """The plan over a prod that shows `PROD`, of files that define these models and a refused one."""
     prod, loaded = promoted(PROD)
     opened, refused = without_refused(models, refused)
-    held, unopened = with_held(opened, refused, PROD)
+    held, unopened = merge_deployed(opened, refused, PROD)
     target = prod if environment == "prod" else Environment(environment)
-    return with_unopened(planned(held, target, prod, loaded), unopened)
+    return add_unopened(planned(held, target, prod, loaded), unopened)
 
 
 def without_b(*edited: Model) -> dict[str, Model]:

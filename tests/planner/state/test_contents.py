@@ -45,13 +45,13 @@ def recorded(store: StateStore, table: str = "s.t", found: Found = FOUND) -> Non
 
 def periods(store: StateStore, table: str = "s.t") -> set[str]:
     """The periods that are known of its ids."""
-    return set(store.contents.known([table])[table].of(IDS))
+    return set(store.contents.load([table])[table].period_contents(IDS))
 
 
 def test_what_was_recorded_is_known(store: StateStore) -> None:
     recorded(store)
 
-    assert store.contents.known(["s.t", "s.unknown"]) == {"s.t": Contents().plus(FOUND), "s.unknown": Contents()}
+    assert store.contents.load(["s.t", "s.unknown"]) == {"s.t": Contents().plus(FOUND), "s.unknown": Contents()}
 
 
 def test_what_is_recorded_again_replaces_what_was_known(store: StateStore) -> None:
@@ -60,7 +60,10 @@ def test_what_is_recorded_again_replaces_what_was_known(store: StateStore) -> No
     with held(store) as lease:
         store.contents.record("s.t", {IDS: {"2026-01-02": Content(7, "e" * 32)}}, lease=lease)
 
-    assert store.contents.known(["s.t"])["s.t"].of(IDS) == {**FOUND[IDS], "2026-01-02": Content(7, "e" * 32)}
+    assert store.contents.load(["s.t"])["s.t"].period_contents(IDS) == {
+        **FOUND[IDS],
+        "2026-01-02": Content(7, "e" * 32),
+    }
 
 
 def test_many_periods_of_many_tables_are_kept(store: StateStore) -> None:
@@ -69,7 +72,7 @@ def test_many_periods_of_many_tables_are_kept(store: StateStore) -> None:
 
     recorded(store, "s.t599", many)
 
-    assert store.contents.known(names)["s.t599"].of(IDS) == many[IDS]
+    assert store.contents.load(names)["s.t599"].period_contents(IDS) == many[IDS]
 
 
 def forget_contents(store: StateStore) -> None:
@@ -124,7 +127,7 @@ def test_the_end_of_a_table_drops_everything(store: StateStore, end: Callable[[S
 
     end(store)
 
-    assert store.contents.known(["s.t"]) == {"s.t": Contents()}
+    assert store.contents.load(["s.t"]) == {"s.t": Contents()}
     assert periods(store, "s.other") == set(FOUND[IDS])
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mergeplan.planner.state import maps, tables
-from mergeplan.planner.state.maps import EnvironmentMap, is_whole, read, written
+from mergeplan.planner.state.maps import EnvironmentMap, encode_map, is_whole, read
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.state.test_state import promoted
@@ -26,7 +26,7 @@ MAPS = st.builds(
 @given(st.lists(MAPS, min_size=1, max_size=12))
 def test_what_is_written_revision_by_revision_is_read_the_same(history: list[EnvironmentMap]) -> None:
     before = [None, *history]
-    rows = [written(new, old, number) for number, (new, old) in enumerate(zip(history, before, strict=False), 1)]
+    rows = [encode_map(new, old, number) for number, (new, old) in enumerate(zip(history, before, strict=False), 1)]
 
     assert list(read(json.loads(json.dumps(rows)))) == history
 
@@ -48,8 +48,12 @@ def test_many_promotions_of_one_model_keep_the_others_once(store: StateStore) ->
     sizes = [len(json.dumps(each)) for each in kept(store)]
 
     assert sizes[0] > 20 * max(sizes[1:])
-    assert [store.environments.at_revision("prod", n).snapshots["s.a"].version for n in (1, 4, 6)] == ["v0", "v3", "v5"]
-    assert store.environments.at_revision("prod", 6).snapshots == old.snapshots
+    assert [store.environments.get_revision("prod", n).snapshots["s.a"].version for n in (1, 4, 6)] == [
+        "v0",
+        "v3",
+        "v5",
+    ]
+    assert store.environments.get_revision("prod", 6).snapshots == old.snapshots
 
 
 @pytest.mark.usefixtures("state_url")
@@ -59,6 +63,6 @@ def test_a_whole_map_comes_again_and_is_all_that_is_read(store: StateStore, monk
         promoted(store, environment("prod", snapshot("s.a", f"v{number}"), snapshot("s.b")))
 
     assert [is_whole(each) for each in kept(store)] == [n % 4 == 1 for n in range(1, 11)]
-    versions = [store.environments.at_revision("prod", n).snapshots["s.a"].version for n in range(1, 11)]
+    versions = [store.environments.get_revision("prod", n).snapshots["s.a"].version for n in range(1, 11)]
     assert versions == [f"v{number}" for number in range(10)]
     assert [len(row.snapshots) for row in store.environments.history("prod")] == [2] * 10

@@ -28,15 +28,15 @@ def test_a_digest_that_was_kept_is_found_in_its_own_project_alone(store: StateSt
     store.passed_tests.record(["b"])
 
     other = StateStore(state_url, uuid.uuid4().hex)
-    assert store.passed_tests.among(["a", "b", "c"]) == {"a", "b"}
-    assert other.passed_tests.among(["a"]) == frozenset()
+    assert store.passed_tests.filter_passed(["a", "b", "c"]) == {"a", "b"}
+    assert other.passed_tests.filter_passed(["a"]) == frozenset()
     other.close()
 
 
 def test_what_nobody_asks_about_is_dropped_and_what_is_asked_about_stays(store: StateStore) -> None:
     store.passed_tests.record(["asked", "left"])
     age(store, KEPT - timedelta(days=1))
-    assert store.passed_tests.among(["asked"]) == {"asked"}
+    assert store.passed_tests.filter_passed(["asked"]) == {"asked"}
     age(store, timedelta(days=2))
 
     store.passed_tests.record(["new"])

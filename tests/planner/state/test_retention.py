@@ -41,12 +41,12 @@ def test_revisions_that_were_replaced_before_are_forgotten_and_the_others_are_re
     store: StateStore,
 ) -> None:
     history_of(store, 6)
-    before = {number: store.environments.at_revision("prod", number).snapshots for number in (4, 5, 6)}
+    before = {number: store.environments.get_revision("prod", number).snapshots for number in (4, 5, 6)}
 
     done = store.retention.forget(FIRST + 4.5 * DAY)
 
     assert (done.revisions, revisions(store)) == (3, [6, 5, 4])
-    assert {number: store.environments.at_revision("prod", number).snapshots for number in before} == before
+    assert {number: store.environments.get_revision("prod", number).snapshots for number in before} == before
     assert promoted(store, environment("prod", snapshot("s.a", "v7"), snapshot("s.b"))).revision == 7
 
 

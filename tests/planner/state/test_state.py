@@ -70,7 +70,7 @@ def test_neighbours_become_one_interval(store: StateStore) -> None:
     for stretch in (days(1, 2), days(5, 6), days(3, 4)):
         store.intervals.record("s.t", stretch)
 
-    assert store.intervals.loaded(["s.t", "s.unknown"]) == {"s.t": (days(1, 6),), "s.unknown": ()}
+    assert store.intervals.load_timelines(["s.t", "s.unknown"]) == {"s.t": (days(1, 6),), "s.unknown": ()}
 
 
 def test_a_forgotten_interval_leaves_a_hole(store: StateStore) -> None:
@@ -78,7 +78,7 @@ def test_a_forgotten_interval_leaves_a_hole(store: StateStore) -> None:
 
     store.intervals.forget("s.t", days(4, 5))
 
-    assert store.intervals.loaded(["s.t"])["s.t"] == (days(1, 3), days(6, 9))
+    assert store.intervals.load_timelines(["s.t"])["s.t"] == (days(1, 3), days(6, 9))
 
 
 def test_a_forgotten_table_holds_nothing(store: StateStore) -> None:
@@ -86,7 +86,7 @@ def test_a_forgotten_table_holds_nothing(store: StateStore) -> None:
 
     store.tables.forget(["s.t"])
 
-    assert store.intervals.loaded(["s.t"]) == {"s.t": ()}
+    assert store.intervals.load_timelines(["s.t"]) == {"s.t": ()}
     assert store.tables.all() == {}
 
 
@@ -104,7 +104,7 @@ def test_recording_is_idempotent_and_order_does_not_matter(
     for stretch in shuffled:
         store.intervals.record(two, stretch)
 
-    assert store.intervals.loaded([one])[one] == store.intervals.loaded([two])[two] == merge(stretches)
+    assert store.intervals.load_timelines([one])[one] == store.intervals.load_timelines([two])[two] == merge(stretches)
 
 
 def test_writers_at_the_same_time_lose_nothing(state_url: str, project: str) -> None:
@@ -112,7 +112,7 @@ def test_writers_at_the_same_time_lose_nothing(state_url: str, project: str) -> 
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda day: stores[day % 2].intervals.record("s.t", days(day, day)), range(1, 21)))
-    loaded = stores[0].intervals.loaded(["s.t"])["s.t"]
+    loaded = stores[0].intervals.load_timelines(["s.t"])["s.t"]
     for opened in stores:
         opened.close()
 
@@ -125,7 +125,7 @@ def test_projects_in_one_database_do_not_see_each_other(state_url: str, project:
     promoted(mine, environment("prod", snapshot("s.t")))
 
     with mine.leases.hold("prod", "ann"), other.leases.hold("prod", "bob"):
-        assert other.intervals.loaded(["s.t"]) == {"s.t": ()}
+        assert other.intervals.load_timelines(["s.t"]) == {"s.t": ()}
         assert other.environments.all() == ()
     mine.close()
     other.close()
@@ -138,19 +138,19 @@ def test_what_batches_cost_is_added_up_by_table(store: StateStore) -> None:
     for first, rows, seconds in ((1, 10, 1.5), (3, 20, 0.5), (3, 30, 2.5)):  # the second batch was computed again
         store.costs.record("s.t", days(first, first).start, units=2, rows=rows, seconds=seconds)
 
-    assert store.costs.of(["s.t", "s.unknown"]) == {"s.t": Cost(units=4, rows=40, seconds=4)}
+    assert store.costs.load(["s.t", "s.unknown"]) == {"s.t": Cost(units=4, rows=40, seconds=4)}
 
 
 def test_what_a_table_cost_is_forgotten_with_the_table(store: StateStore) -> None:
     store.intervals.record("s.t", days(1, 2))
     store.costs.record("s.t", days(1, 2).start, units=2, rows=5, seconds=1)
     store.intervals.forget("s.t", days(1, 2))
-    kept = store.costs.of(["s.t"])
+    kept = store.costs.load(["s.t"])
 
     store.tables.forget(["s.t"])
 
     assert kept == {"s.t": Cost(2, 5, 1)}
-    assert store.costs.of(["s.t"]) == {}
+    assert store.costs.load(["s.t"]) == {}
 
 
 # leases
@@ -223,7 +223,7 @@ def test_an_expired_lease_is_taken_over_and_its_late_writes_are_refused(store: S
             store.intervals.record("s.t", days(1, 1), lease=slow)  # type: ignore[arg-type]
         store.intervals.record("s.t", days(2, 2), lease=quick)
 
-    assert store.intervals.loaded(["s.t"])["s.t"] == (days(2, 2),)
+    assert store.intervals.load_timelines(["s.t"])["s.t"] == (days(2, 2),)
 
 
 def test_the_lease_of_a_killed_process_is_free_at_once(store: StateStore, state_url: str, project: str) -> None:
@@ -297,9 +297,9 @@ def test_history_tells_who_when_and_why_newest_first(store: StateStore) -> None:
         (2, "bob", "n", HistoryAction.PROMOTED),
         (1, "ann", "n", HistoryAction.PROMOTED),
     ]
-    assert store.environments.at_revision("prod", 1).snapshots == {"s.a": snapshot("s.a")}
+    assert store.environments.get_revision("prod", 1).snapshots == {"s.a": snapshot("s.a")}
     with pytest.raises(RequestError, match="no revision 7"):
-        store.environments.at_revision("prod", 7)
+        store.environments.get_revision("prod", 7)
 
 
 def test_a_promotion_is_pending_until_it_is_finished(store: StateStore) -> None:
@@ -417,7 +417,10 @@ def test_the_last_word_about_a_change_counts(store: StateStore) -> None:
     store.overrides.record("pr_7", replace(word, new="newer"))
     store.overrides.record("pr_8", word)
 
-    assert store.overrides.of("pr_7") == (replace(word, category=Category.NON_BREAKING), replace(word, new="newer"))
+    assert store.overrides.list_for("pr_7") == (
+        replace(word, category=Category.NON_BREAKING),
+        replace(word, new="newer"),
+    )
     store.overrides.forget("pr_7")
-    assert store.overrides.of("pr_7") == ()
-    assert store.overrides.of("pr_8") == (word,)
+    assert store.overrides.list_for("pr_7") == ()
+    assert store.overrides.list_for("pr_8") == (word,)

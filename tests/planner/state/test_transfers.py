@@ -56,7 +56,7 @@ def test_a_state_that_is_imported_is_the_one_that_was_exported(
 
     assert other.environments.all() == store.environments.all()
     assert other.environments.history() == store.environments.history()
-    assert other.intervals.loaded([A1.table, B1.table]) == store.intervals.loaded([A1.table, B1.table])
+    assert other.intervals.load_timelines([A1.table, B1.table]) == store.intervals.load_timelines([A1.table, B1.table])
     assert other.transfers.export()["tables"] == document["tables"]
 
 
@@ -67,7 +67,7 @@ def test_one_environment_comes_with_its_own_tables_only(store: StateStore, other
 
     assert [each.name for each in other.environments.all()] == ["dev"]
     assert set(other.tables.all()) == {A2.table, "other.b__v1"}
-    assert other.intervals.loaded([A1.table, A2.table]) == {A1.table: (), A2.table: (days(1, 3),)}
+    assert other.intervals.load_timelines([A1.table, A2.table]) == {A1.table: (), A2.table: (days(1, 3),)}
     with pytest.raises(RequestError, match="There is no environment `qa`"):
         store.transfers.export(["qa"])
 

@@ -9,11 +9,11 @@ import pytest
 from mergeplan.planner.apply.events import BatchDone, Event
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.intervals import between
+from mergeplan.planner.intervals import build_timeline
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
-from mergeplan.planner.plan.restatement import asked_interval, windows
+from mergeplan.planner.plan.restatement import interval_in_window, windows
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.store import StateStore
@@ -84,21 +84,21 @@ def test_a_statement_cannot_read_the_models_own_table() -> None:
 def test_days_before_those_that_are_held_ask_for_everything() -> None:
     models = project(RAW, read(total()))
     table = planned(models, Environment("dev"), Environment("prod")).new.snapshots["shop.t"].table
-    late = Loaded({table: between(day("2026-01-05"), day("2026-01-10"))})
+    late = Loaded({table: build_timeline(day("2026-01-05"), day("2026-01-10"))})
 
     (change,) = (
         c for c in planned(models, Environment("dev"), Environment("prod"), late).changes if c.name == "shop.t"
     )
 
-    assert change.missing == between(day("2026-01-01"), day("2026-01-10"))
+    assert change.missing == build_timeline(day("2026-01-01"), day("2026-01-10"))
 
 
 def test_a_restatement_goes_on_to_the_end_and_so_does_what_reads_it() -> None:
     own, child = read(total()), model("shop.child", "SELECT total FROM shop.t")
     window = Window(NOW, start=day("2026-01-03"), end=day("2026-01-04"))
 
-    assert asked_interval(own, window)[0].start == day("2026-01-03")
-    assert asked_interval(own, window)[0].end.year == 9999
+    assert interval_in_window(own, window)[0].start == day("2026-01-03")
+    assert interval_in_window(own, window)[0].end.year == 9999
     found = windows(graph_of(project(RAW, own, child)), {"shop.t", "shop.child"}, window)
     assert (found["shop.t"].start, found["shop.child"].end) == (day("2026-01-03"), None)
 
@@ -158,7 +158,7 @@ def test_rows_of_days_that_are_forgotten_are_not_read(engine: Engine, store: Sta
     (table,) = store.tables.all()
     shop.has("1, 'a', date'2026-01-01'", "20, 'b', date'2026-01-02'", "4, 'c', date'2026-01-03'")
     with store.leases.hold(f"table:{table}", "test") as lease:
-        (gone,) = between(day("2026-01-02"), day("2026-01-04"))
+        (gone,) = build_timeline(day("2026-01-02"), day("2026-01-04"))
         store.intervals.forget(table, gone, lease=lease)
 
     shop.run("2026-01-04", total())
@@ -183,7 +183,7 @@ def test_a_batch_that_was_cut_off_does_not_read_itself(
     shop.run("2026-01-04", text)
     (table,) = store.tables.all()
     with store.leases.hold(f"table:{table}", "test") as lease:
-        (gone,) = between(day("2026-01-03"), day("2026-01-04"))
+        (gone,) = build_timeline(day("2026-01-03"), day("2026-01-04"))
         store.intervals.forget(table, gone, lease=lease)
 
     shop.run("2026-01-04", text)

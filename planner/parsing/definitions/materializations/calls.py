@@ -15,8 +15,8 @@ from mergeplan.planner.parsing.definitions.materializations.values import (
     NotUnderstood,
     Scope,
     Value,
+    code_excerpt,
     fields,
-    shown,
     value_of,
 )
 
@@ -85,54 +85,54 @@ class Write:
 def write_of(path: str, call: ast.Call, scope: Scope) -> Write:
     """The write of a call; NotUnderstood for an argument that says something else than the model does."""
     kind, positions = WRITES[path]
-    rest = [each.value for each in call.keywords if each.arg is None]
+    rest = [keyword.value for keyword in call.keywords if keyword.arg is None]
     if rest and (path not in _REST or value_of(rest[0], scope) != Given("kwargs") or len(rest) > 1):
         raise _not_read(call, "**", rest[0])
-    given = _arguments(path, call)
-    found = {name: value_of(each, scope) for name, each in given.items()}
+    arguments = _arguments(path, call)
+    values = {name: value_of(argument, scope) for name, argument in arguments.items()}
     columns: tuple[str, ...] = ()
-    if kind is Kind.INCREMENTAL_BY_UNIQUE_KEY and "unique_key" in found:
-        if found.pop("unique_key") == Given("model.unique_key"):
+    if kind is Kind.INCREMENTAL_BY_UNIQUE_KEY and "unique_key" in values:
+        if values.pop("unique_key") == Given("model.unique_key"):
             raise NotUnderstood(call, "`model.unique_key` is empty for a model of kind CUSTOM")
-        columns = fields(given["unique_key"], value_of(given["unique_key"], scope))
-    if kind is Kind.INCREMENTAL_BY_TIME_RANGE and "time_column" in found:
-        columns = _time_column(given["time_column"], found.pop("time_column"))
+        columns = fields(arguments["unique_key"], value_of(arguments["unique_key"], scope))
+    if kind is Kind.INCREMENTAL_BY_TIME_RANGE and "time_column" in values:
+        columns = _time_column(arguments["time_column"], values.pop("time_column"))
     needed = {*positions} - {*_OPTIONAL[kind], "unique_key", "time_column", "render_kwargs"}
-    missing = sorted(needed - found.keys() - ({"start", "end"} if rest else set()))
+    missing = sorted(needed - values.keys() - ({"start", "end"} if rest else set()))
     if kind in (Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_BY_TIME_RANGE) and not columns:
         missing.append("unique_key" if kind is Kind.INCREMENTAL_BY_UNIQUE_KEY else "time_column")
     if missing:
-        raise NotUnderstood(call, f"{shown(call.func)} is called without `{missing[0]}`")
-    for name, value in found.items():
+        raise NotUnderstood(call, f"{code_excerpt(call.func)} is called without `{missing[0]}`")
+    for name, value in values.items():
         if not any(type(value) is type(usual) and value == usual for usual in _USUAL[name]):
-            raise _not_read(call, name, given[name])
+            raise _not_read(call, name, arguments[name])
     return Write(kind, columns)
 
 
 def _arguments(path: str, call: ast.Call) -> Mapping[str, ast.expr]:
     """The arguments by name, one name for all versions of SQLMesh."""
     kind, positions = WRITES[path]
-    found: dict[str, ast.expr] = {}
+    arguments: dict[str, ast.expr] = {}
     pairs = [
-        *((positions[index] if index < len(positions) else "", each) for index, each in enumerate(call.args)),
-        *((_SAME.get(each.arg, each.arg), each.value) for each in call.keywords if each.arg),
+        *((positions[index] if index < len(positions) else "", argument) for index, argument in enumerate(call.args)),
+        *((_SAME.get(keyword.arg, keyword.arg), keyword.value) for keyword in call.keywords if keyword.arg),
     ]
     for name, value in pairs:
         known = name in positions or name in _OPTIONAL[kind]
-        if not known or name in found or isinstance(value, ast.Starred):
+        if not known or name in arguments or isinstance(value, ast.Starred):
             raise _not_read(call, name, value)
-        found[name] = value
-    return found
+        arguments[name] = value
+    return arguments
 
 
 def _not_read(call: ast.Call, name: str, value: ast.expr) -> NotUnderstood:
-    text = f"`{name}={shown(value)[1:]}" if name else shown(value)
-    return NotUnderstood(value, f"{text} of {shown(call.func)} is no argument that mergeplan reads")
+    text = f"`{name}={code_excerpt(value)[1:]}" if name else code_excerpt(value)
+    return NotUnderstood(value, f"{text} of {code_excerpt(call.func)} is no argument that mergeplan reads")
 
 
 def _time_column(node: ast.expr, value: Value) -> tuple[str, ...]:
     if value == Given("model.time_column"):
         raise NotUnderstood(node, "`model.time_column` is empty for a model of kind CUSTOM")
     if not isinstance(value, str | Column):
-        raise NotUnderstood(node, f"{shown(node)} is not a column")
+        raise NotUnderstood(node, f"{code_excerpt(node)} is not a column")
     return fields(node, Column(value) if isinstance(value, str) else value)

@@ -16,14 +16,14 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.definitions.materializations.calls import Write
 from mergeplan.planner.parsing.definitions.materializations.names import (
     Names,
-    dotted,
+    import_path,
+    is_sqlmesh_name,
     is_text,
     names_of,
-    of_sqlmesh,
     only_defines,
 )
-from mergeplan.planner.parsing.definitions.materializations.values import NotUnderstood, Scope, Value, shown
-from mergeplan.planner.parsing.definitions.materializations.writes import written
+from mergeplan.planner.parsing.definitions.materializations.values import NotUnderstood, Scope, Value, code_excerpt
+from mergeplan.planner.parsing.definitions.materializations.writes import infer_write
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 BASE, KIND = "CustomMaterialization", "CustomKind"
@@ -53,7 +53,7 @@ class Materialization:
         if self.stopped:
             raise self.stopped
         assert self.insert is not None
-        return written(self.insert, Scope(self.names, properties))
+        return infer_write(self.insert, Scope(self.names, properties))
 
 
 @dataclass(frozen=True)
@@ -70,29 +70,29 @@ class Materializations:
     @cached_property
     def classes(self) -> tuple[Materialization, ...]:
         """The classes of all files; ProjectError when a file might hide some, as SQLMesh could not load it either."""
-        found: list[Materialization] = []
+        materializations: list[Materialization] = []
         for path, text in self.texts.items():
             try:
-                found += _classes(path, ast.parse(text))
+                materializations += _classes(path, ast.parse(text))
             except (SyntaxError, ValueError, RecursionError) as error:
                 place = Place(path, getattr(error, "lineno", None) or 1)
                 raise ProjectError(f"This is not Python: {getattr(error, 'msg', error)}.", place=place) from None
             except NotUnderstood as error:
                 message = f"The materializations of this file cannot be read: {error.why}."
                 raise ProjectError(message, place=Place(path, error.line)) from None
-        return tuple(found)
+        return tuple(materializations)
 
-    def named(self, name: str, place: Place) -> Materialization:
+    def find(self, name: str, place: Place) -> Materialization:
         """The one class of this name, in any case; ProjectError when there is none, or more than one."""
-        found = [each for each in self.classes if each.name.lower() == name.lower()]
-        if not found:
-            hint = did_you_mean(name, [each.name for each in self.classes])
+        matches = [materialization for materialization in self.classes if materialization.name.lower() == name.lower()]
+        if not matches:
+            hint = did_you_mean(name, [materialization.name for materialization in self.classes])
             message = f"There is no materialization `{name}` in materializations/."
             raise ProjectError(message, place=place, hint=hint or "Put the file of its class there.")
-        if len(found) > 1:
-            places = " and ".join(f"{each.path}:{each.line}" for each in found)
+        if len(matches) > 1:
+            places = " and ".join(f"{materialization.path}:{materialization.line}" for materialization in matches)
             raise ProjectError(f"There are two materializations `{name}`: {places}.", place=place)
-        return found[0]
+        return matches[0]
 
 
 NONE = Materializations()
@@ -100,27 +100,27 @@ NONE = Materializations()
 
 def _classes(path: str, tree: ast.Module) -> Iterator[Materialization]:
     names = names_of(tree)
-    stray = next((each for each in tree.body if not only_defines(each, names)), None)
-    top = {id(each) for each in tree.body}
+    stray = next((statement for statement in tree.body if not only_defines(statement, names)), None)
+    top = {id(statement) for statement in tree.body}
     for node in ast.walk(tree):
         if not isinstance(node, ast.ClassDef) or not _is_one(node, names):
             continue
-        found = Materialization(_called(node), path, node.lineno, names=names)
+        materialization = Materialization(_materialization_name(node), path, node.lineno, names=names)
         try:
             if stray is not None:
-                raise NotUnderstood(stray, f"{shown(stray)} runs when the file is imported")
+                raise NotUnderstood(stray, f"{code_excerpt(stray)} runs when the file is imported")
             if id(node) not in top:
                 raise NotUnderstood(node, f"the class `{node.name}` is not defined at the top of its file")
-            hoisted = _hoisted(_kind_of(node, tree, names), names)
-            yield replace(found, insert=_insert(node), names=replace(names, hoisted=hoisted))
+            hoisted = _kind_properties(_kind_of(node, tree, names), names)
+            yield replace(materialization, insert=_insert(node), names=replace(names, hoisted=hoisted))
         except NotUnderstood as why:
-            yield replace(found, stopped=why)
+            yield replace(materialization, stopped=why)
 
 
 def _is_one(node: ast.ClassDef, names: Names) -> bool:
     """True for a class that SQLMesh finds, and for one that another class stands above."""
-    return any(dotted(each, names).endswith(f".{BASE}") for each in map(_base, node.bases)) or any(
-        isinstance(each, ast.FunctionDef) and each.name == "insert" for each in node.body
+    return any(import_path(base, names).endswith(f".{BASE}") for base in map(_base, node.bases)) or any(
+        isinstance(statement, ast.FunctionDef) and statement.name == "insert" for statement in node.body
     )
 
 
@@ -128,39 +128,39 @@ def _base(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Subscript) else node
 
 
-def _called(node: ast.ClassDef) -> str:
+def _materialization_name(node: ast.ClassDef) -> str:
     """The name of a materialization; NotUnderstood when it is computed."""
     name = node.name
-    for each in node.body:
-        match each:
+    for statement in node.body:
+        match statement:
             case (
                 ast.Assign(targets=[ast.Name(id="NAME")], value=value)
                 | ast.AnnAssign(target=ast.Name(id="NAME"), value=ast.expr() as value)
             ):
                 if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
-                    raise NotUnderstood(each, f"the name of `{node.name}` is computed")
+                    raise NotUnderstood(statement, f"the name of `{node.name}` is computed")
                 name = value.value
     return name
 
 
 def _insert(node: ast.ClassDef) -> ast.FunctionDef:
     """The `insert` of a class that has nothing else; NotUnderstood."""
-    found = None
-    for each in node.body:
-        match each:
+    function = None
+    for statement in node.body:
+        match statement:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 continue
             case ast.Assign(targets=[ast.Name(id="NAME")]) | ast.AnnAssign(target=ast.Name(id="NAME")):
                 continue
-            case ast.FunctionDef(name="insert") if found is None:
-                found = each
+            case ast.FunctionDef(name="insert") if function is None:
+                function = statement
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                raise NotUnderstood(each, f"the class `{node.name}` has `{name}` beside `insert`")
+                raise NotUnderstood(statement, f"the class `{node.name}` has `{name}` beside `insert`")
             case _:
-                raise NotUnderstood(each, f"the class `{node.name}` has {shown(each)} beside `insert`")
-    if found is None:
+                raise NotUnderstood(statement, f"the class `{node.name}` has {code_excerpt(statement)} beside `insert`")
+    if function is None:
         raise NotUnderstood(node, f"the class `{node.name}` has no `insert`")
-    return found
+    return function
 
 
 def _kind_of(node: ast.ClassDef, tree: ast.Module, names: Names) -> ast.ClassDef | None:
@@ -168,68 +168,72 @@ def _kind_of(node: ast.ClassDef, tree: ast.Module, names: Names) -> ast.ClassDef
     if node.decorator_list or node.keywords or len(node.bases) != 1:
         raise NotUnderstood(node, f"the class `{node.name}` derives from more than `{BASE}`")
     base = node.bases[0]
-    if not of_sqlmesh(_base(base), BASE, names):
-        raise NotUnderstood(node, f"the class `{node.name}` derives from {shown(base)} and not from `{BASE}` itself")
-    if not isinstance(base, ast.Subscript) or of_sqlmesh(base.slice, KIND, names):
+    if not is_sqlmesh_name(_base(base), BASE, names):
+        raise NotUnderstood(
+            node, f"the class `{node.name}` derives from {code_excerpt(base)} and not from `{BASE}` itself"
+        )
+    if not isinstance(base, ast.Subscript) or is_sqlmesh_name(base.slice, KIND, names):
         return None
-    found = [each for each in tree.body if isinstance(each, ast.ClassDef)
-             and isinstance(base.slice, ast.Name) and each.name == base.slice.id]  # fmt: skip
-    if len(found) != 1 or len(found[0].bases) != 1 or not of_sqlmesh(found[0].bases[0], KIND, names):
-        raise NotUnderstood(node, f"{shown(base.slice)} is no class of this file that derives from `{KIND}`")
-    return found[0]
+    kinds = [statement for statement in tree.body if isinstance(statement, ast.ClassDef)
+             and isinstance(base.slice, ast.Name) and statement.name == base.slice.id]  # fmt: skip
+    if len(kinds) != 1 or len(kinds[0].bases) != 1 or not is_sqlmesh_name(kinds[0].bases[0], KIND, names):
+        raise NotUnderstood(node, f"{code_excerpt(base.slice)} is no class of this file that derives from `{KIND}`")
+    return kinds[0]
 
 
-def _hoisted(kind: ast.ClassDef | None, names: Names) -> dict[str, ast.expr]:
+def _kind_properties(kind: ast.ClassDef | None, names: Names) -> dict[str, ast.expr]:
     """The properties of a kind of the project's own, each with what it returns; NotUnderstood for anything that might
     change how SQLMesh plans its models."""
-    found: dict[str, ast.expr] = {}
+    properties: dict[str, ast.expr] = {}
     if kind is None:
-        return found
+        return properties
     if kind.decorator_list or kind.keywords:
         raise NotUnderstood(kind, f"the class `{kind.name}` is no plain subclass of `{KIND}`")
-    for each in kind.body:
-        match each:
+    for statement in kind.body:
+        match statement:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 continue
             case ast.AnnAssign(target=ast.Name(id=name), value=None) if name.startswith("_"):
                 continue
-            case ast.FunctionDef(decorator_list=[ast.Name(id="property")], name=name) if _is_free(name, found):
-                found[name] = _returned(each)
+            case ast.FunctionDef(decorator_list=[ast.Name(id="property")], name=name) if _is_free(name, properties):
+                properties[name] = _return_value(statement)
             case ast.FunctionDef(decorator_list=[ast.Call(func=ast.Name(id=how))]) if (
                 names.imports.get(how) == "pydantic.model_validator"
             ):
-                found |= _validated(each, found)
+                properties |= _validator_fields(statement, properties)
             case _:
-                raise NotUnderstood(each, f"the class `{kind.name}` has {shown(each)}, which mergeplan does not read")
-    return found
+                raise NotUnderstood(
+                    statement, f"the class `{kind.name}` has {code_excerpt(statement)}, which mergeplan does not read"
+                )
+    return properties
 
 
 def _is_free(name: str, found: Mapping[str, ast.expr]) -> bool:
     return name not in OWN and not name.startswith(_OWN_BEGINS) and name not in found
 
 
-def _returned(function: ast.FunctionDef) -> ast.expr:
+def _return_value(function: ast.FunctionDef) -> ast.expr:
     """What a property returns."""
-    body = [each for each in function.body if not is_text(each)]
+    body = [statement for statement in function.body if not is_text(statement)]
     match body:
-        case [ast.Return(value=ast.expr() as value)] if [each.arg for each in function.args.args] == ["self"]:
+        case [ast.Return(value=ast.expr() as value)] if [argument.arg for argument in function.args.args] == ["self"]:
             return value
     raise NotUnderstood(function, f"`{function.name}` does more than return a value")
 
 
-def _validated(function: ast.FunctionDef, found: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
+def _validator_fields(function: ast.FunctionDef, found: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
     """What a validator of a kind keeps in names that begin with `_`; what it checks is for SQLMesh."""
     kept: dict[str, ast.expr] = {}
-    if [each.arg for each in function.args.args] != ["self"] or len(function.decorator_list) != 1:
+    if [argument.arg for argument in function.args.args] != ["self"] or len(function.decorator_list) != 1:
         raise NotUnderstood(function, f"`{function.name}` is no validator that mergeplan reads")
-    for each in function.body:
-        match each:
+    for statement in function.body:
+        match statement:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value) if (
                 name.startswith("_") and not name.startswith("__") and name not in kept and name not in found
             ):
                 kept[name] = value
             case ast.If(body=[ast.Raise()], orelse=[]) | ast.Assert() | ast.Return(value=ast.Name(id="self")):
                 continue
-            case _ if not is_text(each):
-                raise NotUnderstood(each, f"{shown(each)} is no statement that mergeplan reads")
+            case _ if not is_text(statement):
+                raise NotUnderstood(statement, f"{code_excerpt(statement)} is no statement that mergeplan reads")
     return kept

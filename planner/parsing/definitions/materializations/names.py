@@ -23,21 +23,21 @@ class Names:
     hoisted: Mapping[str, ast.expr] = field(default_factory=dict)
 
 
-def dotted(node: ast.expr, names: Names) -> str:
+def import_path(node: ast.expr, names: Names) -> str:
     """The dotted name of what an expression names by an import; '' for anything else."""
     match node:
         case ast.Name(id=name):
             return names.imports.get(name, "")
         case ast.Attribute(value=of, attr=name):
-            above = dotted(of, names)
+            above = import_path(of, names)
             return f"{above}.{name}" if above else ""
     return ""
 
 
-def of_sqlmesh(node: ast.expr, name: str, names: Names) -> bool:
+def is_sqlmesh_name(node: ast.expr, name: str, names: Names) -> bool:
     """True for what is imported from SQLMesh by this name."""
-    found = dotted(node, names)
-    return found.startswith("sqlmesh.") and found.endswith(f".{name}")
+    path = import_path(node, names)
+    return path.startswith("sqlmesh.") and path.endswith(f".{name}")
 
 
 def is_text(statement: ast.stmt) -> bool:
@@ -55,19 +55,19 @@ def only_defines(statement: ast.stmt, names: Names) -> bool:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return not statement.decorator_list
         case ast.ImportFrom(names=aliases):
-            return all(each.name != "*" for each in aliases)
+            return all(alias.name != "*" for alias in aliases)
         case ast.Assign(targets=targets, value=value):
-            return all(isinstance(each, ast.Name) for each in targets) and _is_made(value, names)
+            return all(isinstance(target, ast.Name) for target in targets) and _is_made(value, names)
         case ast.AnnAssign(target=target, value=value):
             return isinstance(target, ast.Name) and (value is None or _is_made(value, names))
         case ast.If(body=body, orelse=orelse):
-            return all(isinstance(each, ast.Import | ast.ImportFrom | ast.Pass) for each in (*body, *orelse))
+            return all(isinstance(child, ast.Import | ast.ImportFrom | ast.Pass) for child in (*body, *orelse))
     return is_text(statement)
 
 
 def harmless(node: ast.AST, names: Names) -> bool:
     """True for an expression that only looks: it calls nothing but what is known to change nothing."""
-    return all(_only_looks(each, names) for each in ast.walk(node))
+    return all(_only_looks(descendant, names) for descendant in ast.walk(node))
 
 
 def _only_looks(node: ast.AST, names: Names) -> bool:
@@ -88,17 +88,17 @@ def names_of(tree: ast.Module) -> Names:
     imports: dict[str, str] = {}
     constants: dict[str, ast.expr] = {}
     bound: list[str] = []
-    for node in _at_top(tree.body):
+    for node in _top_statements(tree.body):
         match node:
             case ast.Import(names=aliases):
-                pairs = [(each.asname or each.name.partition(".")[0], each) for each in aliases]
-                imports |= {name: each.name if each.asname else name for name, each in pairs}
+                pairs = [(alias.asname or alias.name.partition(".")[0], alias) for alias in aliases]
+                imports |= {name: alias.name if alias.asname else name for name, alias in pairs}
                 bound += {name for name, _ in pairs}
             case ast.ImportFrom(module=module, names=aliases, level=level):
-                imports |= {each.asname or each.name: f"{'.' * level}{module}.{each.name}" for each in aliases}
-                bound += [each.asname or each.name for each in aliases]
+                imports |= {alias.asname or alias.name: f"{'.' * level}{module}.{alias.name}" for alias in aliases}
+                bound += [alias.asname or alias.name for alias in aliases]
             case ast.Assign(targets=targets, value=value):
-                named = [each.id for each in targets if isinstance(each, ast.Name)]
+                named = [target.id for target in targets if isinstance(target, ast.Name)]
                 constants |= dict.fromkeys(named, value)
                 bound += named
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
@@ -108,19 +108,19 @@ def names_of(tree: ast.Module) -> Names:
                 bound.append(name)
     once = {name for name in bound if bound.count(name) == 1} - _rebound(tree)
     return Names(
-        {name: each for name, each in imports.items() if name in once},
-        {name: each for name, each in constants.items() if name in once},
+        {name: path for name, path in imports.items() if name in once},
+        {name: constant for name, constant in constants.items() if name in once},
         frozenset(name for name in once if _is_logger(name, imports, constants)),
         frozenset(bound),
     )
 
 
-def _at_top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    for each in body:
-        if isinstance(each, ast.If):
-            yield from (*each.body, *each.orelse)
+def _top_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        if isinstance(statement, ast.If):
+            yield from (*statement.body, *statement.orelse)
         else:
-            yield each
+            yield statement
 
 
 def _rebound(tree: ast.Module) -> set[str]:

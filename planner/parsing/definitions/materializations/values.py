@@ -94,7 +94,7 @@ class Scope:
         return replace(self, local=local, depth=self.depth + 1)
 
 
-def shown(node: ast.AST) -> str:
+def code_excerpt(node: ast.AST) -> str:
     """The code as a short text."""
     text = ast.unparse(node).partition("\n")[0]
     return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"
@@ -106,30 +106,30 @@ def value_of(node: ast.expr, scope: Scope) -> Value:
         case ast.Constant(value=str() | int() | float() | bool() | None as plain):
             return plain
         case ast.Name(id=name):
-            return _named(node, name, scope)
+            return _resolve_name(node, name, scope)
         case ast.Attribute(value=of, attr=name):
             return _attribute(node, value_of(of, scope), name, scope)
         case ast.List(elts=items) | ast.Tuple(elts=items):
-            return tuple(value_of(each, scope) for each in items)
+            return tuple(value_of(element, scope) for element in items)
         case ast.Subscript(value=of, slice=key):
             return _item(node, value_of(of, scope), value_of(key, scope))
         case ast.Call(func=ast.Attribute(value=of, attr="get"), args=[_, *_], keywords=[]):
-            return _got(node, value_of(of, scope), [value_of(each, scope) for each in node.args])
+            return _got(node, value_of(of, scope), [value_of(argument, scope) for argument in node.args])
         case ast.Call():
-            return _called(node, scope)
+            return _resolve_call(node, scope)
         case ast.ListComp() | ast.GeneratorExp():
             return _each(node, scope)
         case ast.BoolOp(op=op, values=values):
             *most, last = values
-            for each in most:
-                found = value_of(each, scope)
-                if truth(each, found) is isinstance(op, ast.Or):
-                    return found
+            for operand in most:
+                value = value_of(operand, scope)
+                if truth(operand, value) is isinstance(op, ast.Or):
+                    return value
             return value_of(last, scope)
         case ast.UnaryOp(op=ast.Not(), operand=of):
             return not truth(of, value_of(of, scope))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return _compared(node, op, value_of(left, scope), value_of(right, scope))
+            return _compare(node, op, value_of(left, scope), value_of(right, scope))
     raise _unknown(node)
 
 
@@ -143,7 +143,7 @@ def clear(node: ast.AST, value: Value) -> Value:
 def truth(node: ast.AST, value: Value) -> bool:
     """Whether a value counts as true; NotUnderstood when it is not known before the model runs."""
     if isinstance(clear(node, value), Given):
-        raise NotUnderstood(node, f"{shown(node)} is not known before the model runs")
+        raise NotUnderstood(node, f"{code_excerpt(node)} is not known before the model runs")
     return isinstance(value, Column | Quoted | Listed) or bool(value)
 
 
@@ -151,21 +151,21 @@ def fields(node: ast.AST, value: Value) -> tuple[str, ...]:
     """The names of the columns in a list of expressions; NotUnderstood for anything else."""
     clear(node, value)
     items = value.items if isinstance(value, Listed) else value if isinstance(value, tuple) else (value,)
-    names = [each.name if isinstance(each, Column) else each for each in items]
-    if not names or isinstance(value, str) or not all(isinstance(each, str) and _is_name(each) for each in names):
-        raise NotUnderstood(node, f"{shown(node)} is not a list of columns")
-    return tuple(str(each) for each in names)
+    names = [expression.name if isinstance(expression, Column) else expression for expression in items]
+    if not names or isinstance(value, str) or not all(isinstance(name, str) and _is_name(name) for name in names):
+        raise NotUnderstood(node, f"{code_excerpt(node)} is not a list of columns")
+    return tuple(str(name) for name in names)
 
 
 def _unknown(node: ast.AST) -> NotUnderstood:
-    return NotUnderstood(node, f"{shown(node)} is no value that mergeplan reads")
+    return NotUnderstood(node, f"{code_excerpt(node)} is no value that mergeplan reads")
 
 
 def _is_name(text: str) -> bool:
     return _IDENTIFIER.fullmatch(text) is not None
 
 
-def _named(node: ast.AST, name: str, scope: Scope) -> Value:
+def _resolve_name(node: ast.AST, name: str, scope: Scope) -> Value:
     if name in scope.local:
         return clear(node, scope.local[name])
     if name in scope.names.imports:
@@ -198,7 +198,7 @@ def _item(node: ast.AST, of: Value, key: Value) -> Value:
             return Given(key)
         case Mapping(), str():
             if key not in of:
-                raise NotUnderstood(node, f"{shown(node)} is not among the model's `materialization_properties`")
+                raise NotUnderstood(node, f"{code_excerpt(node)} is not among the model's `materialization_properties`")
             return clear(node, of[key])
         case tuple(), int() if -len(of) <= key < len(of):
             return of[key]
@@ -217,18 +217,18 @@ def _got(node: ast.AST, of: Value, given: list[Value]) -> Value:
     raise _unknown(node)
 
 
-def _called(node: ast.Call, scope: Scope) -> Value:
+def _resolve_call(node: ast.Call, scope: Scope) -> Value:
     if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS and not node.keywords:
-        of, given = value_of(node.func.value, scope), [value_of(each, scope) for each in node.args]
-        if isinstance(of, str) and all(isinstance(each, str) for each in given):
+        of, arguments = value_of(node.func.value, scope), [value_of(argument, scope) for argument in node.args]
+        if isinstance(of, str) and all(isinstance(argument, str) for argument in arguments):
             try:
-                found = getattr(of, node.func.attr)(*given)
+                result = getattr(of, node.func.attr)(*arguments)
             except (TypeError, ValueError):
                 raise _unknown(node) from None
-            return tuple(found) if isinstance(found, list) else str(found)
+            return tuple(result) if isinstance(result, list) else str(result)
     called = value_of(node.func, scope)
     path = called.path if isinstance(called, Given) else ""
-    if path in _OF_MODEL and all(harmless(each, scope.names) for each in (*node.args, *node.keywords)):
+    if path in _OF_MODEL and all(harmless(argument, scope.names) for argument in (*node.args, *node.keywords)):
         return _OF_MODEL[path]
     if not node.args or isinstance(node.args[0], ast.Starred) or not path:
         raise _unknown(node)
@@ -237,7 +237,7 @@ def _called(node: ast.Call, scope: Scope) -> Value:
         return Given(TARGET)
     if path == _FIELDS and isinstance(first, str | tuple | Listed | Column):
         return tuple(map(Column, fields(node.args[0], (first,) if isinstance(first, str) else first)))
-    if len(node.args) > 1 or any(each.arg != "quoted" for each in node.keywords):
+    if len(node.args) > 1 or any(keyword.arg != "quoted" for keyword in node.keywords):
         raise _unknown(node)
     if path in _COLUMN and isinstance(first, str) and _is_name(first):
         return Column(first)
@@ -252,14 +252,14 @@ def _each(node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Value:
     """`[f(x) for x in items]`."""
     match node.generators:
         case [ast.comprehension(target=ast.Name(id=name), iter=source, ifs=[], is_async=0)]:
-            found = value_of(source, scope)
-            items = found.items if isinstance(found, Listed) else found
+            sequence = value_of(source, scope)
+            items = sequence.items if isinstance(sequence, Listed) else sequence
             if isinstance(items, tuple):
-                return tuple(value_of(node.elt, scope.having({**scope.local, name: each})) for each in items)
+                return tuple(value_of(node.elt, scope.having({**scope.local, name: element})) for element in items)
     raise _unknown(node)
 
 
-def _compared(node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> bool:
+def _compare(node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> bool:
     """A comparison of plain values, or with None."""
     if isinstance(op, ast.Is | ast.IsNot) and right is None and not isinstance(left, Given | Unclear):
         return (left is None) is isinstance(op, ast.Is)

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.parsing.definitions.materializations.calls import WRITES, Write, write_of
-from mergeplan.planner.parsing.definitions.materializations.names import Names, dotted, harmless
+from mergeplan.planner.parsing.definitions.materializations.names import Names, harmless, import_path
 from mergeplan.planner.parsing.definitions.materializations.values import (
     Given,
     NotUnderstood,
     Scope,
     Unclear,
     Value,
-    shown,
+    code_excerpt,
     truth,
     value_of,
 )
@@ -36,7 +36,7 @@ PASSED = frozenset(
 )
 
 
-def written(insert: ast.FunctionDef, scope: Scope) -> Write:
+def infer_write(insert: ast.FunctionDef, scope: Scope) -> Write:
     """What every batch writes; NotUnderstood when no kind does the same.
 
     The first batch finds an empty table, and so it may replace it instead.
@@ -55,7 +55,7 @@ def written(insert: ast.FunctionDef, scope: Scope) -> Write:
 def _check_signature(insert: ast.FunctionDef, names: Names) -> None:
     """NotUnderstood for a function that SQLMesh cannot call, or that is not itself what is called."""
     named = _parameters(insert)
-    others = [each for each in insert.decorator_list if dotted(each, names) not in OVERRIDES]
+    others = [decorator for decorator in insert.decorator_list if import_path(decorator, names) not in OVERRIDES]
     if others or named[:1] != ["self"]:
         raise NotUnderstood(insert, "`insert` is no plain method")
     for name in named[1:]:
@@ -64,7 +64,7 @@ def _check_signature(insert: ast.FunctionDef, names: Names) -> None:
 
 
 def _parameters(insert: ast.FunctionDef) -> list[str]:
-    return [each.arg for each in (*insert.args.posonlyargs, *insert.args.args, *insert.args.kwonlyargs)]
+    return [parameter.arg for parameter in (*insert.args.posonlyargs, *insert.args.args, *insert.args.kwonlyargs)]
 
 
 @dataclass
@@ -92,20 +92,20 @@ class _Reading:
 
     def _run(self, body: Sequence[ast.stmt]) -> bool:
         """Read these statements; True when they return."""
-        for each in body:
-            match each:
+        for statement in body:
+            match statement:
                 case ast.Return(value=None | ast.Constant(value=None)):
                     return True
                 case ast.Return(value=ast.Call() as call):
                     self._call(call)
                     return True
                 case ast.If():
-                    if self._run(self._branch(each)):
+                    if self._run(self._branch(statement)):
                         return True
                 case ast.Expr(value=ast.Call() as call):
                     self._call(call)
                 case _:
-                    self._state(each)
+                    self._state(statement)
         return False
 
     def _state(self, statement: ast.stmt) -> None:
@@ -119,7 +119,7 @@ class _Reading:
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self._bind(target, value)
             case _:
-                raise NotUnderstood(statement, f"{shown(statement)} is no statement that mergeplan reads")
+                raise NotUnderstood(statement, f"{code_excerpt(statement)} is no statement that mergeplan reads")
 
     def _here(self) -> Scope:
         return self.scope.having(self.local)
@@ -133,26 +133,26 @@ class _Reading:
                 raise
             return
         if not holds:
-            raise NotUnderstood(test, f"the assertion {shown(test)} fails")
+            raise NotUnderstood(test, f"the assertion {code_excerpt(test)} fails")
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
-        names = [each.id for each in targets if isinstance(each, ast.Name)]
+        names = [element.id for element in targets if isinstance(element, ast.Name)]
         if len(names) < len(targets) or not BUILTINS.union(self.taken, self.scope.names.bound).isdisjoint(names):
-            raise NotUnderstood(target, f"{shown(target)} is assigned, which mergeplan does not follow")
+            raise NotUnderstood(target, f"{code_excerpt(target)} is assigned, which mergeplan does not follow")
         try:
-            found = value_of(value, self._here())
+            result = value_of(value, self._here())
         except NotUnderstood as why:
             if not harmless(value, self.scope.names):
                 raise
             self.local |= dict.fromkeys(names, Unclear(why.why))
             return
         if not isinstance(target, ast.Tuple):
-            self.local[names[0]] = found
-        elif isinstance(found, tuple) and len(found) == len(names):
-            self.local |= zip(names, found, strict=True)
+            self.local[names[0]] = result
+        elif isinstance(result, tuple) and len(result) == len(names):
+            self.local |= zip(names, result, strict=True)
         else:
-            raise NotUnderstood(value, f"{shown(value)} is no value that mergeplan reads")
+            raise NotUnderstood(value, f"{code_excerpt(value)} is no value that mergeplan reads")
 
     def _branch(self, statement: ast.If) -> Sequence[ast.stmt]:
         """The statements that run of an `if`."""
@@ -185,8 +185,8 @@ class _Reading:
                 says = level in LOGS and name in names.loggers and name not in self.local
             case _:
                 return False
-        given: Iterable[ast.expr] = (*call.args, *(each.value for each in call.keywords))
-        return says and all(harmless(each, names) for each in given)
+        arguments: Iterable[ast.expr] = (*call.args, *(keyword.value for keyword in call.keywords))
+        return says and all(harmless(argument, names) for argument in arguments)
 
     def _call(self, call: ast.Call) -> None:
         if self._only_says(call):
@@ -196,7 +196,7 @@ class _Reading:
             called = value_of(call.func, self._here())
             path = called.path if isinstance(called, Given) else ""
         if path not in WRITES:
-            raise NotUnderstood(call, f"{shown(call)} is none of the writes that mergeplan knows")
+            raise NotUnderstood(call, f"{code_excerpt(call)} is none of the writes that mergeplan knows")
         if self.writes:
-            raise NotUnderstood(call, f"{shown(call.func)} is a second write")
+            raise NotUnderstood(call, f"{code_excerpt(call.func)} is a second write")
         self.writes.append(write_of(path, call, self._here()))

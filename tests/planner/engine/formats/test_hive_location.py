@@ -32,5 +32,5 @@ def test_a_table_on_anothers_files_knows_its_own_place_and_has_no_batch_of_its_o
 def test_a_location_that_a_property_kept_is_found_again(place: str) -> None:
     kept = located(place, BASE).as_property
 
-    assert located(f"{BASE}/mergeplan-{'1' * 32}", BASE).of_property(kept) == place
+    assert located(f"{BASE}/mergeplan-{'1' * 32}", BASE).resolve_property(kept) == place
     assert "password" not in kept

@@ -123,7 +123,7 @@ def test_two_rows_of_one_key_are_refused_and_nothing_is_written(engine: SparkEng
 
 def test_a_model_with_settings_of_its_own_is_merged_in_its_session(engine: SparkEngine) -> None:
     filled(engine, PLAIN)
-    with engine.beside(("CREATE TEMPORARY VIEW seen AS SELECT 2 id, 'z' `na``me`, 9 n",), ()):
+    with engine.separate_session(("CREATE TEMPORARY VIEW seen AS SELECT 2 id, 'z' `na``me`, 9 n",), ()):
         into = replace(into_of("all"), rows="SELECT * FROM seen")
         engine.tables.merge(PLAIN, unasked, "aaaaaaaa00000000", into)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.errors import sentences, translated
+from mergeplan.planner.engine.spark.errors import sentences, translate_error
 from mergeplan.planner.errors import QueryError, SparkAway
 
 
@@ -24,7 +24,7 @@ def test_a_write_that_failed_tells_why(engine: SparkEngine) -> None:
     full = jvm.java.lang.RuntimeException("Unable to close", jvm.java.io.IOException("No space left on device"))
     text = "[TASK_WRITE_FAILED] Task failed while writing rows to file:/w/t. SQLSTATE: 58030"
 
-    error = translated(Raised(jvm.java.lang.RuntimeException(text, full)), "SELECT 1")
+    error = translate_error(Raised(jvm.java.lang.RuntimeException(text, full)), "SELECT 1")
 
     assert error.message == "Task failed while writing rows to file:/w/t: No space left on device"
 
@@ -46,7 +46,7 @@ def test_the_class_and_the_trace_are_left_out() -> None:
 def test_a_java_that_ran_out_of_memory_is_no_fault_of_the_query(engine: SparkEngine, text: str) -> None:
     jvm: Any = engine._sessions.current.spark._jvm
 
-    error = translated(Raised(jvm.java.lang.RuntimeException(text)), "SELECT 1")
+    error = translate_error(Raised(jvm.java.lang.RuntimeException(text)), "SELECT 1")
 
     assert isinstance(error, SparkAway)
     assert (error.message, error.retry) == ("Spark ran out of memory.", True)

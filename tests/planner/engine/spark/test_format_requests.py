@@ -18,12 +18,12 @@ from mergeplan.planner.engine.spark.format_requests import (
     FormatRequest,
     Visit,
     accept,
-    accepted,
     ask,
     is_empty,
     is_waited_for,
     jars_of,
     lacks,
+    latest_accepted_request,
     next_request,
     refuse,
 )
@@ -73,8 +73,10 @@ def test_a_request_says_formats_and_where_jars_come_from_and_nothing_else(tmp_pa
         accept(tmp_path, path, request)
         asking.result(timeout=30)
 
-    assert accepted(tmp_path) == request
-    started = request.added_to(Connection(formats=("iceberg",), conf=(("spark.jars.packages", "old"), ("a", "b"))))
+    assert latest_accepted_request(tmp_path) == request
+    started = request.extend_connection(
+        Connection(formats=("iceberg",), conf=(("spark.jars.packages", "old"), ("a", "b")))
+    )
     assert (started.formats, started.conf) == (("delta", "iceberg"), (("a", "b"), CONF[0]))
     assert jars_of(started) == jars_of(DELTA), "whoever asked finds what it asked for"
 
@@ -88,7 +90,7 @@ def test_a_request_that_cannot_be_is_an_error_with_its_reason(tmp_path: Path) ->
             asking.result(timeout=30)
 
     assert caught.value.hint == "Bring one."
-    assert (next_request(tmp_path), accepted(tmp_path)) == (None, FormatRequest())
+    assert (next_request(tmp_path), latest_accepted_request(tmp_path)) == (None, FormatRequest())
 
 
 def test_whoever_waits_too_long_takes_the_request_back(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.java import ENVIRONMENT, Profile, escaped, profile_of
+from mergeplan.planner.engine.spark.java import ENVIRONMENT, Profile, escape_property, profile_of
 from mergeplan.planner.errors import RequestError
 
 
@@ -31,7 +31,7 @@ def test_the_environment_has_the_last_word_on_the_profile(monkeypatch: pytest.Mo
 
 
 def test_settings_are_written_as_java_reads_them() -> None:
-    assert escaped("C:\\x\n é𝄞") == "C:\\\\x\\n \\u00e9\\ud834\\udd1e"
+    assert escape_property("C:\\x\n é𝄞") == "C:\\\\x\\n \\u00e9\\ud834\\udd1e"
 
 
 @pytest.mark.parametrize("profile", Profile)

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.scans import explained_bytes
+from mergeplan.planner.engine.spark.scans import parse_plan_bytes
 from mergeplan.planner.engine.table import Table, time_partitioning
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column
@@ -37,11 +37,11 @@ Project [v#9, scalar-subquery#86 [] AS m#87], Statistics(sizeInBytes=1335.0 B)
 
 @pytest.mark.parametrize(("daily", "expected"), [("924.0 B", 1369), ("2.5 MiB", 2_621_885), ("8.0 EiB", None)])
 def test_the_leaves_that_are_files_are_added_up(daily: str, expected: int | None) -> None:
-    assert explained_bytes(PLAN.replace("{daily}", daily)) == expected
+    assert parse_plan_bytes(PLAN.replace("{daily}", daily)) == expected
 
 
 def test_an_error_in_place_of_a_plan_tells_nothing() -> None:
-    assert explained_bytes("Error occurred during query planning: \nno such table") is None
+    assert parse_plan_bytes("Error occurred during query planning: \nno such table") is None
 
 
 def on_disk(files: Iterable[Path]) -> int:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mergeplan.planner.parsing.files.config import read_config
-from mergeplan.planner.parsing.files.configuration import Source, marked, read_source
+from mergeplan.planner.parsing.files.configuration import Source, mark_variables, read_source
 
 CLASSES = {
     (): "Config",
@@ -121,4 +121,4 @@ def test_python_and_yaml_mean_the_same(config: dict[str, Any], random: Random) -
 def test_both_say_alike_which_variables_they_read(config: dict[str, Any], random: Random) -> None:
     code, text = Source("config.py", Writer(random).text(config)), Source("config.yaml", as_yaml(config))
 
-    assert marked(code).value == marked(text).value
+    assert mark_variables(code).value == mark_variables(text).value

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from mergeplan.planner.python.files.known_packages import OPENERS, WHOLE_OR_IN_PART, opens_no_file
-from mergeplan.planner.python.reached import reached
+from mergeplan.planner.python.reached import trace_code
 
 HEAD = """
 import configparser
@@ -72,7 +72,7 @@ def unknown(body: str, **files: str) -> list[str]:
     """The accesses of a model with this body that may be of any file, with their lines in the body."""
     first = HEAD.split("    BODY")[0].count("\n")
     texts = {"models/p.py": HEAD.replace("BODY", body.replace("\n", "\n    ")), "lib/places.py": LIB, **files}
-    accesses = reached(texts, "models/p.py", "execute").reads.unknown
+    accesses = trace_code(texts, "models/p.py", "execute").reads.unknown
     lines = {"models/p.py": first}
     return [f"{a.text} {a.place.path}:{a.place.line - lines.get(a.place.path, 0)}" for a in accesses]
 
@@ -230,7 +230,7 @@ def test_a_star_brings_the_names_of_its_module(star: str, body: str, clear: bool
         "lib/places.py": LIB.split("def load")[0],
     }
 
-    assert (reached(files, "lib/p.py", "execute").reads.unknown == []) == clear
+    assert (trace_code(files, "lib/p.py", "execute").reads.unknown == []) == clear
 
 
 def test_the_access_is_named_with_its_line() -> None:

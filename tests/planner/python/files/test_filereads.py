@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mergeplan.planner.project.loader import load_project
 from mergeplan.planner.python.files.datafiles import DataFiles
 from mergeplan.planner.python.files.filereads import FileNames, FileReads
-from mergeplan.planner.python.reached import reached
+from mergeplan.planner.python.reached import trace_code
 from tests.planner.project.test_loader import NOW, project_of
 
 HEAD = """
@@ -63,7 +63,7 @@ FILES = {
 def digest_of(root: Path, body: str, **changed: str) -> str:
     """What `DataFiles` says of the model with this body in a project with these files."""
     files = project_files(body) | changed
-    code = reached({name: text for name, text in files.items() if name.endswith(".py")}, "models/p.py", "execute")
+    code = trace_code({name: text for name, text in files.items() if name.endswith(".py")}, "models/p.py", "execute")
     return DataFiles(project_of(root, files)).digest(code.reads, ())
 
 
@@ -197,7 +197,7 @@ def test_texts_that_look_like_patterns_name_the_files_that_they_match() -> None:
     files = FileNames(("data/rates.csv", "data/old/rates.csv", "SELECT a?.sql", "seeds/x.json"))
     reads = FileReads({"SELECT * FROM t WHERE a = '?'", "*/rates.c[st]v", "SELECT [ab][?].sql"})
 
-    assert reads.named(files) == {"data/old/rates.csv", "data/rates.csv", "SELECT a?.sql"}
+    assert reads.select_files(files) == {"data/old/rates.csv", "data/rates.csv", "SELECT a?.sql"}
     assert list(files.like("SELECT * FROM t")) == []
 
 
@@ -211,7 +211,7 @@ def test_a_file_is_found_by_each_end_of_its_path_its_folders_its_kind_and_its_pa
     paths: set[str], texts: set[str]
 ) -> None:
     """The law that the index is held to, file by file."""
-    found = FileReads(set(texts), opens=True).named(FileNames(paths))
+    found = FileReads(set(texts), opens=True).select_files(FileNames(paths))
 
     for path in paths:
         parts = path.split("/")
