@@ -23,12 +23,12 @@ from typing import Any
 
 from mergeplan.planner.apply.events import silent
 from mergeplan.planner.apply.executor import ApplyOptions, apply
-from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.classic_session import ClassicSession
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.java import profile_of
 from mergeplan.planner.engine.spark.open_session import open_session
+from mergeplan.planner.engine.spark.process.java import profile_of
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model

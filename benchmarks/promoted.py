@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from mergeplan.planner.session.options import PlanOptions
-from mergeplan.planner.session.planning import check_request, make_plan
 from mergeplan.planner.session.settings import settings_of
+from mergeplan.planner.session.use_cases.planning import check_request, make_plan
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.state.environments import Cause
 

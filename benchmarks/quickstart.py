@@ -20,8 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
-from mergeplan.planner.engine.spark.archive_maker import main as make_archive
-from mergeplan.planner.engine.spark.class_archive import OFF, VARIABLE
+from mergeplan.planner.engine.spark.process.archive_maker import main as make_archive
+from mergeplan.planner.engine.spark.process.class_archive import OFF, VARIABLE
 
 ROUNDS = 3
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2): a process whose parent has ended becomes our child

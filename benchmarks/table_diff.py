@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mergeplan.planner.checks.diff_query import DiffOptions
-from mergeplan.planner.checks.table_diff import compare_tables
+from mergeplan.planner.checks.diff.diff_query import DiffOptions
+from mergeplan.planner.checks.diff.table_diff import compare_tables
 from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.classic_session import ClassicSession
 from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine

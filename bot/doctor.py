@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.github.patience import GitHubFailed
 from mergeplan.bot.settings import check_for_github, load_settings
-from mergeplan.planner.cli.doctor import doctor_command
+from mergeplan.planner.cli.verbs.doctor import doctor_command
 from mergeplan.planner.errors import MergeplanError
-from mergeplan.planner.session.doctor import Finding
+from mergeplan.planner.session.use_cases.doctor import Finding
 
 
 def github() -> Iterator[Finding]:

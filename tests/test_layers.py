@@ -51,7 +51,7 @@ def short(name: str) -> str:
     return re.sub(r"^mergeplan\.(?=(planner|bot)\b)", "", name)
 
 
-TO_SPARK = {"planner.session.workspace", "planner.session.plan"}
+TO_SPARK = {"planner.session.workspace", "planner.session.use_cases.plan"}
 FILES = {
     module_of(path): path
     for folder in ("planner", "bot", "mergeplan")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SURROUNDING = ROOT / "tests/planner/apply/test_before_after_all.py"  # what is refused when a plan is applied
+SURROUNDING = ROOT / "tests/planner/apply/backfill/test_before_after_all.py"  # what is refused when a plan is applied
 SENTENCES = re.findall(r"^\|.*\| ``(.+?)`` \|", (ROOT / "docs/moving.md").read_text(), flags=re.MULTILINE)
 # `tests/planner/project/test_loader.py` opens each of these projects, and gets what it expects.
 EXPECTED = [

@@ -18,10 +18,10 @@ from mergeplan.planner.isolation.system import hide_process
 
 MODULES = (
     "mergeplan.planner.cli.main",
-    "mergeplan.planner.cli.apply",
+    "mergeplan.planner.cli.verbs.apply",
     "mergeplan.planner.cli.json_lines",
-    "mergeplan.planner.cli.plan",
-    "mergeplan.planner.cli.environments",
+    "mergeplan.planner.cli.verbs.plan",
+    "mergeplan.planner.cli.verbs.environments",
     "mergeplan.planner.engine.spark.engine",
     "sqlglot.dialects.spark",
     "pandas",

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
+from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.faults import Faults
-from mergeplan.bot.sandbox.limits import ApiError
 from mergeplan.bot.sandbox.stage import Stage
 
 router = APIRouter(prefix="/_sandbox")

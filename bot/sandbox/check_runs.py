@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from mergeplan.bot.sandbox import repos, webhooks
-from mergeplan.bot.sandbox.limits import (
+from mergeplan.bot.sandbox import webhooks
+from mergeplan.bot.sandbox.api.limits import (
     COMMIT_STATES,
     DEPLOYMENT_STATES,
     STATUS_DESCRIPTION,
@@ -15,6 +15,7 @@ from mergeplan.bot.sandbox.limits import (
     one_of,
     require,
 )
+from mergeplan.bot.sandbox.git import repos
 from mergeplan.bot.sandbox.state import (
     Action,
     Annotation,

@@ -11,8 +11,8 @@ import urllib.parse
 import uuid
 from dataclasses import dataclass, field, replace
 
+from mergeplan.bot.sandbox.api.limits import WEBHOOK_TIMEOUT_SECONDS
 from mergeplan.bot.sandbox.faults import Faults
-from mergeplan.bot.sandbox.limits import WEBHOOK_TIMEOUT_SECONDS
 from mergeplan.bot.sandbox.state import Delivery, Hook, Json, State, now
 
 

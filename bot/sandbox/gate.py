@@ -9,8 +9,8 @@ import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from mergeplan.bot.sandbox.api.limits import REQUESTS_PER_HOUR, ApiError
 from mergeplan.bot.sandbox.faults import ApiFault
-from mergeplan.bot.sandbox.limits import REQUESTS_PER_HOUR, ApiError
 from mergeplan.bot.sandbox.state import ApiCall
 from mergeplan.bot.sandbox.webhooks import Site
 

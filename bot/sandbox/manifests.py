@@ -4,8 +4,8 @@ import json
 import secrets
 from urllib.parse import urlsplit
 
-from mergeplan.bot.sandbox import shapes
-from mergeplan.bot.sandbox.limits import not_found
+from mergeplan.bot.sandbox.api import shapes
+from mergeplan.bot.sandbox.api.limits import not_found
 from mergeplan.bot.sandbox.state import APP_EVENTS, APP_PERMISSIONS, Json, State
 
 LEVELS = ("read", "write")

@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
-from mergeplan.bot.sandbox.graphs import draw_graph
+from mergeplan.bot.sandbox.api.graphs import draw_graph
 
 DIFF_CLASSES = {"+": "add", "-": "del", "@": "hunk"}
 ALERTS = re.compile(r"<blockquote>\s*<p>\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\](?:<br>)?\s*")

@@ -12,13 +12,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.datastructures import FormData
 
-from mergeplan.bot.sandbox import manifests, repos, shapes_pulls
+from mergeplan.bot.sandbox import manifests
 from mergeplan.bot.sandbox.access import READ, Caller, door
 from mergeplan.bot.sandbox.admin import same_origin
-from mergeplan.bot.sandbox.diffs import diff_files
-from mergeplan.bot.sandbox.limits import ApiError, not_found
+from mergeplan.bot.sandbox.api import shapes_pulls
+from mergeplan.bot.sandbox.api.limits import ApiError, not_found
+from mergeplan.bot.sandbox.api.shapes_checks import latest
+from mergeplan.bot.sandbox.git import repos
+from mergeplan.bot.sandbox.git.diffs import diff_files
 from mergeplan.bot.sandbox.markdown import render, toggle_box
-from mergeplan.bot.sandbox.shapes_checks import latest
 from mergeplan.bot.sandbox.stage import Stage
 from mergeplan.bot.sandbox.state import CheckRun, PullRequest, Repository
 

@@ -1,7 +1,9 @@
 """The merge queue: groups of a base branch and pull requests, merged in order once their checks have succeeded."""
 
-from mergeplan.bot.sandbox import pushes, repos, shapes_pulls, webhooks
-from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox import webhooks
+from mergeplan.bot.sandbox.api import shapes_pulls
+from mergeplan.bot.sandbox.api.limits import ApiError
+from mergeplan.bot.sandbox.git import pushes, repos
 from mergeplan.bot.sandbox.state import MergeGroup, PullRequest, Repository, now
 from mergeplan.bot.sandbox.webhooks import Site
 

@@ -30,11 +30,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from fastapi import FastAPI
 
-from mergeplan.bot.sandbox import admin, api, git_http, pages
+from mergeplan.bot.sandbox import admin, pages
+from mergeplan.bot.sandbox.api import api
 from mergeplan.bot.sandbox.courier import Courier
 from mergeplan.bot.sandbox.faults import Faults
 from mergeplan.bot.sandbox.gate import App as Application
 from mergeplan.bot.sandbox.gate import Receive, Scope, Send
+from mergeplan.bot.sandbox.git import git_http
 from mergeplan.bot.sandbox.stage import Stage
 from mergeplan.bot.sandbox.state import App, Hook, State, now
 from mergeplan.bot.sandbox.webhooks import Site, ping

@@ -5,7 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from mergeplan.bot.sandbox import check_runs, pulls, pushes, queue, repos, talk, webhooks
+from mergeplan.bot.sandbox import (
+    check_runs,
+    pulls,
+    queue,
+    talk,
+    webhooks,
+)
 from mergeplan.bot.sandbox.access import (
     ACTIONS_LOGIN,
     COMMENT,
@@ -19,10 +25,11 @@ from mergeplan.bot.sandbox.access import (
     issue_token,
     may_edit,
 )
-from mergeplan.bot.sandbox.calls import find_or_404
-from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.api.calls import find_or_404
+from mergeplan.bot.sandbox.api.limits import ApiError
+from mergeplan.bot.sandbox.api.shapes_checks import latest
+from mergeplan.bot.sandbox.git import pushes, repos
 from mergeplan.bot.sandbox.pulls import MergeMethod
-from mergeplan.bot.sandbox.shapes_checks import latest
 from mergeplan.bot.sandbox.state import (
     APP_PERMISSIONS,
     ApiCall,

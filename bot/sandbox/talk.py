@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from mergeplan.bot.sandbox import webhooks
-from mergeplan.bot.sandbox.limits import (
+from mergeplan.bot.sandbox.api.limits import (
     COMMENT_BODY,
     REACTIONS,
     ApiError,

@@ -2,11 +2,17 @@
 
 from dataclasses import dataclass
 
-from mergeplan.bot.sandbox import repos, shapes, shapes_checks, shapes_issues, shapes_pulls
+from mergeplan.bot.sandbox.api import (
+    shapes,
+    shapes_checks,
+    shapes_issues,
+    shapes_pulls,
+)
 from mergeplan.bot.sandbox.courier import Courier
-from mergeplan.bot.sandbox.diffs import diff_files
 from mergeplan.bot.sandbox.faults import Faults
-from mergeplan.bot.sandbox.repos import Commit
+from mergeplan.bot.sandbox.git import repos
+from mergeplan.bot.sandbox.git.diffs import diff_files
+from mergeplan.bot.sandbox.git.repos import Commit
 from mergeplan.bot.sandbox.state import (
     APP_EVENTS,
     CheckRun,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from mergeplan.planner.apply.view_switch import quote_name
+from mergeplan.planner.apply.promotion.view_switch import quote_name
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.macros.expand import dates

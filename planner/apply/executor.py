@@ -12,26 +12,31 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import TopologicalSorter
 
-from mergeplan.planner.apply.audit_order import add_audit_parents
-from mergeplan.planner.apply.backfill import backfill
-from mergeplan.planner.apply.before_after_all import AFTER, BEFORE, run_statements, statements_of
-from mergeplan.planner.apply.clear_intervals import forget_restated
-from mergeplan.planner.apply.compare_tables import compare_tables
+from mergeplan.planner.apply.audits.audit_order import add_audit_parents
+from mergeplan.planner.apply.audits.external_audits import audit_external_tables
+from mergeplan.planner.apply.audits.new_audits import ask_new_audits, remember_asked
+from mergeplan.planner.apply.audits.standalone_audits import ask_standalone, forget_standalone
+from mergeplan.planner.apply.backfill.backfill import backfill
+from mergeplan.planner.apply.backfill.before_after_all import (
+    AFTER,
+    BEFORE,
+    run_statements,
+    statements_of,
+)
+from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
+from mergeplan.planner.apply.backfill.compare_tables import compare_tables
+from mergeplan.planner.apply.backfill.create_tables import Creation
+from mergeplan.planner.apply.backfill.fill_table import Filling
+from mergeplan.planner.apply.backfill.layout import Layout
+from mergeplan.planner.apply.backfill.work import Filled, Work
 from mergeplan.planner.apply.context import ApplyContext
-from mergeplan.planner.apply.create_tables import Creation
 from mergeplan.planner.apply.events import Compared, Emit, Event, ModelSkipped, Stage, StageSkipped, StageStarted
-from mergeplan.planner.apply.external_audits import audit_external_tables
-from mergeplan.planner.apply.fill_table import Filling
-from mergeplan.planner.apply.layout import Layout
-from mergeplan.planner.apply.new_audits import ask_new_audits, remember_asked
 from mergeplan.planner.apply.outcome import Outcome
-from mergeplan.planner.apply.own_views import check_unoccupied
 from mergeplan.planner.apply.physical_tables import missing_tables, table_lease
-from mergeplan.planner.apply.promotion import Wanted, promote
-from mergeplan.planner.apply.recovery import check_not_stuck, recover
+from mergeplan.planner.apply.promotion.own_views import check_unoccupied
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote
+from mergeplan.planner.apply.promotion.recovery import check_not_stuck, recover
 from mergeplan.planner.apply.spark_ui import spark_ui
-from mergeplan.planner.apply.standalone_audits import ask_standalone, forget_standalone
-from mergeplan.planner.apply.work import Filled, Work
 from mergeplan.planner.checks.audits import AuditContext, AuditResult, read_by_audits, run_audits
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Cancelled, PlanMoved, Refused

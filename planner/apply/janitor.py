@@ -9,7 +9,7 @@ from itertools import groupby
 
 from mergeplan.planner.apply.events import Emit, TableDropped
 from mergeplan.planner.apply.physical_tables import table_lease
-from mergeplan.planner.apply.promotion import drop_environment
+from mergeplan.planner.apply.promotion.promotion import drop_environment
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import LeaseHeld
 from mergeplan.planner.snapshot.environment import PROD

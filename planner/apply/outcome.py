@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mergeplan.planner.apply.backfill.work import Failure, Filled
 from mergeplan.planner.apply.events import Promoted
-from mergeplan.planner.apply.work import Failure, Filled
 from mergeplan.planner.plan.build import Plan
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from mergeplan.planner.apply.layout import Layout, locate_query_errors
+from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import ProjectError, ProjectErrors, QueryError
 from mergeplan.planner.model.model import Model

@@ -9,14 +9,19 @@ from functools import partial
 
 from sqlglot import exp
 
-from mergeplan.planner.checks.masking import mask_rows
+from mergeplan.planner.checks.diff.masking import mask_rows
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.spark.quoting import literal
 from mergeplan.planner.errors import MergeplanError, Place
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Audit, AuditCall, Model
 from mergeplan.planner.naming import quote_column
-from mergeplan.planner.parsing.definitions.audit_calls import NON_BLOCKING, builtin_query, check_call, find_builtin
+from mergeplan.planner.parsing.definitions.audits.audit_calls import (
+    NON_BLOCKING,
+    builtin_query,
+    check_call,
+    find_builtin,
+)
 from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.files.schema import Samples
 from mergeplan.planner.parsing.macros.expand import dates, spark_tree

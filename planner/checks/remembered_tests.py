@@ -23,7 +23,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.project.loader import Project, override_variables
-from mergeplan.planner.semantics.spark_functions import depends_on_session, is_random, is_volatile
+from mergeplan.planner.semantics.spark.spark_functions import depends_on_session, is_random, is_volatile
 
 # What is said of a model, and not what its query returns. Whatever is not named here counts.
 _BESIDE = frozenset(

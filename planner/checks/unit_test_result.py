@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mergeplan.planner.checks.rows import RowDifference
+from mergeplan.planner.checks.diff.rows import RowDifference
 from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest

@@ -11,12 +11,12 @@ from threading import RLock
 
 from sqlglot import exp
 
-from mergeplan.planner.checks.diff_query import quote_identifier
+from mergeplan.planner.checks.diff.diff_query import quote_identifier
+from mergeplan.planner.checks.diff.rows import compare_rows
 from mergeplan.planner.checks.fetching import THREADS, fetch_all
 from mergeplan.planner.checks.freezing import clock_calls, ctes_of, frozen_text
 from mergeplan.planner.checks.inlining import render_rows, type_of
 from mergeplan.planner.checks.query_of_test import own_query
-from mergeplan.planner.checks.rows import compare_rows
 from mergeplan.planner.checks.unit_test_result import OutputResult, TestResult
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import MergeplanError, ProjectError, QueryError

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from mergeplan.planner.cli.progress_text import show_progress
 from mergeplan.planner.cli.terminal import Terminal
-from mergeplan.planner.cli.unfinished_text import print_to_stderr
+from mergeplan.planner.cli.texts.progress_text import show_progress
+from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr
 from mergeplan.planner.parsing.files.lint_config import REFUSED
 from mergeplan.planner.session.events import (
     Due,

@@ -44,9 +44,9 @@ from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.linter import Violation
 from mergeplan.planner.checks.unit_test_result import TestResult
-from mergeplan.planner.cli.closing_text import closing_text
 from mergeplan.planner.cli.counting import count_text
-from mergeplan.planner.cli.plan_text import (
+from mergeplan.planner.cli.texts.closing_text import closing_text
+from mergeplan.planner.cli.texts.plan_text import (
     batch_text,
     comparison_text,
     due_text,
@@ -54,9 +54,9 @@ from mergeplan.planner.cli.plan_text import (
     plan_text,
     savings_text,
 )
-from mergeplan.planner.cli.restatement_text import restatement_effect_text
-from mergeplan.planner.cli.tests_text import show_tests
-from mergeplan.planner.cli.unfinished_text import print_to_stderr, recovery_text
+from mergeplan.planner.cli.texts.restatement_text import restatement_effect_text
+from mergeplan.planner.cli.texts.tests_text import show_tests
+from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr, recovery_text
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import Estimate
 
@@ -131,7 +131,7 @@ class Terminal:
     def explain(self, plan: Plan) -> None:
         """What applying the plan would do."""
         if not plan.is_empty:
-            from mergeplan.planner.cli.explanation import explanation  # what applying does, which few ask for
+            from mergeplan.planner.cli.texts.explanation import explanation
 
             self._whole.print(explanation(plan))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.planner.apply.rollback import Behind, RollbackPlan
+from mergeplan.planner.apply.promotion.rollback import Behind, RollbackPlan
 from mergeplan.planner.contract.from_plan import spans
 from mergeplan.planner.contract.history import BehindRow, MovedViewRow, RevisionRow, RollbackView
 from mergeplan.planner.state.environments import Revision

@@ -24,9 +24,9 @@ from mergeplan.planner.contract.plan import (
 from mergeplan.planner.contract.result import DiffRow
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.category.override import end_of
 from mergeplan.planner.plan.change import Blocker, Change, Columns, Override
 from mergeplan.planner.plan.costs import Estimate
-from mergeplan.planner.plan.override import end_of
 from mergeplan.planner.plan.refused import RefusedFile
 from mergeplan.planner.plan.restatement import Restatement
 

@@ -15,6 +15,9 @@ from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.plan.adoption import as_adopted
 from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, gaps, only
 from mergeplan.planner.plan.blockers import history_lost
+from mergeplan.planner.plan.category.decide import decide
+from mergeplan.planner.plan.category.decision import Decisions, Inputs
+from mergeplan.planner.plan.category.override import overrides_for
 from mergeplan.planner.plan.change import Adoption
 from mergeplan.planner.plan.change import Blocker as Blocker
 from mergeplan.planner.plan.change import Category as Category
@@ -22,12 +25,9 @@ from mergeplan.planner.plan.change import Change as Change
 from mergeplan.planner.plan.change import ChangeKind as ChangeKind
 from mergeplan.planner.plan.change import Columns as Columns
 from mergeplan.planner.plan.change import Override as Override
-from mergeplan.planner.plan.decide import decide
-from mergeplan.planner.plan.decision import Decisions, Inputs
 from mergeplan.planner.plan.diffs import query_diff
 from mergeplan.planner.plan.early_cutoff import Comparison
 from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly, include_inherited_rows, resolve_selectors
-from mergeplan.planner.plan.override import overrides_for
 from mergeplan.planner.plan.previews import PreviewStage, build_previews
 from mergeplan.planner.plan.refused import ALL_OPENED, Unopened
 from mergeplan.planner.plan.restatement import Restatement

@@ -19,7 +19,7 @@ from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.selection import select
 from mergeplan.planner.parsing.files.model_file import line_of
-from mergeplan.planner.plan.categorize import Verdict, layout, row_settings
+from mergeplan.planner.plan.category.categorize import Verdict, layout, row_settings
 from mergeplan.planner.plan.change import Blocker, Category, Change, Forward
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.semantics.digests import Seen

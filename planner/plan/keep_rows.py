@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mergeplan.planner.plan.categorize import Verdict, difference
+from mergeplan.planner.plan.category.categorize import Verdict, difference
+from mergeplan.planner.plan.category.decision import Candidate, Decision
+from mergeplan.planner.plan.category.verdict import build_change
 from mergeplan.planner.plan.change import Blocker, Forward
-from mergeplan.planner.plan.decision import Candidate, Decision
 from mergeplan.planner.plan.forward_only import blocker_of, build_mixed_snapshot, going_on, schema_findings
 from mergeplan.planner.plan.new_table import free_version, version_details
-from mergeplan.planner.plan.verdict import build_change
 from mergeplan.planner.snapshot.snapshot import Snapshot, assign_version, version_of
 
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.plan.categorize import fingerprint_of
+from mergeplan.planner.plan.category.categorize import fingerprint_of
+from mergeplan.planner.plan.category.decision import Analysis, Decision, Inputs
 from mergeplan.planner.plan.change import Adoption, Override
-from mergeplan.planner.plan.decision import Analysis, Decision, Inputs
 from mergeplan.planner.semantics.columns import Parent, Shape, code_shape, model_shape
 from mergeplan.planner.snapshot.meaning import meaning_of, sort_columns
 from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_version, version_of

@@ -19,8 +19,8 @@ from mergeplan.planner.file_note import note_file
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limit_resources
 from mergeplan.planner.model.model import Audit, Model
-from mergeplan.planner.parsing.definitions.audit_calls import check_call
-from mergeplan.planner.parsing.definitions.audits import parse_audits
+from mergeplan.planner.parsing.definitions.audits.audit_calls import check_call
+from mergeplan.planner.parsing.definitions.audits.audits import parse_audits
 from mergeplan.planner.parsing.definitions.known_columns import KnownColumns, NotRead
 from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest

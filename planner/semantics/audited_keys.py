@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import AuditCall, Model
-from mergeplan.planner.semantics.spark_sql import FAILURES, tree_of
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 
 WHOLE = (Fill.WHOLE, Fill.FILE, Fill.KEY)  # of which all rows are audited together
 Keys = tuple[tuple[str, ...], ...]

@@ -15,21 +15,21 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.semantics.algebra import Opaque, Relation, Term
-from mergeplan.planner.semantics.clauses import clauses
 from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import SORTED, Digests, Seen
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
 from mergeplan.planner.semantics.normalize import captures, join_catalogs, misread, normalize_query
-from mergeplan.planner.semantics.queries import Query
-from mergeplan.planner.semantics.row_order import order_of
-from mergeplan.planner.semantics.sources import TableSource
-from mergeplan.planner.semantics.spark_functions import is_volatile, multiplies_rows
-from mergeplan.planner.semantics.spark_settings import TIME_ZONE
-from mergeplan.planner.semantics.spark_sql import FAILURES, tree_of
-from mergeplan.planner.semantics.time_locality import TimeDependence, interval_filters, time_dependence
+from mergeplan.planner.semantics.query.algebra import Opaque, Relation, Term
+from mergeplan.planner.semantics.query.clauses import clauses
+from mergeplan.planner.semantics.query.queries import Query
+from mergeplan.planner.semantics.query.row_order import order_of
+from mergeplan.planner.semantics.query.sources import TableSource
+from mergeplan.planner.semantics.query.time_locality import TimeDependence, interval_filters, time_dependence
+from mergeplan.planner.semantics.query.unique import Keys, keys_of
+from mergeplan.planner.semantics.spark.spark_functions import is_volatile, multiplies_rows
+from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 from mergeplan.planner.semantics.types import reader_type
-from mergeplan.planner.semantics.unique import Keys, keys_of
 
 # Settings that change results, but under which the rules of equivalence still hold.
 RULED = frozenset((TIME_ZONE,))

@@ -7,10 +7,20 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from mergeplan.planner.semantics import rewrites as rules
-from mergeplan.planner.semantics.algebra import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
-from mergeplan.planner.semantics.row_order import Way
-from mergeplan.planner.semantics.spark_functions import (
+from mergeplan.planner.semantics.query import rewrites as rules
+from mergeplan.planner.semantics.query.algebra import (
+    ROW,
+    Block,
+    Opaque,
+    Part,
+    Ref,
+    Relation,
+    Term,
+    Value,
+)
+from mergeplan.planner.semantics.query.row_order import Way
+from mergeplan.planner.semantics.query.unique import mark_deterministic_window
+from mergeplan.planner.semantics.spark.spark_functions import (
     depends_on_session,
     folds_rows,
     is_orderless,
@@ -20,7 +30,6 @@ from mergeplan.planner.semantics.spark_functions import (
     multiplies_rows,
 )
 from mergeplan.planner.semantics.types import is_collated, is_exact, is_of_alike, type_of
-from mergeplan.planner.semantics.unique import mark_deterministic_window
 
 _CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
 _DATE_PARTS = {"YEAR": "Year", "MONTH": "Month", "DAY": "Day"}

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from mergeplan.planner.semantics.expressions import NAMES, RANDOM_CALL, encode_case
-from mergeplan.planner.semantics.row_order import mark_stars
-from mergeplan.planner.semantics.spark_functions import is_random
+from mergeplan.planner.semantics.query.row_order import mark_stars
+from mergeplan.planner.semantics.spark.spark_functions import is_random
 
 WRITTEN = "written"  # marks nodes of the original query, as against those that qualification adds
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from mergeplan.planner.semantics.spark_sql import FAILURES, tree_of
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 
 
 @lru_cache(maxsize=1024)

@@ -10,32 +10,13 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self
 
+from mergeplan.planner.apply.backfill.work import Filled
 from mergeplan.planner.apply.outcome import Outcome
-from mergeplan.planner.apply.rollback import RollbackPlan
-from mergeplan.planner.apply.work import Filled
+from mergeplan.planner.apply.promotion.rollback import RollbackPlan
 from mergeplan.planner.errors import Cancelled, Refused, RequestError
 from mergeplan.planner.model.selection import strip_default_catalog
 from mergeplan.planner.project.lineage import lineage_of
-from mergeplan.planner.session.apply import apply_plan, check_catalogs, check_queries
-from mergeplan.planner.session.applying import Record
-from mergeplan.planner.session.audits import stream_audits
-from mergeplan.planner.session.cancelling import interruptible
-from mergeplan.planner.session.data_diff import data_diffs, pairs_of_environment
-from mergeplan.planner.session.diff import difference
-from mergeplan.planner.session.drift import add_drift_warnings
-from mergeplan.planner.session.environments import (
-    Invalidated,
-    RolledBack,
-    Swept,
-    check_droppable,
-    invalidate,
-    janitor,
-    plan_rollback,
-    rollback,
-)
-from mergeplan.planner.session.estimates import estimates
 from mergeplan.planner.session.events import Emit, silent
-from mergeplan.planner.session.lint import LintReport, lint_project
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs
 from mergeplan.planner.session.notebook.listed_results import Environments, FetchedRows, History, TableDiffs
@@ -47,15 +28,39 @@ from mergeplan.planner.session.options import (
     TableDiffOptions,
     TestOptions,
 )
-from mergeplan.planner.session.physical_plan import physical_diffs_of_environment
-from mergeplan.planner.session.plan import check_options, prepare_plan, rebuild_plan, renew
-from mergeplan.planner.session.planning import save
 from mergeplan.planner.session.results import Difference, LineageView, SessionPlan
-from mergeplan.planner.session.run import RunResult, run
 from mergeplan.planner.session.settings import SessionSettings
-from mergeplan.planner.session.table_diff import table_diffs
-from mergeplan.planner.session.unit_tests import TestReport, run_tests
 from mergeplan.planner.session.unopened import lint_refusals
+from mergeplan.planner.session.use_cases.apply import apply_plan, check_catalogs, check_queries
+from mergeplan.planner.session.use_cases.applying import Record
+from mergeplan.planner.session.use_cases.audits import stream_audits
+from mergeplan.planner.session.use_cases.cancelling import interruptible
+from mergeplan.planner.session.use_cases.data_diff import data_diffs, pairs_of_environment
+from mergeplan.planner.session.use_cases.diff import difference
+from mergeplan.planner.session.use_cases.drift import add_drift_warnings
+from mergeplan.planner.session.use_cases.environments import (
+    Invalidated,
+    RolledBack,
+    Swept,
+    check_droppable,
+    invalidate,
+    janitor,
+    plan_rollback,
+    rollback,
+)
+from mergeplan.planner.session.use_cases.estimates import estimates
+from mergeplan.planner.session.use_cases.lint import LintReport, lint_project
+from mergeplan.planner.session.use_cases.physical_plan import physical_diffs_of_environment
+from mergeplan.planner.session.use_cases.plan import (
+    check_options,
+    prepare_plan,
+    rebuild_plan,
+    renew,
+)
+from mergeplan.planner.session.use_cases.planning import save
+from mergeplan.planner.session.use_cases.run import RunResult, run
+from mergeplan.planner.session.use_cases.table_diff import table_diffs
+from mergeplan.planner.session.use_cases.unit_tests import TestReport, run_tests
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 

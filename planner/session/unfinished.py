@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from mergeplan.planner.apply.adoption import pending_adoptions, undo_interrupted
 from mergeplan.planner.apply.events import PromotionPending, PromotionRecovered
-from mergeplan.planner.apply.recovery import RECOVERY, check_not_stuck, recover
+from mergeplan.planner.apply.promotion.recovery import RECOVERY, check_not_stuck, recover
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.session.events import Emit, Warned
 from mergeplan.planner.snapshot.environment import PROD

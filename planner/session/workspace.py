@@ -26,10 +26,10 @@ from mergeplan.planner.parsing.files.gateway_settings import conf_of
 from mergeplan.planner.parsing.files.gateways import gateways_apart
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
-from mergeplan.planner.session.cancelling import Cancellation
 from mergeplan.planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, silent
 from mergeplan.planner.session.settings import SessionSettings, url_of
 from mergeplan.planner.session.unfinished import LEASE_WAIT, finish, report
+from mergeplan.planner.session.use_cases.cancelling import Cancellation
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.semantics.algebra import Value
 from mergeplan.planner.semantics.audited_keys import Keys
 from mergeplan.planner.semantics.columns import Shape, names_with_capitals
 from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.semantics.query.algebra import Value
 from mergeplan.planner.semantics.types import PLAIN, explicit_type, normalize_type
 from mergeplan.planner.snapshot.snapshot import Meaning
 

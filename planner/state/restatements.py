@@ -16,7 +16,7 @@ from mergeplan.planner.state.contents import drop_contents
 from mergeplan.planner.state.environments import Environments, HistoryAction, Revision
 from mergeplan.planner.state.intervals import change_timeline
 from mergeplan.planner.state.leases import Lease, check_lease
-from mergeplan.planner.state.passed_audits import drop_passed_audits
+from mergeplan.planner.state.passed.passed_audits import drop_passed_audits
 from mergeplan.planner.state.physical_tables import PhysicalTables
 from mergeplan.planner.state.plans import OPEN
 from mergeplan.planner.state.snapshots import Snapshots

@@ -7,8 +7,8 @@ from mergeplan.planner.state.intervals import Intervals
 from mergeplan.planner.state.leases import Leases
 from mergeplan.planner.state.operations import RunningWrites
 from mergeplan.planner.state.overrides import Overrides
-from mergeplan.planner.state.passed_audits import PassedAudits
-from mergeplan.planner.state.passed_tests import PassedTests
+from mergeplan.planner.state.passed.passed_audits import PassedAudits
+from mergeplan.planner.state.passed.passed_tests import PassedTests
 from mergeplan.planner.state.physical_tables import PhysicalTables
 from mergeplan.planner.state.plans import Plans
 from mergeplan.planner.state.promotions import Promotions

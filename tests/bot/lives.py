@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.projects import ROOT, project_keys
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
+from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.faults import RateLimit
-from mergeplan.bot.sandbox.limits import ApiError
 from mergeplan.bot.sandbox.markdown import toggle_box
 from mergeplan.bot.sandbox.pulls import MergeMethod
 from tests.bot.conftest import SHOP, until

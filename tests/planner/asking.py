@@ -11,7 +11,7 @@ from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 
-from mergeplan.planner.engine.spark.admission import Blocks, May, admit
+from mergeplan.planner.engine.spark.connect.admission import Blocks, May, admit
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.python.running import running
 from tests.planner.python.test_models import DAY, project_with

@@ -29,12 +29,12 @@ IMPORTED = (
     "pyspark.sql.connect.session",
     "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite",
-    "mergeplan.planner.cli.adopt",
-    "mergeplan.planner.cli.apply",
+    "mergeplan.planner.cli.verbs.adopt",
+    "mergeplan.planner.cli.verbs.apply",
     "mergeplan.planner.engine.spark.engine",
-    "mergeplan.planner.cli.environments",
-    "mergeplan.planner.cli.plan",
-    "mergeplan.planner.cli.run",
+    "mergeplan.planner.cli.verbs.environments",
+    "mergeplan.planner.cli.verbs.plan",
+    "mergeplan.planner.cli.verbs.run",
 )
 WARM = """
 import sys

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mergeplan.planner.apply.events import silent
-from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote
 from mergeplan.planner.engine.protocol import Stands, ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table

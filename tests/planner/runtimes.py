@@ -27,7 +27,7 @@ import mergeplan
 from mergeplan.planner.apply.events import ViewSwapped
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.engine import open_engine
-from mergeplan.planner.engine.spark.installed import find_java, spark_home
+from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.project.loader import load_project
 from mergeplan.planner.project.scaffold import Wishes, write_project

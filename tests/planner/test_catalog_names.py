@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.engine.spark.admission import May
+from mergeplan.planner.engine.spark.connect.admission import May
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.selection import strip_default_catalog
@@ -17,7 +17,7 @@ from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.parsing.render import render
 from mergeplan.planner.project.lineage import lineage_of
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
-from mergeplan.planner.session.planning import _check_default as check_default
+from mergeplan.planner.session.use_cases.planning import _check_default as check_default
 from mergeplan.planner.snapshot.environment import Environment, view_changes
 from mergeplan.planner.state.snapshots import _as_named as as_named
 from tests.planner.building import NOW, external, planned, promoted

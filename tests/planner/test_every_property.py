@@ -16,7 +16,7 @@ from mergeplan.planner.model.model import AuditCall, Column, History, Model, Pyt
 from mergeplan.planner.parsing.definitions import kinds
 from mergeplan.planner.parsing.files import model_file as parse
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
-from mergeplan.planner.plan.categorize import is_edited
+from mergeplan.planner.plan.category.categorize import is_edited
 from mergeplan.planner.plan.change import Category, Change
 
 from .building import NOW, change_of, day, external, model, project

@@ -17,8 +17,8 @@ import psycopg
 import pytest
 
 from mergeplan.planner.engine.protocol import Connection
-from mergeplan.planner.engine.spark.java import Profile
 from mergeplan.planner.engine.spark.open_session import open_session
+from mergeplan.planner.engine.spark.process.java import Profile
 from mergeplan.planner.errors import RequestError, SparkAway
 from tests.planner import runtimes
 from tests.planner.runtimes import ROOT, TOKEN, Runtime, write_shop

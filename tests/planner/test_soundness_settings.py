@@ -15,7 +15,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.semantics.columns import RULED
-from mergeplan.planner.semantics.spark_settings import Settings
+from mergeplan.planner.semantics.spark.spark_settings import Settings
 
 from .building import external, model, project
 from .generating import Case, generated

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sqlglot import exp
 
-from mergeplan.planner.apply.table_columns import add_missing_columns
+from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
 from mergeplan.planner.checks.audits import _rows
 from mergeplan.planner.checks.inlining import render_rows
 from mergeplan.planner.engine.protocol import Engine

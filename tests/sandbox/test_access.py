@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from github import Auth, Github, GithubException, GithubIntegration, UnknownObjectException
 
 from mergeplan.bot.sandbox import access
-from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.bot.sandbox.state import Role, now
 

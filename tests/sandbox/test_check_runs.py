@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from github import Github, GithubException
 
-from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.sandbox import repos
-from mergeplan.bot.sandbox.diffs import diff_files
-from mergeplan.bot.sandbox.repos import Person
+from mergeplan.bot.sandbox.git import repos
+from mergeplan.bot.sandbox.git.diffs import diff_files
+from mergeplan.bot.sandbox.git.repos import Person
 
 ANN = Person("Ann", "ann@localhost")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.sandbox import repos
-from mergeplan.bot.sandbox.repos import GitError, git
+from mergeplan.bot.sandbox.git import repos
+from mergeplan.bot.sandbox.git.repos import GitError, git
 from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP

@@ -3,7 +3,7 @@
 import pytest
 
 from mergeplan.bot.report.markdown import graph
-from mergeplan.bot.sandbox.graphs import draw_graph
+from mergeplan.bot.sandbox.api.graphs import draw_graph
 from mergeplan.bot.sandbox.markdown import render
 from mergeplan.planner.contract.plan import ModelChange
 

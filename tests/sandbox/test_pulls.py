@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from github import Github, GithubException
 
-from mergeplan.bot.sandbox import repos
+from mergeplan.bot.sandbox.git import repos
 from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP

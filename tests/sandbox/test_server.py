@@ -8,7 +8,7 @@ import httpx
 import pytest
 from github import Auth, GithubIntegration
 
-from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.server import KEY_FILE, Sandbox
 
 from .conftest import SHOP

@@ -7,7 +7,7 @@ import httpx
 from githubkit.webhooks import parse
 from githubkit_schemas.latest import models
 
-from mergeplan.bot.sandbox.pushes import Change
+from mergeplan.bot.sandbox.git.pushes import Change
 from mergeplan.bot.sandbox.server import Sandbox
 
 from .conftest import SHOP, Receiver

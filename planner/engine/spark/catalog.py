@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.errors import CatalogBusy
-from mergeplan.planner.semantics.spark_settings import TIME_ZONE, properties
+from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE, properties
 
 WAIT = 60.0  # seconds
 WARM_WAIT = 600.0  # seconds for a warm Spark that is starting: what it takes on a busy machine, and not forever

@@ -16,10 +16,15 @@ from typing import TYPE_CHECKING, Any
 from mergeplan.planner.engine.formats.tested_pairs import CATALOG
 from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
-from mergeplan.planner.engine.spark.connect_server import ConnectServer, local_url, serving_conf
 from mergeplan.planner.engine.spark.errors import translate_error
-from mergeplan.planner.engine.spark.format_settings import remember_formats, starting_conf
-from mergeplan.planner.engine.spark.java import Jvm, Profile, java_environment, start_jvm
+from mergeplan.planner.engine.spark.process.connect_server import ConnectServer, local_url, serving_conf
+from mergeplan.planner.engine.spark.process.format_settings import remember_formats, starting_conf
+from mergeplan.planner.engine.spark.process.java import (
+    Jvm,
+    Profile,
+    java_environment,
+    start_jvm,
+)
 from mergeplan.planner.engine.spark.scans import plan_bytes
 from mergeplan.planner.engine.spark.session import LISTED, EngineSession, Frame, listing_here
 from mergeplan.planner.engine.spark.trace_tag import trace_id

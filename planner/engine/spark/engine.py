@@ -8,10 +8,10 @@ from pathlib import Path
 
 from mergeplan.planner.engine.protocol import Connection, Engine, Operation, Operations, ProjectConnection, Rows
 from mergeplan.planner.engine.spark.catalog import WAIT
+from mergeplan.planner.engine.spark.connect.project_proxy import ProjectProxy
 from mergeplan.planner.engine.spark.errors import is_spark, translate_error
-from mergeplan.planner.engine.spark.java import profile_of
 from mergeplan.planner.engine.spark.open_session import open_session
-from mergeplan.planner.engine.spark.project_proxy import ProjectProxy
+from mergeplan.planner.engine.spark.process.java import profile_of
 from mergeplan.planner.engine.spark.scans import relations
 from mergeplan.planner.engine.spark.session import EngineSession
 from mergeplan.planner.engine.spark.sessions import Sessions, wrap_query

@@ -8,11 +8,11 @@ from pathlib import Path
 from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, session_conf, spark_folder
 from mergeplan.planner.engine.spark.classic_session import ClassicSession
-from mergeplan.planner.engine.spark.connect_server import local_url
-from mergeplan.planner.engine.spark.connect_session import ConnectSession, without_token
-from mergeplan.planner.engine.spark.format_requests import Visit, ask, lacks
-from mergeplan.planner.engine.spark.format_settings import SIGNS, check_formats
-from mergeplan.planner.engine.spark.java import Profile
+from mergeplan.planner.engine.spark.connect.connect_session import ConnectSession, without_token
+from mergeplan.planner.engine.spark.process.connect_server import local_url
+from mergeplan.planner.engine.spark.process.format_requests import Visit, ask, lacks
+from mergeplan.planner.engine.spark.process.format_settings import SIGNS, check_formats
+from mergeplan.planner.engine.spark.process.java import Profile
 from mergeplan.planner.engine.spark.session import EngineSession, silence
 from mergeplan.planner.errors import RequestError
 

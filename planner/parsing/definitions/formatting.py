@@ -31,7 +31,7 @@ from mergeplan.planner.parsing.sql.tokens import (
     parse_tokens,
     tokenize,
 )
-from mergeplan.planner.semantics.spark_sql import CALLS, SPARK, generate_in_place
+from mergeplan.planner.semantics.spark.spark_sql import CALLS, SPARK, generate_in_place
 
 QUERIES = ("SELECT", "WITH", "(", "FROM", "VALUES")
 BLOCKS = ("MODEL", "AUDIT")

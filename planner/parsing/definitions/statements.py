@@ -23,8 +23,8 @@ from mergeplan.planner.parsing.sql.spark_registry import is_closed
 from mergeplan.planner.parsing.sql.token_lists import text_of
 from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, parse_tokens, spark_query
 from mergeplan.planner.parsing.sql.verbatim import verbatim, without_trailing_commas
-from mergeplan.planner.semantics.spark_settings import UNREADABLE
-from mergeplan.planner.semantics.spark_sql import SPARK
+from mergeplan.planner.semantics.spark.spark_settings import UNREADABLE
+from mergeplan.planner.semantics.spark.spark_sql import SPARK
 
 THIS = "@this_model"
 _NAME = r"`?(?P<name>\w+)`?"

@@ -16,7 +16,7 @@ from mergeplan.planner.naming import PROD, SESSION_CATALOG, Naming, parts_of
 from mergeplan.planner.parsing.files.gateway_settings import conf_of
 from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.files.schema import ConnectionConfig
-from mergeplan.planner.semantics.spark_settings import properties
+from mergeplan.planner.semantics.spark.spark_settings import properties
 
 _CATALOG = re.compile(r"spark\.sql\.catalog\.([A-Za-z0-9_-]+)")
 _FORMATS = {"org.apache.iceberg.spark.SparkCatalog": "iceberg", "io.unitycatalog.spark.UCSingleCatalog": "delta"}

@@ -13,7 +13,7 @@ from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.intervals import cron_error
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.naming import SESSION_CATALOG
-from mergeplan.planner.parsing.definitions.audits import audit_call
+from mergeplan.planner.parsing.definitions.audits.audits import audit_call
 from mergeplan.planner.parsing.definitions.body import Around
 from mergeplan.planner.parsing.definitions.kinds import kind_named
 from mergeplan.planner.parsing.definitions.model_defaults import default_properties, default_statements, statement_parts

@@ -10,7 +10,7 @@ from typing import Any
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import AuditCall, Column, Model
-from mergeplan.planner.parsing.definitions.audits import audit_call
+from mergeplan.planner.parsing.definitions.audits.audits import audit_call
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.properties import spark_type
 from mergeplan.planner.parsing.sql.dates import moves, text_of

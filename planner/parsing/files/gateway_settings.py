@@ -10,7 +10,7 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.schema import ConnectionConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document
-from mergeplan.planner.semantics.spark_settings import (
+from mergeplan.planner.semantics.spark.spark_settings import (
     TIME_ZONE,
     UNREADABLE,
     Settings,

@@ -19,7 +19,7 @@ from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import TABLE_FORMATS, Audit, Model, Statement
-from mergeplan.planner.parsing.definitions.audits import read_audits
+from mergeplan.planner.parsing.definitions.audits.audits import read_audits
 from mergeplan.planner.parsing.definitions.blueprints import blueprints, split_header
 from mergeplan.planner.parsing.definitions.body import (
     Around,
@@ -72,7 +72,7 @@ from mergeplan.planner.parsing.sql.tokens import (
     unreadable,
 )
 from mergeplan.planner.parsing.sql.verbatim import add_output_names, verbatim, without_trailing_commas
-from mergeplan.planner.semantics.spark_sql import FAILURES
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES
 
 LATER = """physical_version default_catalog
     table_properties project""".split()

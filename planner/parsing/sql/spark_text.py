@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 from sqlglot.tokenizer_core import Token, TokenType
 
-from mergeplan.planner.semantics.spark_sql import SPARK, spark_text_of
+from mergeplan.planner.semantics.spark.spark_sql import SPARK, spark_text_of
 
 
 def spark_text(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:

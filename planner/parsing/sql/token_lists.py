@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.parsing.sql.spark_text import join_quotes
 from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens
 from mergeplan.planner.parsing.sql.user_macros import Variable
-from mergeplan.planner.semantics.spark_sql import SPARK
+from mergeplan.planner.semantics.spark.spark_sql import SPARK
 
 Piece = list[Token]  # one value, column, table, condition, statement
 _NAME = re.compile(r"[A-Za-z_]\w*")

@@ -21,7 +21,7 @@ from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.sql.forbidden_sql import reaching
 from mergeplan.planner.parsing.sql.function_calls import find_refused_call
 from mergeplan.planner.parsing.sql.spark_text import join_quotes, preserve_calls, spark_text
-from mergeplan.planner.semantics.spark_sql import FAILURES, SPARK, trees
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES, SPARK, trees
 
 NAMES = frozenset(name.lower() for name in DIALECTS) | {""}
 ARGUMENTS = {"UUID": 0}  # how many of them the parser keeps

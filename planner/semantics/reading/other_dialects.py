@@ -14,7 +14,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.expressions import apply_index_offset
 from sqlglot.generator import Generator
 
-from mergeplan.planner.semantics.spark_functions import is_volatile
+from mergeplan.planner.semantics.spark.spark_functions import is_volatile
 
 _WRITTEN_IN = "written_in"
 _INTEGERS = (exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.INT, exp.DType.BIGINT)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from html import escape
 
 from mergeplan.planner.checks.audits import AuditResult
-from mergeplan.planner.checks.data_diff import ModelDiff
+from mergeplan.planner.checks.diff.data_diff import ModelDiff
+from mergeplan.planner.checks.diff.table_diff import TableDiff
 from mergeplan.planner.checks.physical_diff import PhysicalDiff
-from mergeplan.planner.checks.table_diff import TableDiff
 from mergeplan.planner.contract.from_tables import physical_plan_row
 from mergeplan.planner.contract.physical_words import physical_sentence
 from mergeplan.planner.session.notebook.listed_results import count_label, samples_html, schema_text

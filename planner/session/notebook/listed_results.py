@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 
-from mergeplan.planner.checks.table_diff import SchemaDiff, TableDiff
+from mergeplan.planner.checks.diff.table_diff import SchemaDiff, TableDiff
 from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.session.notebook.listing import HTML_MOST, Listed, Listing, cell_text, html_table
 from mergeplan.planner.snapshot.environment import Environment

@@ -10,7 +10,7 @@ from mergeplan.planner.engine.protocol import MergeInto
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.render import fill
 from mergeplan.planner.parsing.sql.spark_text import spark_text
-from mergeplan.planner.semantics.spark_functions import is_volatile
+from mergeplan.planner.semantics.spark.spark_functions import is_volatile
 from mergeplan.planner.tables.merge.relations import (
     PRESENT,
     MergeBatch,

@@ -11,7 +11,7 @@ import yaml
 from mergeplan.bot.cicd_section import read_section
 from mergeplan.bot.records import Pull, PullRecord, PullState
 from mergeplan.bot.rules import config_of
-from mergeplan.bot.sandbox.limits import ApiError
+from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.service.worker import is_behind
 from mergeplan.planner.errors import ProjectError
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until

@@ -8,7 +8,7 @@ import pytest
 
 from mergeplan.planner.apply.events import Event, TableDropped, silent
 from mergeplan.planner.apply.janitor import drop_expired, find_unused_tables, sweep
-from mergeplan.planner.apply.promotion import Wanted, drop_environment, promote
+from mergeplan.planner.apply.promotion.promotion import Wanted, drop_environment, promote
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table

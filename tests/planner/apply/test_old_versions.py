@@ -20,7 +20,7 @@ from mergeplan.planner.apply.old_versions import (
     select_old_versions,
 )
 from mergeplan.planner.apply.physical_tables import table_lease
-from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote
 from mergeplan.planner.engine.protocol import Engine, Expiry, ViewText
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.kind import Kind

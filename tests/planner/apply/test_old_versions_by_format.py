@@ -13,8 +13,8 @@ import pytest
 
 from mergeplan.planner.apply.events import silent
 from mergeplan.planner.apply.old_versions import OldVersions, remove_old_versions
-from mergeplan.planner.apply.promotion import Wanted, promote
-from mergeplan.planner.apply.rollback import build_rollback, rollback
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote
+from mergeplan.planner.apply.promotion.rollback import build_rollback, rollback
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.snapshot.environment import PROD

@@ -19,7 +19,7 @@ from mergeplan.planner.engine.protocol import Engine, Rows, ViewText
 from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import AuditCall, Model
-from mergeplan.planner.parsing.definitions.audits import parse_audits
+from mergeplan.planner.parsing.definitions.audits.audits import parse_audits
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.checks.audits import audit_query, is_blocking
-from mergeplan.planner.checks.masking import mask, mask_rows
+from mergeplan.planner.checks.diff.masking import mask, mask_rows
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.parsing.definitions.builtin_audits import BUILT_IN
+from mergeplan.planner.parsing.definitions.audits.builtin_audits import BUILT_IN
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 
 NOW = datetime(2024, 5, 6, tzinfo=UTC)

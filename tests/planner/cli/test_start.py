@@ -17,8 +17,8 @@ from tests.planner.shop import written
 ROOT = Path(__file__).parents[3]
 APPLIES = {
     "mergeplan.planner.apply.executor",
-    "mergeplan.planner.apply.promotion",
-    "mergeplan.planner.checks.table_diff",
+    "mergeplan.planner.apply.promotion.promotion",
+    "mergeplan.planner.checks.diff.table_diff",
     "mergeplan.planner.checks.unit_tests",
     "mergeplan.planner.contract.result",
     "mergeplan.planner.engine.spark.engine",

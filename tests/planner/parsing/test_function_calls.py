@@ -6,7 +6,7 @@ import pytest
 from sqlglot.dialects.dialect import Dialect
 
 from mergeplan.planner.parsing.sql.function_calls import find_closed_call, find_refused_call, function_calls
-from mergeplan.planner.semantics.spark_sql import trees
+from mergeplan.planner.semantics.spark.spark_sql import trees
 
 
 def calls(sql: str) -> list[str]:

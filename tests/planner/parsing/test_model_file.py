@@ -9,7 +9,7 @@ import pytest
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import AuditCall, Column, Model
-from mergeplan.planner.parsing.definitions.audits import parse_audits
+from mergeplan.planner.parsing.definitions.audits.audits import parse_audits
 from mergeplan.planner.parsing.files.model_file import Defaults, line_of, parse_model
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)

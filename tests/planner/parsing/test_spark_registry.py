@@ -20,7 +20,7 @@ from mergeplan.planner.parsing.sql.spark_registry import (
     refusal,
     spark_name,
 )
-from mergeplan.planner.semantics.spark_sql import FAILURES, spark_text_of, tree_of
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES, spark_text_of, tree_of
 
 REGISTRIES = "FunctionRegistry$", "TableFunctionRegistry$"
 

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mergeplan.planner.apply.table_columns import check_table_reads
+from mergeplan.planner.apply.backfill.table_columns import check_table_reads
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import Place, ProjectError, QueryError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.parsing.render import locate_error, render
-from mergeplan.planner.plan.categorize import is_edited
+from mergeplan.planner.plan.category.categorize import is_edited
 from mergeplan.planner.semantics.columns import model_shape
 from mergeplan.planner.serial import decode_json, encode_json
 

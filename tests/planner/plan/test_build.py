@@ -8,8 +8,8 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model, Seed
 from mergeplan.planner.plan.build import Change, Plan, build_run
+from mergeplan.planner.plan.category.override import end_of
 from mergeplan.planner.plan.change import Category
-from mergeplan.planner.plan.override import end_of
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project, promoted

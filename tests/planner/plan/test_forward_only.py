@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.apply.create_tables import table_lease
+from mergeplan.planner.apply.backfill.create_tables import table_lease
 from mergeplan.planner.apply.events import silent
-from mergeplan.planner.apply.rollback import build_rollback, rollback
+from mergeplan.planner.apply.promotion.rollback import build_rollback, rollback
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import Interval

@@ -11,7 +11,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.parsing.definitions.formatting import Style, format_file
-from mergeplan.planner.plan.categorize import is_edited
+from mergeplan.planner.plan.category.categorize import is_edited
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.state.store import StateStore

@@ -17,8 +17,8 @@ from mergeplan.planner.parsing.files.environments import seconds_of_promotion
 from mergeplan.planner.project.loader import LoadOptions, load_project, override_variables
 from mergeplan.planner.project.scaffold import write_example
 from mergeplan.planner.project.seeds import read_seed
-from mergeplan.planner.semantics import spark_sql
 from mergeplan.planner.semantics.reading.readable_tokens import Readable
+from mergeplan.planner.semantics.spark import spark_sql
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 CONFIG = "gateways:\n  spark:\n    connection:\n      type: spark\n"

@@ -14,8 +14,8 @@ import pytest
 
 from mergeplan.planner.checks.unit_tests import run_unit_tests
 from mergeplan.planner.engine.protocol import ProjectConnection, Server
+from mergeplan.planner.engine.spark.connect.project_proxy import ProjectProxy
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.project_proxy import ProjectProxy
 from mergeplan.planner.errors import Cancelled, MergeplanError, PlanMoved
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.kind import Kind

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mergeplan.planner.apply.auto_restatement import due_to_restate
+from mergeplan.planner.apply.backfill.auto_restatement import due_to_restate
 from mergeplan.planner.intervals import Cron, Interval, Timeline, build_timeline, intersection
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.apply.layout import Layout
+from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import MergeplanError, ProjectError
 from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge

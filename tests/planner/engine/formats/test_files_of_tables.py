@@ -12,10 +12,10 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from mergeplan.planner.checks.same_files import are_same_files
+from mergeplan.planner.checks.diff.same_files import are_same_files
 from mergeplan.planner.engine.protocol import Connection, Server, ViewText
 from mergeplan.planner.engine.spark.catalog import session_conf
-from mergeplan.planner.engine.spark.connect_session import ConnectSession
+from mergeplan.planner.engine.spark.connect.connect_session import ConnectSession
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table, time_partitioning
 from mergeplan.planner.intervals import Interval

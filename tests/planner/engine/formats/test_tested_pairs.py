@@ -9,7 +9,7 @@ import pytest
 from mergeplan.planner.engine.formats.tested_pairs import FORMATS, PACKAGES, settings_for
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.model import TABLE_FORMATS
-from mergeplan.planner.semantics.spark_settings import shaping
+from mergeplan.planner.semantics.spark.spark_settings import shaping
 
 DELTA = "io.delta:delta-spark_4.1_2.13"
 ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"

@@ -11,7 +11,7 @@ import pytest
 
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.catalog import spark_folder
-from mergeplan.planner.engine.spark.format_settings import check_formats, remember_formats, starting_conf
+from mergeplan.planner.engine.spark.process.format_settings import check_formats, remember_formats, starting_conf
 from mergeplan.planner.errors import RequestError
 
 # In a process of its own: this one may have its Spark already.

@@ -6,7 +6,7 @@ import pytest
 
 from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.engine.spark.catalog import session_conf
-from mergeplan.planner.engine.spark.connect_session import ConnectSession
+from mergeplan.planner.engine.spark.connect.connect_session import ConnectSession
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.spark.trace_tag import trace_id
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mergeplan.planner.checks.audits import AuditResult
-from mergeplan.planner.checks.data_diff import ModelDiff
+from mergeplan.planner.checks.diff.data_diff import ModelDiff
+from mergeplan.planner.checks.diff.table_diff import RowDiff, Samples, SchemaDiff
 from mergeplan.planner.checks.physical_diff import Cost, PhysicalChange, PhysicalDiff
-from mergeplan.planner.checks.table_diff import RowDiff, Samples, SchemaDiff
 from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.errors import Place
 from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs

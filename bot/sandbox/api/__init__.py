@@ -1,0 +1,1 @@
+"""GitHub's REST and GraphQL API, as the sandbox answers it."""

@@ -1,0 +1,211 @@
+"""REST: users, the App, its installations and webhooks."""
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from mergeplan.bot.sandbox import manifests
+from mergeplan.bot.sandbox.access import (
+    READ,
+    READ_MEMBERS,
+    READ_ROLES,
+    check_installation,
+    has_permission,
+    issue_token,
+    narrow_permissions,
+)
+from mergeplan.bot.sandbox.api import shapes
+from mergeplan.bot.sandbox.api.calls import Call, Calling, route
+from mergeplan.bot.sandbox.api.limits import REQUESTS_PER_HOUR, ApiError, not_found
+from mergeplan.bot.sandbox.state import Delivery, Installation, Json
+
+router = APIRouter()
+
+
+def _app_only(call: Call) -> None:
+    if call.caller.kind != "app":
+        raise ApiError(401, "A JSON web token could not be decoded")
+
+
+def _installation(call: Call) -> Installation:
+    for item in call.state.installations.values():
+        if str(item.id) == call.request.path_params["installation_id"]:
+            return item
+    raise not_found()
+
+
+@route(router, "GET", "/rate_limit")
+def rate_limit(call: Call) -> Any:
+    """The budget; the live numbers are in every answer's headers."""
+    core = {"limit": REQUESTS_PER_HOUR, "remaining": REQUESTS_PER_HOUR, "used": 0, "reset": 0}
+    return {"resources": {"core": core, "search": core}, "rate": core}
+
+
+@route(router, "GET", "/user")
+def user(call: Call) -> Any:
+    """The person whose token it is; an App has no user of its own."""
+    if call.caller.kind != "user":
+        raise ApiError(403, "Resource not accessible by integration")
+    return shapes.full_user(call.state, call.caller.login)
+
+
+@route(router, "GET", "/users/{login}")
+def other_user(call: Call) -> Any:
+    """Anybody, by login."""
+    login = call.request.path_params["login"]
+    if login not in call.state.users:
+        raise not_found()
+    return shapes.full_user(call.state, login)
+
+
+@route(router, "GET", "/app")
+def app(call: Call) -> Any:
+    """The App itself."""
+    _app_only(call)
+    return shapes.app(call.state) | {"installations_count": len(call.state.installations)}
+
+
+@route(router, "GET", "/app/installations")
+def installations(call: Call) -> Any:
+    """Where the App is installed."""
+    _app_only(call)
+    return call.page([shapes.installation(call.state, item) for item in call.state.installations.values()])
+
+
+@route(router, "GET", "/app/installations/{installation_id}")
+def installation(call: Call) -> Any:
+    """One installation."""
+    _app_only(call)
+    return shapes.installation(call.state, _installation(call))
+
+
+@route(router, "POST", "/app/installations/{installation_id}/access_tokens", 201)
+def access_token(call: Call) -> Any:
+    """A token for one hour, narrowed to repositories and permissions when asked."""
+    _app_only(call)
+    item = check_installation(_installation(call), gone=404)
+    names = call.body.get("repositories")
+    chosen = frozenset(f"{item.account}/{name}" for name in names) if names else None
+    if call.body.get("repository_ids"):
+        ids = call.body["repository_ids"]
+        chosen = frozenset(name for name in item.repositories if call.state.repositories[name].id in ids)
+    if chosen and not chosen <= item.repositories:
+        raise ApiError(422, "There is at least one repository that does not exist or is not accessible.")
+    rights = narrow_permissions(call.body.get("permissions"))
+    token = issue_token(
+        call.state,
+        call.state.app.bot_login,
+        "installation",
+        installation_id=item.id,
+        repositories=chosen,
+        permissions=rights,
+    )
+    shape = {"token": token.value, "expires_at": shapes.time(token.expires_at), "permissions": rights}
+    return shape | {"repository_selection": "selected"}
+
+
+@route(router, "GET", "/installation/repositories")
+def repositories(call: Call) -> Any:
+    """What the installation's token covers."""
+    token = call.caller.token
+    if token is None or token.kind == "user":
+        raise ApiError(403, "You must authenticate with an installation access token.")
+    items = [call.state.repositories[name] for name in sorted(call.state.token_repositories(token))]
+    return call.page([shapes.repository(call.state, item, item.owner) for item in items], key="repositories")
+
+
+@route(router, "GET", "/repos/{owner}/{name}/installation")
+def repository_installation(call: Call) -> Any:
+    """The installation that covers a repository, or 404."""
+    _app_only(call)
+    repo = call.state.repositories.get("{owner}/{name}".format(**call.request.path_params))
+    item = call.state.installation_of(repo) if repo else None
+    if item is None:
+        raise not_found()
+    return shapes.installation(call.state, item)
+
+
+@router.post("/app-manifests/{code}/conversions", status_code=201)
+def convert(call: Calling) -> Any:
+    """The App that a manifest made, with its key and secrets: by the code alone, once, without a token."""
+    with call.state.lock:
+        return manifests.convert(call.state, call.request.path_params["code"])
+
+
+@route(router, "GET", "/orgs/{org}/teams/{team}/memberships/{login}")
+def membership(call: Call) -> Any:
+    """Whether a person is in a team; 404 for who is not."""
+    path = call.request.path_params
+    if call.caller.token is None or (
+        call.caller.kind != "user" and not has_permission(call.caller.token, READ_MEMBERS)
+    ):
+        raise ApiError(403, "Resource not accessible by integration")
+    if path["login"] not in call.state.teams.get(f"{path['org']}/{path['team']}", set()):
+        raise not_found()
+    url = f"{call.state.base_url}/orgs/{path['org']}/teams/{path['team']}/memberships/{path['login']}"
+    return {"url": url, "role": "member", "state": "active"}
+
+
+def _delivery(call: Call) -> Delivery:
+    for item in call.state.deliveries:
+        if str(item.id) == call.request.path_params["delivery_id"]:
+            return item
+    raise not_found()
+
+
+def _delivery_shape(item: Delivery) -> Json:
+    return {
+        "id": item.id,
+        "guid": item.guid,
+        "delivered_at": shapes.time(item.delivered_at),
+        "redelivery": item.redelivery,
+        "duration": item.duration,
+        "status": item.status,
+        "status_code": item.status_code,
+        "event": item.event,
+        "action": item.action,
+        "installation_id": item.installation_id,
+        "repository_id": item.repository_id,
+        "throttled_at": None,
+    }
+
+
+@route(router, "GET", "/app/hook/deliveries")
+def deliveries(call: Call) -> Any:
+    """Webhook attempts, newest first."""
+    _app_only(call)
+    # GitHub pages these by a cursor; `page` is what the sandbox has, and PyGithub follows either.
+    return call.page([_delivery_shape(item) for item in reversed(call.state.deliveries)])
+
+
+@route(router, "GET", "/app/hook/deliveries/{delivery_id}")
+def delivery(call: Call) -> Any:
+    """One webhook attempt with its payload."""
+    _app_only(call)
+    item = _delivery(call)
+    answer: Json = {"headers": {}, "payload": None}
+    asked = {"headers": {"X-GitHub-Event": item.event, "X-GitHub-Delivery": item.guid}, "payload": item.payload}
+    return _delivery_shape(item) | {"url": call.state.hook.url or "", "request": asked, "response": answer}
+
+
+@route(router, "POST", "/app/hook/deliveries/{delivery_id}/attempts", 202)
+def redeliver(call: Call) -> Any:
+    """Sends a webhook again under its old GUID."""
+    _app_only(call)
+    call.site.courier.redeliver(_delivery(call))
+    return {}
+
+
+@route(router, "GET", "/repos/{owner}/{name}")
+def repository(call: Call) -> Any:
+    """A repository, and what the caller may do in it."""
+    return shapes.full_repository(call.state, call.repo(READ), call.caller.login)
+
+
+@route(router, "GET", "/repos/{owner}/{name}/collaborators/{login}/permission")
+def permission(call: Call) -> Any:
+    """What a person may do there now."""
+    repo, login = call.repo(READ_ROLES), call.request.path_params["login"]
+    if login not in call.state.users:
+        raise not_found()
+    return shapes.collaborator_permission(call.state, repo, login)

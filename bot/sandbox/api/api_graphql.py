@@ -1,0 +1,171 @@
+"""GraphQL: who edited a comment, comments and check runs written several at a time, reverts; REST has none of it."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter
+from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schema, graphql_sync
+
+from mergeplan.bot.sandbox import check_runs, pulls, talk
+from mergeplan.bot.sandbox.access import COMMENT, OPEN_PULL, PUSH, READ, WRITE_CHECKS, Need, door, may_edit
+from mergeplan.bot.sandbox.api import shapes
+from mergeplan.bot.sandbox.api.calls import Call, route
+from mergeplan.bot.sandbox.api.limits import ApiError, not_found
+from mergeplan.bot.sandbox.state import CheckRun, Comment, Json, PullRequest, Repository
+
+router = APIRouter()
+Info = GraphQLResolveInfo[Any]
+SCHEMA = Path(__file__).parent / "schema.graphql"
+KINDS = {401: "UNAUTHORIZED", 403: "FORBIDDEN", 404: "NOT_FOUND"}
+NAMES = {
+    "annotationLevel": "annotation_level",
+    "completedAt": "completed_at",
+    "detailsUrl": "details_url",
+    "externalId": "external_id",
+    "headSha": "head_sha",
+    "rawDetails": "raw_details",
+    "startedAt": "started_at",
+    "startLine": "start_line",
+    "startColumn": "start_column",
+    "endLine": "end_line",
+    "endColumn": "end_column",
+}
+ENUMS = ("status", "conclusion", "annotationLevel")
+
+
+@route(router, "POST", "/graphql")
+def graphql(call: Call) -> Any:
+    """What a document asks; as on GitHub each part that is refused is an error beside what was done."""
+    query, variables = call.body.get("query"), call.body.get("variables")
+    if not isinstance(query, str) or not query:
+        raise ApiError(400, "A query attribute must be specified and must be a string.")
+    answer = graphql_sync(_schema(), query, Root(call), variable_values=variables or {})
+    errors = [_error(error) for error in answer.errors or ()]
+    return {"data": answer.data} | ({"errors": errors} if errors else {})
+
+
+@cache
+def _schema() -> GraphQLSchema:
+    return build_schema(SCHEMA.read_text())
+
+
+def _error(error: GraphQLError) -> Json:
+    """An error in GitHub's shape: what the API refused has a type; a document that is none has not."""
+    refused = error.original_error
+    shape: Json = {"message": error.message, "path": error.path or []}
+    if isinstance(refused, ApiError):
+        shape["type"] = KINDS.get(refused.status, "UNPROCESSABLE")
+        shape["message"] = "; ".join(detail["message"] for detail in refused.errors or ()) or refused.message
+    return shape
+
+
+class Root:
+    """What the fields of the schema's queries and mutations stand for, for one caller."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def node(self, _: Info, id: str) -> Json:
+        """A comment by its id."""
+        return _comment(self._comment(id, READ)[1])
+
+    def updateIssueComment(self, _: Info, input: Json) -> Json:
+        """Replaces a comment's text."""
+        repo, item = self._comment(input["id"], COMMENT)
+        caller = self._call.caller
+        if not may_edit(self._call.state, repo, caller, item.author):
+            raise ApiError(403, "Must have write access to this repository.")
+        talk.edit_comment(self._call.site, repo, item, caller.login, {"body": input["body"]})
+        return {"issueComment": _comment(item)}
+
+    def createCheckRun(self, _: Info, input: Json) -> Json:
+        """Creates a check run; Apps only."""
+        repo = self._repository(input)
+        return self._payload(
+            repo, check_runs.create(self._call.site, repo, self._call.caller.login, _convert_to_rest(input))
+        )
+
+    def updateCheckRun(self, _: Info, input: Json) -> Json:
+        """Changes a check run of the caller's own."""
+        repo = self._repository(input)
+        run = next(
+            (
+                check_run
+                for check_run in repo.checks.values()
+                if shapes.node_id("CR", check_run.id) == input["checkRunId"]
+            ),
+            None,
+        )
+        if run is None:
+            raise not_found()
+        if run.author != self._call.caller.login:
+            raise ApiError(403, "Invalid app_id: this check run was made by another App")
+        check_runs.update(self._call.site, repo, run, self._call.caller.login, _convert_to_rest(input))
+        return self._payload(repo, run)
+
+    def revertPullRequest(self, _: Info, input: Json) -> Json:
+        """Opens a pull request that takes a merged one back; who asks must be able to push."""
+        repo, pull = self._pull(input["pullRequestId"])
+        for need in (PUSH, OPEN_PULL):
+            door(self._call.state, self._call.caller, repo.full_name, need)
+        made = pulls.revert(self._call.site, repo, pull, self._call.caller.login, input)
+        return {"pullRequest": self._pull_node(repo, pull), "revertPullRequest": self._pull_node(repo, made)}
+
+    def _pull(self, node: str) -> tuple[Repository, PullRequest]:
+        for repo in self._call.state.repositories.values():
+            for pull in repo.pulls:
+                if shapes.node_id("PR", pull.id) == node:
+                    return repo, pull
+        raise ApiError(404, f"Could not resolve to a node with the global id of '{node}'")
+
+    def _pull_node(self, repo: Repository, pull: PullRequest) -> Json:
+        page = f"{shapes.html_url(self._call.state, repo)}/pull/{pull.number}"
+        shape = {"id": shapes.node_id("PR", pull.id), "number": pull.number, "title": pull.title, "url": page}
+        return {"__typename": "PullRequest", **shape, "headRefName": pull.head_ref}
+
+    def _comment(self, node: str, need: Need) -> tuple[Repository, Comment]:
+        state = self._call.state
+        for repo in state.repositories.values():
+            for item in repo.comments.values():
+                if shapes.node_id("IC", item.id) == node:
+                    return door(state, self._call.caller, repo.full_name, need), item
+        raise ApiError(404, f"Could not resolve to a node with the global id of '{node}'")
+
+    def _repository(self, asked: Json) -> Repository:
+        state = self._call.state
+        for repo in state.repositories.values():
+            if shapes.node_id("R", repo.id) == asked["repositoryId"]:
+                return door(state, self._call.caller, repo.full_name, WRITE_CHECKS)
+        raise not_found()
+
+    def _payload(self, repo: Repository, run: CheckRun) -> Json:
+        page = f"{shapes.html_url(self._call.state, repo)}/runs/{run.id}"
+        shape = {"id": shapes.node_id("CR", run.id), "databaseId": run.id, "name": run.name, "url": page}
+        return {"checkRun": {"__typename": "CheckRun", **shape}}
+
+
+def _comment(item: Comment) -> Json:
+    login = item.editor.removesuffix("[bot]") if item.editor else ""
+    kind = "Bot" if login != item.editor else "User"
+    return {
+        "__typename": "IssueComment",
+        "id": shapes.node_id("IC", item.id),
+        "databaseId": item.id,
+        "updatedAt": shapes.time(item.updated_at),
+        "lastEditedAt": shapes.time(item.edited_at) if item.edited_at else None,
+        "editor": {"__typename": kind, "login": login} if login else None,
+    }
+
+
+def _convert_to_rest(value: Any) -> Any:
+    """An input as REST has it: other names, words in lower case, and an annotation's lines beside its text."""
+    if isinstance(value, list):
+        return [_convert_to_rest(entry) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    made = {
+        NAMES.get(key, key): entry.lower() if key in ENUMS and entry else _convert_to_rest(entry)
+        for key, entry in value.items()
+    }
+    return made | made.pop("location", {})

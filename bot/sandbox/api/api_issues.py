@@ -1,0 +1,218 @@
+"""REST: issues, comments, reactions, labels."""
+
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from mergeplan.bot.sandbox import pulls, talk
+from mergeplan.bot.sandbox.access import COMMENT, LABEL, READ, may_edit
+from mergeplan.bot.sandbox.api import shapes_issues
+from mergeplan.bot.sandbox.api.calls import Call, no_content, route
+from mergeplan.bot.sandbox.api.limits import (
+    LABEL_NAME,
+    ApiError,
+    check_length,
+    not_found,
+    require,
+)
+from mergeplan.bot.sandbox.state import Comment, Issue, Label, Reaction, Repository
+
+router = APIRouter(prefix="/repos/{owner}/{name}")
+
+
+@route(router, "GET", "/issues")
+def issues(call: Call) -> Any:
+    """Issues and pull requests, newest first."""
+    repo, state = call.repo(READ), call.query("state", "open")
+    wanted = {name for name in call.query("labels").split(",") if name}
+    matches = [i for i in repo.issues.values() if state in ("all", i.state) and wanted <= set(i.labels)]
+    return call.page([shapes_issues.issue(call.state, repo, item) for item in reversed(matches)])
+
+
+@route(router, "POST", "/issues", 201)
+def open_issue(call: Call) -> Any:
+    """Opens a plain issue."""
+    repo = call.repo(COMMENT)
+    return shapes_issues.issue(call.state, repo, talk.open_issue(call.site, repo, call.caller.login, call.body))
+
+
+@route(router, "GET", "/issues/comments")
+def all_comments(call: Call) -> Any:
+    """The comments of the whole repository."""
+    repo = call.repo(READ)
+    return _comments(call, repo, list(repo.comments.values()))
+
+
+@route(router, "GET", "/issues/comments/{comment_id}")
+def get_comment(call: Call) -> Any:
+    """One comment."""
+    repo = call.repo(READ)
+    return shapes_issues.comment(call.state, repo, call.comment(repo))
+
+
+def _own_comment(call: Call) -> tuple[Repository, Comment]:
+    repo = call.repo(COMMENT)
+    item = call.comment(repo)
+    if not may_edit(call.state, repo, call.caller, item.author):
+        raise ApiError(403, "Must have write access to this repository.")
+    return repo, item
+
+
+@route(router, "PATCH", "/issues/comments/{comment_id}")
+def edit_comment(call: Call) -> Any:
+    """Replaces a comment's text."""
+    repo, item = _own_comment(call)
+    talk.edit_comment(call.site, repo, item, call.caller.login, call.body)
+    return shapes_issues.comment(call.state, repo, item)
+
+
+@route(router, "DELETE", "/issues/comments/{comment_id}", 204)
+def delete_comment(call: Call) -> Any:
+    """Deletes a comment."""
+    repo, item = _own_comment(call)
+    talk.delete_comment(call.site, repo, item, call.caller.login)
+    return no_content()
+
+
+@route(router, "GET", "/issues/{number}")
+def get_issue(call: Call) -> Any:
+    """One issue, or a pull request seen as one."""
+    repo = call.repo(READ)
+    return shapes_issues.issue(call.state, repo, call.issue(repo)) | {"closed_by": None}
+
+
+@route(router, "PATCH", "/issues/{number}")
+def edit_issue(call: Call) -> Any:
+    """Changes title, body or state."""
+    repo = call.repo(COMMENT)
+    item = call.issue(repo)
+    if not may_edit(call.state, repo, call.caller, item.author):
+        raise ApiError(403, "Must have write access to this repository.")
+    pulls.edit(call.site, repo, item, call.caller.login, call.body)
+    return shapes_issues.issue(call.state, repo, item)
+
+
+@route(router, "GET", "/issues/{number}/comments")
+def comments(call: Call) -> Any:
+    """The comments, oldest first, also only those since a time."""
+    repo = call.repo(READ)
+    number = call.issue(repo).number
+    return _comments(call, repo, [item for item in repo.comments.values() if item.number == number])
+
+
+def _comments(call: Call, repo: Repository, items: list[Comment]) -> Any:
+    if since := call.query("since"):
+        items = [item for item in items if item.updated_at >= datetime.fromisoformat(since)]
+    return call.page([shapes_issues.comment(call.state, repo, item) for item in items])
+
+
+@route(router, "POST", "/issues/{number}/comments", 201)
+def create_comment(call: Call) -> Any:
+    """Comments on it."""
+    repo = call.repo(COMMENT)
+    number, by_app = call.issue(repo).number, call.caller.kind != "user"
+    item = talk.comment(call.site, repo, number, call.caller.login, call.body, by_app=by_app)
+    return shapes_issues.comment(call.state, repo, item)
+
+
+def _reactions_of(call: Call, repo: Repository) -> list[Reaction]:
+    thing: Comment | Issue = call.comment(repo) if "comment_id" in call.request.path_params else call.issue(repo)
+    return thing.reactions
+
+
+def list_reactions(call: Call) -> Any:
+    """The reactions to a comment or issue."""
+    wanted = call.query("content")
+    reactions = [item for item in _reactions_of(call, call.repo(READ)) if wanted in ("", item.content)]
+    return call.page([shapes_issues.reaction(call.state, item) for item in reactions])
+
+
+def create_reaction(call: Call) -> Any:
+    """Adds a reaction: 201 when it is new, 200 when it was there."""
+    content = require("Reaction", call.body, "content")
+    item, new = talk.react(call.state, _reactions_of(call, call.repo(COMMENT)), call.caller.login, content)
+    return JSONResponse(shapes_issues.reaction(call.state, item), 201 if new else 200)
+
+
+def delete_reaction(call: Call) -> Any:
+    """Removes a reaction."""
+    talk.unreact(_reactions_of(call, call.repo(COMMENT)), int(call.request.path_params["reaction_id"]))
+    return no_content()
+
+
+for _thing in ("/issues/comments/{comment_id}", "/issues/{number}"):
+    route(router, "GET", f"{_thing}/reactions")(list_reactions)
+    route(router, "POST", f"{_thing}/reactions")(create_reaction)
+    route(router, "DELETE", f"{_thing}/reactions/{{reaction_id:int}}", 204)(delete_reaction)
+
+
+def _label_names(call: Call) -> list[str]:
+    wanted = call.body.get("labels") or []
+    return [item["name"] if isinstance(item, dict) else str(item) for item in wanted]
+
+
+@route(router, "GET", "/issues/{number}/labels")
+def labels(call: Call) -> Any:
+    """The labels of an issue."""
+    repo = call.repo(READ)
+    return call.page(shapes_issues.labels(call.state, repo, call.issue(repo)))
+
+
+@route(router, "POST", "/issues/{number}/labels")
+def add_labels(call: Call) -> Any:
+    """Adds labels."""
+    repo = call.repo(LABEL)
+    for name in _label_names(call):
+        pulls.label(call.site, repo, call.issue(repo), name, call.caller.login)
+    return shapes_issues.labels(call.state, repo, call.issue(repo))
+
+
+@route(router, "PUT", "/issues/{number}/labels")
+def replace_labels(call: Call) -> Any:
+    """Leaves just these labels."""
+    repo = call.repo(LABEL)
+    item, wanted = call.issue(repo), _label_names(call)
+    for name in [name for name in item.labels if name not in wanted]:
+        pulls.unlabel(call.site, repo, item, name, call.caller.login)
+    for name in wanted:
+        pulls.label(call.site, repo, item, name, call.caller.login)
+    return shapes_issues.labels(call.state, repo, item)
+
+
+@route(router, "DELETE", "/issues/{number}/labels/{label:path}")
+def remove_label(call: Call) -> Any:
+    """Removes one label."""
+    repo = call.repo(LABEL)
+    pulls.unlabel(call.site, repo, call.issue(repo), call.request.path_params["label"], call.caller.login)
+    return shapes_issues.labels(call.state, repo, call.issue(repo))
+
+
+@route(router, "GET", "/labels")
+def repository_labels(call: Call) -> Any:
+    """The labels that the repository knows."""
+    repo = call.repo(READ)
+    return call.page([shapes_issues.label(call.state, repo, item) for item in repo.labels.values()])
+
+
+@route(router, "GET", "/labels/{label:path}")
+def repository_label(call: Call) -> Any:
+    """One label."""
+    repo, name = call.repo(READ), call.request.path_params["label"]
+    if name not in repo.labels:
+        raise not_found()
+    return shapes_issues.label(call.state, repo, repo.labels[name])
+
+
+@route(router, "POST", "/labels", 201)
+def create_label(call: Call) -> Any:
+    """Adds a label to those that the repository knows."""
+    repo = call.repo(LABEL)
+    name = require("Label", call.body, "name")
+    check_length("Label", "name", name, LABEL_NAME)
+    if name in repo.labels:
+        raise ApiError(422, "Validation Failed", [{"resource": "Label", "code": "already_exists", "field": "name"}])
+    color = str(call.body.get("color") or "ededed")
+    repo.labels[name] = Label(call.state.next_id(), name, color, call.body.get("description"))
+    return shapes_issues.label(call.state, repo, repo.labels[name])

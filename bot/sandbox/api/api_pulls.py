@@ -1,0 +1,158 @@
+"""REST: pull requests and reviews."""
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from mergeplan.bot.sandbox import pulls, talk
+from mergeplan.bot.sandbox.access import EDIT_PULL, LABEL, OPEN_PULL, PUSH, READ, may_edit
+from mergeplan.bot.sandbox.api import shapes, shapes_pulls
+from mergeplan.bot.sandbox.api.calls import Call, no_content, route
+from mergeplan.bot.sandbox.api.limits import ApiError, not_found
+from mergeplan.bot.sandbox.git import repos
+from mergeplan.bot.sandbox.git.diffs import diff_files
+from mergeplan.bot.sandbox.state import Json, PullRequest, Repository
+
+router = APIRouter(prefix="/repos/{owner}/{name}/pulls")
+
+
+def full(call: Call, repo: Repository, pull: PullRequest) -> Json:
+    """The pull request by itself, its mergeability hidden when that switch is on."""
+    shape = shapes_pulls.full_pull(call.state, repo, pull)
+    if pull.state == "open" and call.site.faults.hides_mergeability():
+        shape |= {"mergeable": None, "rebaseable": None, "mergeable_state": "unknown"}
+    return shape
+
+
+@route(router, "GET", "")
+def list_pulls(call: Call) -> Any:
+    """Pull requests by state, head and base."""
+    repo, state = call.repo(READ), call.query("state", "open")
+    head, base = call.query("head"), call.query("base")
+    matches = [
+        pull
+        for pull in repo.pulls
+        if state in ("all", pull.state)
+        and head in ("", f"{pull.head_repository.split('/')[0]}:{pull.head_ref}")
+        and base in ("", pull.base_ref)
+    ]
+    key = "updated_at" if call.query("sort") == "updated" else "created_at"
+    newest_first = call.query("direction", "desc" if call.query("sort", "created") == "created" else "asc") == "desc"
+    matches.sort(key=lambda pull: (getattr(pull, key), pull.number), reverse=newest_first)
+    return call.page([shapes_pulls.pull(call.state, repo, pull) for pull in matches])
+
+
+@route(router, "POST", "", 201)
+def open_pull(call: Call) -> Any:
+    """Opens a pull request."""
+    repo = call.repo(OPEN_PULL)
+    return full(call, repo, pulls.open_pull(call.site, repo, call.caller.login, call.body))
+
+
+@route(router, "GET", "/{number}")
+def get_pull(call: Call) -> Any:
+    """One pull request."""
+    repo = call.repo(READ)
+    return full(call, repo, call.pull(repo))
+
+
+@route(router, "PATCH", "/{number}")
+def edit_pull(call: Call) -> Any:
+    """Changes title, body, base or state."""
+    repo = call.repo(OPEN_PULL)
+    pull = call.pull(repo)
+    if not may_edit(call.state, repo, call.caller, pull.author):
+        raise ApiError(403, "Must have write access to this repository.")
+    pulls.edit(call.site, repo, pull, call.caller.login, call.body)
+    return full(call, repo, pull)
+
+
+def _span(call: Call, repo: Repository, pull: PullRequest) -> tuple[str, str]:
+    folder = call.state.git(repo.full_name)
+    return repos.merge_base(folder, pull.base_sha, pull.head_sha) or pull.base_sha, pull.head_sha
+
+
+@route(router, "GET", "/{number}/files")
+def files(call: Call) -> Any:
+    """The changed files."""
+    repo = call.repo(READ)
+    start, head = _span(call, repo, call.pull(repo))
+    changes = diff_files(call.state.git(repo.full_name), start, head)
+    return call.page(shapes_pulls.files(call.state, repo, changes, head))
+
+
+@route(router, "GET", "/{number}/commits")
+def commits(call: Call) -> Any:
+    """The commits, oldest first."""
+    repo = call.repo(READ)
+    start, head = _span(call, repo, call.pull(repo))
+    log = repos.log(call.state.git(repo.full_name), "--reverse", f"{start}..{head}")
+    return call.page([shapes_pulls.commit(call.state, repo, item) for item in log])
+
+
+@route(router, "GET", "/{number}/merge", 204)
+def is_merged(call: Call) -> Any:
+    """204 when it is merged, 404 when not."""
+    repo = call.repo(READ)
+    if call.pull(repo).merged_at is None:
+        raise not_found()
+    return no_content()
+
+
+@route(router, "PUT", "/{number}/merge")
+def merge(call: Call) -> Any:
+    """Merges it."""
+    repo = call.repo(PUSH)
+    sha = pulls.merge(call.site, repo, call.pull(repo), call.caller.login, call.body)
+    return {"sha": sha, "merged": True, "message": "Pull Request successfully merged"}
+
+
+@route(router, "PUT", "/{number}/update-branch", 202)
+def update_branch(call: Call) -> Any:
+    """Merges the base into the head."""
+    repo = call.repo(PUSH)
+    pull = call.pull(repo)
+    pulls.update_branch(call.site, repo, pull, call.caller.login, call.body.get("expected_head_sha"))
+    return {"message": "Updating pull request branch.", "url": shapes_pulls.pull(call.state, repo, pull)["html_url"]}
+
+
+@route(router, "GET", "/{number}/reviews")
+def reviews(call: Call) -> Any:
+    """The reviews, oldest first."""
+    repo = call.repo(READ)
+    return call.page([shapes_pulls.review(call.state, repo, item) for item in call.pull(repo).reviews])
+
+
+@route(router, "POST", "/{number}/reviews")
+def create_review(call: Call) -> Any:
+    """Submits a review."""
+    repo = call.repo(OPEN_PULL)
+    item = talk.review(call.site, repo, call.pull(repo), call.caller.login, call.body)
+    return shapes_pulls.review(call.state, repo, item)
+
+
+@route(router, "PUT", "/{number}/reviews/{review_id:int}/dismissals")
+def dismiss(call: Call) -> Any:
+    """Dismisses a review."""
+    repo = call.repo(EDIT_PULL)
+    review_id = call.request.path_params["review_id"]
+    item = talk.dismiss(call.site, repo, call.pull(repo), int(review_id), call.caller.login)
+    return shapes_pulls.review(call.state, repo, item)
+
+
+@route(router, "GET", "/{number}/requested_reviewers")
+def requested_reviewers(call: Call) -> Any:
+    """Who was asked to review."""
+    pull = call.pull(call.repo(READ))
+    return {"users": [shapes.user(call.state, login) for login in pull.requested_reviewers], "teams": []}
+
+
+@route(router, "POST", "/{number}/requested_reviewers", 201)
+def request_reviewers(call: Call) -> Any:
+    """Asks for reviews."""
+    repo = call.repo(LABEL)
+    pull = call.pull(repo)
+    pull.requested_reviewers += [
+        login for login in call.body.get("reviewers") or [] if login not in pull.requested_reviewers
+    ]
+    return shapes_pulls.pull(call.state, repo, pull)

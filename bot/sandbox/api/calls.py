@@ -1,0 +1,143 @@
+"""One API call: who makes it, on which repository, with which body; and how lists are paged."""
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse, Response
+
+from mergeplan.bot.sandbox.access import Caller, Need, caller_of, door
+from mergeplan.bot.sandbox.api.limits import (
+    PER_PAGE,
+    PER_PAGE_MOST,
+    ApiError,
+    not_found,
+)
+from mergeplan.bot.sandbox.git.repos import tip
+from mergeplan.bot.sandbox.state import CheckRun, Comment, Deployment, Issue, Json, PullRequest, Repository, State
+from mergeplan.bot.sandbox.webhooks import Site
+
+T = TypeVar("T")
+
+
+class Call:
+    """What an endpoint gets: the site, the caller, and the things that the path names (404 when there are none)."""
+
+    caller: Caller
+
+    def __init__(self, site: Site, request: Request, body: Json) -> None:
+        self.site = site
+        self.state: State = site.state
+        self.request = request
+        self.body = body
+
+    def identify(self) -> None:
+        """Says who calls, also to the log of calls."""
+        self.caller = caller_of(self.state, self.request.headers.get("authorization"))
+        self.request.state.login = self.caller.login
+
+    def repo(self, need: Need) -> Repository:
+        """The repository of the path."""
+        path = self.request.path_params
+        return door(self.state, self.caller, f"{path['owner']}/{path['name']}", need)
+
+    def issue(self, repo: Repository) -> Issue:
+        """The issue or pull request of the path."""
+        return find_or_404(repo.issues, self.request.path_params["number"])
+
+    def pull(self, repo: Repository) -> PullRequest:
+        """The pull request of the path; an issue is none."""
+        item = self.issue(repo)
+        if not isinstance(item, PullRequest):
+            raise not_found()
+        return item
+
+    def comment(self, repo: Repository) -> Comment:
+        """The comment of the path."""
+        return find_or_404(repo.comments, self.request.path_params["comment_id"])
+
+    def run(self, repo: Repository) -> CheckRun:
+        """The check run of the path."""
+        return find_or_404(repo.checks, self.request.path_params["run_id"])
+
+    def deployment(self, repo: Repository) -> Deployment:
+        """The deployment of the path."""
+        return find_or_404(repo.deployments, self.request.path_params["deployment_id"])
+
+    def commit(self, repo: Repository, ref: str) -> str:
+        """The SHA that a ref stands for."""
+        sha = tip(self.state.git(repo.full_name), ref)
+        if sha is None:
+            raise ApiError(422, f"No commit found for SHA: {ref}")
+        return sha
+
+    def query(self, name: str, default: str = "") -> str:
+        """One parameter of the address."""
+        return self.request.query_params.get(name, default)
+
+    def page(self, items: list[Any], *, key: str | None = None) -> Response:
+        """One page of a list, with Link headers to the others; `key` wraps it as GitHub does for checks."""
+        size = min(max(_number(self.query("per_page"), PER_PAGE), 1), PER_PAGE_MOST)
+        page = max(_number(self.query("page"), 1), 1)
+        last = max((len(items) + size - 1) // size, 1)
+        part = items[(page - 1) * size : page * size]
+        links = {"prev": page - 1, "next": page + 1, "last": last, "first": 1}
+        if page >= last:
+            links = {name: links[name] for name in ("prev", "first")}
+        if page == 1:
+            links = {name: links[name] for name in links if name in ("next", "last")}
+        address = self.request.url
+        values = [f'<{address.include_query_params(page=number)}>; rel="{name}"' for name, number in links.items()]
+        headers = {"Link": ", ".join(values)} if values else {}
+        return JSONResponse({"total_count": len(items), key: part} if key else part, headers=headers)
+
+
+def find_or_404(things: dict[int, T], number: str) -> T:
+    """The thing of that number, or 404."""
+    item = things.get(int(number)) if number.isdecimal() else None
+    if item is None:
+        raise not_found()
+    return item
+
+
+def _number(text: str, default: int) -> int:
+    return int(text) if text.isdecimal() else default
+
+
+async def call_of(request: Request) -> Call:
+    """Reads the body before a thread takes over; what is not a JSON object is refused."""
+    raw = await request.body()
+    try:
+        body = json.loads(raw) if raw else {}
+    except ValueError as error:
+        raise ApiError(400, "Problems parsing JSON") from error
+    if isinstance(body, list):
+        body = {"labels": body}  # labels may come as a bare list
+    if not isinstance(body, dict):
+        raise ApiError(400, "Body should be a JSON object")
+    return Call(request.app.state.site, request, body)
+
+
+Calling = Annotated[Call, Depends(call_of)]
+Endpoint = Callable[..., Any]
+
+
+def route(router: APIRouter, method: str, path: str, status: int = 200) -> Callable[[Endpoint], Endpoint]:
+    """Registers an endpoint: it runs with the state locked and the caller known."""
+
+    def register(endpoint: Endpoint) -> Endpoint:
+        def call_locked(call: Calling) -> Any:
+            with call.state.lock:
+                call.identify()
+                return endpoint(call)
+
+        router.add_api_route(path, call_locked, methods=[method], status_code=status, response_model=None)
+        return endpoint
+
+    return register
+
+
+def no_content() -> Response:
+    """204: done, and nothing to say."""
+    return Response(status_code=204)

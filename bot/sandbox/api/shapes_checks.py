@@ -1,0 +1,208 @@
+"""How GitHub writes check runs, check suites, commit statuses and deployments as JSON."""
+
+from mergeplan.bot.sandbox.api import shapes, shapes_pulls
+from mergeplan.bot.sandbox.git import repos
+from mergeplan.bot.sandbox.state import (
+    Annotation,
+    CheckRun,
+    CheckSuite,
+    CommitStatus,
+    Deployment,
+    DeploymentStatus,
+    Json,
+    Repository,
+    State,
+)
+
+# Which conclusion of a suite's runs stands for all of them, worst first.
+SEVERITY = ("action_required", "timed_out", "failure", "cancelled", "neutral", "skipped", "success")
+
+
+def latest(runs: list[CheckRun]) -> dict[str, CheckRun]:
+    """The newest run of each name."""
+    return {run.name: run for run in sorted(runs, key=lambda run: run.id)}
+
+
+def pulls_at(state: State, repo: Repository, sha: str) -> list[Json]:
+    """The open pull requests whose head is this commit; those from forks are left out, as GitHub does."""
+    pulls = [pull for pull in repo.pulls if pull.head_sha == sha and pull.state == "open"]
+    return [shapes_pulls.minimal_pull(state, repo, pull) for pull in pulls if pull.head_repository == repo.full_name]
+
+
+def check_run(state: State, repo: Repository, run: CheckRun) -> Json:
+    """A check run."""
+    url = f"{shapes.api_url(state, repo)}/check-runs/{run.id}"
+    page = f"{shapes.html_url(state, repo)}/runs/{run.id}"
+    return {
+        "id": run.id,
+        "node_id": shapes.node_id("CR", run.id),
+        "name": run.name,
+        "head_sha": run.head_sha,
+        "external_id": run.external_id,
+        "url": url,
+        "html_url": page,
+        "details_url": run.details_url or page,
+        "status": run.status,
+        "conclusion": run.conclusion,
+        "started_at": shapes.time(run.started_at),
+        "completed_at": shapes.time(run.completed_at),
+        "output": {
+            "title": run.title,
+            "summary": run.summary,
+            "text": run.text,
+            "annotations_count": len(run.annotations),
+            "annotations_url": f"{url}/annotations",
+        },
+        "check_suite": {"id": run.suite_id},
+        "app": shapes.app(state, run.author),
+        "pull_requests": pulls_at(state, repo, run.head_sha),
+    }
+
+
+def annotation(state: State, repo: Repository, run: CheckRun, item: Annotation) -> Json:
+    """An annotation of a check run."""
+    fields = ("path", "start_line", "end_line", "start_column", "end_column")
+    words = ("annotation_level", "title", "message", "raw_details")
+    where = {name: getattr(item, name) for name in fields + words}
+    return where | {"blob_href": f"{shapes.html_url(state, repo)}/blob/{run.head_sha}/{item.path}"}
+
+
+def suite_result(repo: Repository, suite: CheckSuite) -> tuple[str, str | None]:
+    """A suite is completed when the latest run of each name is; its conclusion is the worst of theirs."""
+    runs = list(latest([run for run in repo.checks.values() if run.suite_id == suite.id]).values())
+    if not runs or any(run.status != "completed" for run in runs):
+        return ("in_progress" if any(run.status != "queued" for run in runs) else "queued"), None
+    conclusions = {run.conclusion for run in runs}
+    return "completed", next((conclusion for conclusion in SEVERITY if conclusion in conclusions), "neutral")
+
+
+def webhook_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
+    """A check suite as it stands inside webhooks."""
+    status, conclusion = suite_result(repo, suite)
+    branches = repos.refs(state.git(repo.full_name))
+    commit = repos.commit(state.git(repo.full_name), suite.head_sha)
+    url = f"{shapes.api_url(state, repo)}/check-suites/{suite.id}"
+    git = shapes_pulls.git_commit(state, repo, commit)
+    return {
+        "id": suite.id,
+        "node_id": shapes.node_id("CS", suite.id),
+        "head_branch": next(
+            (ref.removeprefix("refs/heads/") for ref, sha in branches.items() if sha == suite.head_sha), None
+        ),
+        "head_sha": suite.head_sha,
+        "status": status,
+        "conclusion": conclusion,
+        "url": url,
+        "before": commit.parents[0] if commit.parents else repos.ZERO_SHA,
+        "after": suite.head_sha,
+        "pull_requests": pulls_at(state, repo, suite.head_sha),
+        "app": shapes.app(state, suite.author),
+        "created_at": shapes.time(suite.created_at),
+        "updated_at": shapes.time(suite.updated_at),
+        "rerequestable": True,
+        "runs_rerequestable": True,
+        "latest_check_runs_count": sum(run.suite_id == suite.id for run in repo.checks.values()),
+        "check_runs_url": f"{url}/check-runs",
+        "head_commit": {
+            "id": commit.sha,
+            "tree_id": commit.tree,
+            "message": commit.message,
+            "timestamp": git["committer"]["date"],
+            "author": {"name": commit.author.name, "email": commit.author.email},
+            "committer": {"name": commit.committer.name, "email": commit.committer.email},
+        },
+    }
+
+
+def check_suite(state: State, repo: Repository, suite: CheckSuite) -> Json:
+    """A check suite as the API shows it."""
+    return webhook_suite(state, repo, suite) | {"repository": shapes.repository(state, repo)}
+
+
+def webhook_run(state: State, repo: Repository, run: CheckRun) -> Json:
+    """A check run as it stands inside webhooks: with its suite, without the count of its runs."""
+    suite = webhook_suite(state, repo, repo.suites[run.suite_id])
+    left_out = ("latest_check_runs_count", "check_runs_url", "head_commit", "rerequestable", "runs_rerequestable")
+    return check_run(state, repo, run) | {"check_suite": {key: suite[key] for key in suite if key not in left_out}}
+
+
+def status(state: State, repo: Repository, item: CommitStatus) -> Json:
+    """A commit status."""
+    return {
+        "url": f"{shapes.api_url(state, repo)}/statuses/{item.sha}",
+        "avatar_url": f"{state.base_url}/_sandbox/avatar/{item.author}",
+        "id": item.id,
+        "node_id": shapes.node_id("SC", item.id),
+        "state": item.state,
+        "description": item.description,
+        "target_url": item.target_url,
+        "context": item.context,
+        "created_at": shapes.time(item.created_at),
+        "updated_at": shapes.time(item.created_at),
+        "creator": shapes.user(state, item.author),
+    }
+
+
+def status_summary(state: State, repo: Repository, sha: str) -> Json:
+    """The newest status of each context, and one word for all."""
+    newest = {item.context: item for item in repo.statuses if item.sha == sha}
+    states = {item.state for item in newest.values()}
+    failed = bool(states & {"error", "failure"})
+    word = "failure" if failed else "pending" if not states or "pending" in states else "success"
+    url = f"{shapes.api_url(state, repo)}/commits/{sha}"
+    return {
+        "state": word,
+        "statuses": [status(state, repo, item) | {"required": None} for item in newest.values()],
+        "sha": sha,
+        "total_count": len(newest),
+        "repository": shapes.repository(state, repo),
+        "commit_url": url,
+        "url": f"{url}/status",
+    }
+
+
+def deployment(state: State, repo: Repository, item: Deployment) -> Json:
+    """A deployment."""
+    url = f"{shapes.api_url(state, repo)}/deployments/{item.id}"
+    return {
+        "url": url,
+        "id": item.id,
+        "node_id": shapes.node_id("DE", item.id),
+        "sha": item.sha,
+        "ref": item.ref,
+        "task": item.task,
+        "payload": item.payload,
+        "original_environment": item.environment,
+        "environment": item.environment,
+        "description": item.description,
+        "creator": shapes.user(state, item.author),
+        "created_at": shapes.time(item.created_at),
+        "updated_at": shapes.time(item.created_at),
+        "statuses_url": f"{url}/statuses",
+        "repository_url": shapes.api_url(state, repo),
+        "transient_environment": item.transient,
+        "production_environment": item.production,
+        "performed_via_github_app": None,
+    }
+
+
+def deployment_status(state: State, repo: Repository, parent: Deployment, item: DeploymentStatus) -> Json:
+    """A deployment's status."""
+    url = f"{shapes.api_url(state, repo)}/deployments/{parent.id}"
+    return {
+        "url": f"{url}/statuses/{item.id}",
+        "id": item.id,
+        "node_id": shapes.node_id("DES", item.id),
+        "state": item.state,
+        "creator": shapes.user(state, item.author),
+        "description": item.description,
+        "environment": item.environment,
+        "target_url": item.log_url,
+        "created_at": shapes.time(item.created_at),
+        "updated_at": shapes.time(item.created_at),
+        "deployment_url": url,
+        "repository_url": shapes.api_url(state, repo),
+        "environment_url": item.environment_url,
+        "log_url": item.log_url,
+        "performed_via_github_app": None,
+    }

@@ -1,0 +1,110 @@
+"""How GitHub writes issues, comments, labels and reactions as JSON."""
+
+from mergeplan.bot.sandbox.api import shapes
+from mergeplan.bot.sandbox.api.limits import REACTIONS
+from mergeplan.bot.sandbox.state import Comment, Issue, Json, Label, PullRequest, Reaction, Repository, State
+
+
+def label(state: State, repo: Repository, item: Label) -> Json:
+    """A label of a repository."""
+    return {
+        "id": item.id,
+        "node_id": shapes.node_id("LA", item.id),
+        "url": f"{shapes.api_url(state, repo)}/labels/{item.name}",
+        "name": item.name,
+        "color": item.color,
+        "description": item.description,
+        "default": False,
+        "archived_at": None,
+        "archived_by": None,
+    }
+
+
+def labels(state: State, repo: Repository, issue: Issue) -> list[Json]:
+    """The labels of an issue or pull request."""
+    return [label(state, repo, repo.labels[name]) for name in issue.labels]
+
+
+def reaction(state: State, item: Reaction) -> Json:
+    """One reaction."""
+    return {
+        "id": item.id,
+        "node_id": shapes.node_id("REA", item.id),
+        "user": shapes.author(state, item.author),
+        "content": item.content,
+        "created_at": shapes.time(item.created_at),
+    }
+
+
+def reactions(url: str, items: list[Reaction]) -> Json:
+    """How often each reaction was given."""
+    counts = {content: sum(item.content == content for item in items) for content in REACTIONS}
+    return {"url": f"{url}/reactions", "total_count": len(items)} | counts
+
+
+def comment(state: State, repo: Repository, item: Comment) -> Json:
+    """A comment on an issue or pull request; as on GitHub it does not say which commit it was written at."""
+    url = f"{shapes.api_url(state, repo)}/issues/comments/{item.id}"
+    kind = "pull" if isinstance(repo.issues[item.number], PullRequest) else "issues"
+    return {
+        "id": item.id,
+        "node_id": shapes.node_id("IC", item.id),
+        "url": url,
+        "html_url": f"{shapes.html_url(state, repo)}/{kind}/{item.number}#issuecomment-{item.id}",
+        "issue_url": f"{shapes.api_url(state, repo)}/issues/{item.number}",
+        "user": shapes.author(state, item.author),
+        "body": item.body,
+        "created_at": shapes.time(item.created_at),
+        "updated_at": shapes.time(item.updated_at),
+        "author_association": shapes.association(state, repo, item.author),
+        "performed_via_github_app": shapes.app(state, item.author) if item.by_app else None,
+        "reactions": reactions(url, item.reactions),
+    }
+
+
+def issue(state: State, repo: Repository, item: Issue) -> Json:
+    """An issue, or a pull request seen as one."""
+    url = f"{shapes.api_url(state, repo)}/issues/{item.number}"
+    kind = "pull" if isinstance(item, PullRequest) else "issues"
+    shape: Json = {
+        "id": item.id,
+        "node_id": shapes.node_id("I", item.id),
+        "url": url,
+        "repository_url": shapes.api_url(state, repo),
+        "labels_url": f"{url}/labels{{/name}}",
+        "comments_url": f"{url}/comments",
+        "events_url": f"{url}/events",
+        "timeline_url": f"{url}/timeline",
+        "html_url": f"{shapes.html_url(state, repo)}/{kind}/{item.number}",
+        "number": item.number,
+        "state": item.state,
+        "state_reason": None,
+        "title": item.title,
+        "body": item.body,
+        "user": shapes.author(state, item.author),
+        "labels": labels(state, repo, item),
+        "assignee": None,
+        "assignees": [],
+        "milestone": None,
+        "locked": False,
+        "active_lock_reason": None,
+        "comments": sum(candidate.number == item.number for candidate in repo.comments.values()),
+        "closed_at": shapes.time(item.closed_at),
+        "created_at": shapes.time(item.created_at),
+        "updated_at": shapes.time(item.updated_at),
+        "author_association": shapes.association(state, repo, item.author),
+        "reactions": reactions(url, item.reactions),
+    }
+    return shape | (_pull_links(state, repo, item) if isinstance(item, PullRequest) else {})
+
+
+def _pull_links(state: State, repo: Repository, pull: PullRequest) -> Json:
+    page = f"{shapes.html_url(state, repo)}/pull/{pull.number}"
+    links = {
+        "url": f"{shapes.api_url(state, repo)}/pulls/{pull.number}",
+        "html_url": page,
+        "diff_url": f"{page}.diff",
+        "patch_url": f"{page}.patch",
+        "merged_at": shapes.time(pull.merged_at),
+    }
+    return {"pull_request": links, "draft": pull.draft}

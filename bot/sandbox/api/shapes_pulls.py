@@ -1,0 +1,262 @@
+"""How GitHub writes pull requests, reviews, commits and diffs as JSON."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from mergeplan.bot.sandbox.api import shapes, shapes_issues
+from mergeplan.bot.sandbox.git import repos
+from mergeplan.bot.sandbox.git.diffs import diff_files
+from mergeplan.bot.sandbox.git.repos import Commit, FileChange, Person
+from mergeplan.bot.sandbox.state import Json, PullRequest, Repository, Review, State
+
+PASSED = ("success", "neutral", "skipped")  # conclusions of a check that let a pull request be merged
+
+
+def _links(state: State, repo: Repository, item: PullRequest) -> dict[str, str]:
+    repo_api = shapes.api_url(state, repo)
+    api, issue = f"{repo_api}/pulls/{item.number}", f"{repo_api}/issues/{item.number}"
+    return {
+        "self": api,
+        "html": f"{shapes.html_url(state, repo)}/pull/{item.number}",
+        "issue": issue,
+        "comments": f"{issue}/comments",
+        "review_comments": f"{api}/comments",
+        "review_comment": f"{repo_api}/pulls/comments{{/number}}",
+        "commits": f"{api}/commits",
+        "statuses": f"{repo_api}/statuses/{item.head_sha}",
+    }
+
+
+def pull(state: State, repo: Repository, item: PullRequest) -> Json:
+    """A pull request as lists show it."""
+    links = _links(state, repo, item)
+    page = links["html"]
+    addresses = {name: links[name] for name in ("commits", "review_comments", "review_comment", "comments", "statuses")}
+    return {
+        "url": links["self"],
+        "id": item.id,
+        "node_id": shapes.node_id("PR", item.id),
+        "html_url": page,
+        "diff_url": f"{page}.diff",
+        "patch_url": f"{page}.patch",
+        "issue_url": links["issue"],
+        **{f"{name}_url": address for name, address in addresses.items()},
+        "number": item.number,
+        "state": item.state,
+        "locked": False,
+        "title": item.title,
+        "user": shapes.author(state, item.author),
+        "body": item.body,
+        "labels": shapes_issues.labels(state, repo, item),
+        **dict.fromkeys(["milestone", "active_lock_reason", "assignee", "auto_merge"]),
+        "assignees": [],
+        "requested_reviewers": [shapes.user(state, login) for login in item.requested_reviewers],
+        "requested_teams": [],
+        "created_at": shapes.time(item.created_at),
+        "updated_at": shapes.time(item.updated_at),
+        "closed_at": shapes.time(item.closed_at),
+        "merged_at": shapes.time(item.merged_at),
+        # The API of 2026-03-10 left this field out; PyGithub still asks for the version before and reads it.
+        "merge_commit_sha": item.merge_commit_sha,
+        "head": _end(state, state.repositories.get(item.head_repository), item.head_ref, item.head_sha),
+        "base": _end(state, repo, item.base_ref, item.base_sha),
+        "_links": {name: {"href": address} for name, address in links.items()},
+        "author_association": shapes.association(state, repo, item.author),
+        "draft": item.draft,
+    }
+
+
+def full_pull(state: State, repo: Repository, item: PullRequest) -> Json:
+    """A pull request by itself: also what only git knows."""
+    folder = state.git(repo.full_name)
+    start = repos.merge_base(folder, item.base_sha, item.head_sha) or item.base_sha
+    changes = diff_files(folder, start, item.head_sha)
+    return pull(state, repo, item) | {
+        "merged": item.merged_at is not None,
+        "merged_by": shapes.user(state, item.merged_by) if item.merged_by else None,
+        "mergeable": item.mergeable if item.state == "open" else None,
+        "rebaseable": item.mergeable if item.state == "open" else None,
+        "mergeable_state": _mergeable_state(repo, item),
+        "comments": sum(comment.number == item.number for comment in repo.comments.values()),
+        "review_comments": 0,
+        "maintainer_can_modify": False,
+        "commits": len(repos.log(folder, f"{start}..{item.head_sha}")),
+        "additions": sum(change.additions for change in changes),
+        "deletions": sum(change.deletions for change in changes),
+        "changed_files": len(changes),
+    }
+
+
+def _mergeable_state(repo: Repository, item: PullRequest) -> str:
+    if item.state != "open":
+        return "unknown"
+    if not item.mergeable:
+        return "dirty"
+    if item.draft:
+        return "draft"
+    return "blocked" if missing_checks(repo, item) else "clean"
+
+
+def missing_checks(repo: Repository, item: PullRequest) -> list[str]:
+    """The checks that the base branch requires and that have not succeeded on the head."""
+    runs = sorted((run for run in repo.checks.values() if run.head_sha == item.head_sha), key=lambda run: run.id)
+    passed = {run.name: run.conclusion in PASSED for run in runs}
+    passed |= {status.context: status.state == "success" for status in repo.statuses if status.sha == item.head_sha}
+    return [name for name in repo.required_checks.get(item.base_ref, []) if not passed.get(name)]
+
+
+def _end(state: State, repo: Repository | None, ref: str, sha: str) -> Json:
+    owner = repo.owner if repo else "unknown"
+    return {
+        "label": f"{owner}:{ref}",
+        "ref": ref,
+        "sha": sha,
+        "user": shapes.user(state, owner),
+        "repo": shapes.repository(state, repo) if repo else None,
+    }
+
+
+def minimal_pull(state: State, repo: Repository, item: PullRequest) -> Json:
+    """A pull request as checks refer to it."""
+    head = state.repositories.get(item.head_repository, repo)
+    ends = [("head", head, item.head_ref, item.head_sha), ("base", repo, item.base_ref, item.base_sha)]
+    return {
+        "id": item.id,
+        "number": item.number,
+        "url": f"{shapes.api_url(state, repo)}/pulls/{item.number}",
+        **{
+            name: {
+                "ref": ref,
+                "sha": sha,
+                "repo": {"id": where.id, "url": shapes.api_url(state, where), "name": where.name},
+            }
+            for name, where, ref, sha in ends
+        },
+    }
+
+
+def review(state: State, repo: Repository, item: Review) -> Json:
+    """A review; its state in capitals as the API has it (webhooks write it small)."""
+    api = f"{shapes.api_url(state, repo)}/pulls/{item.number}"
+    page = f"{shapes.html_url(state, repo)}/pull/{item.number}#pullrequestreview-{item.id}"
+    return {
+        "id": item.id,
+        "node_id": shapes.node_id("PRR", item.id),
+        "user": shapes.author(state, item.author),
+        "body": item.body,
+        "state": item.state,
+        "html_url": page,
+        "pull_request_url": api,
+        "_links": {"html": {"href": page}, "pull_request": {"href": api}},
+        "submitted_at": shapes.time(item.submitted_at),
+        "commit_id": item.commit_id,
+        "author_association": shapes.association(state, repo, item.author),
+    }
+
+
+def login_of(state: State, email: str) -> str | None:
+    """The user whose e-mail address a commit bears."""
+    return next((user.login for user in state.users.values() if user.email == email), None)
+
+
+def _signature(person: Person, date: str) -> Json:
+    return {"name": person.name, "email": person.email, "date": date}
+
+
+def git_commit(state: State, repo: Repository, item: Commit) -> Json:
+    """A commit as git has it."""
+    api = shapes.api_url(state, repo)
+    return {
+        "url": f"{api}/git/commits/{item.sha}",
+        "message": item.message,
+        "author": _signature(item.author, item.author_date.isoformat()),
+        "committer": _signature(item.committer, item.committer_date.isoformat()),
+        "tree": {"sha": item.tree, "url": f"{api}/git/trees/{item.tree}"},
+        "verification": {
+            "verified": False,
+            "reason": "unsigned",
+            **dict.fromkeys(["signature", "payload", "verified_at"]),
+        },
+    }
+
+
+def commit(state: State, repo: Repository, item: Commit) -> Json:
+    """A commit with the users behind its names."""
+    api, page = shapes.api_url(state, repo), shapes.html_url(state, repo)
+    people = {"author": login_of(state, item.author.email), "committer": login_of(state, item.committer.email)}
+    return {
+        "sha": item.sha,
+        "node_id": f"C_{item.sha}",
+        "url": f"{api}/commits/{item.sha}",
+        "html_url": f"{page}/commit/{item.sha}",
+        "comments_url": f"{api}/commits/{item.sha}/comments",
+        "commit": git_commit(state, repo, item) | {"comment_count": 0},
+        **{role: shapes.user(state, login) if login else None for role, login in people.items()},
+        "parents": [
+            {"sha": sha, "url": f"{api}/commits/{sha}", "html_url": f"{page}/commit/{sha}"} for sha in item.parents
+        ],
+    }
+
+
+def full_commit(state: State, repo: Repository, sha: str) -> Json:
+    """A commit by itself, with its files."""
+    folder = state.git(repo.full_name)
+    item = repos.commit(folder, sha)
+    changes = diff_files(folder, item.parents[0] if item.parents else empty_tree(folder), sha)
+    additions, deletions = sum(change.additions for change in changes), sum(change.deletions for change in changes)
+    return commit(state, repo, item) | {
+        "stats": {"total": additions + deletions, "additions": additions, "deletions": deletions},
+        "files": files(state, repo, changes, sha),
+    }
+
+
+def empty_tree(folder: Path) -> str:
+    """What a first commit is compared with."""
+    return repos.git(folder, "hash-object", "-t", "tree", "-w", "--stdin").strip()
+
+
+def files(state: State, repo: Repository, changes: Iterable[FileChange], sha: str) -> list[Json]:
+    """The changed files of a commit, comparison or pull request."""
+    return [_file(state, repo, change, sha) for change in changes]
+
+
+def _file(state: State, repo: Repository, change: FileChange, sha: str) -> Json:
+    page = shapes.html_url(state, repo)
+    shape: Json = {
+        "sha": change.sha,
+        "filename": change.filename,
+        "status": change.status,
+        "additions": change.additions,
+        "deletions": change.deletions,
+        "changes": change.additions + change.deletions,
+        "blob_url": f"{page}/blob/{sha}/{change.filename}",
+        "raw_url": f"{page}/raw/{sha}/{change.filename}",
+        "contents_url": f"{shapes.api_url(state, repo)}/contents/{change.filename}?ref={sha}",
+    }
+    shape |= {"patch": change.patch} if change.patch else {}
+    return shape | ({"previous_filename": change.previous_filename} if change.previous_filename else {})
+
+
+def comparison(state: State, repo: Repository, base: str, head: str) -> Json:
+    """What `base...head` adds since both parted."""
+    folder = state.git(repo.full_name)
+    start = repos.merge_base(folder, base, head) or base
+    ahead = repos.log(folder, "--reverse", f"{base}..{head}")
+    behind = repos.log(folder, f"{head}..{base}")
+    status = {(True, True): "diverged", (True, False): "ahead", (False, True): "behind"}
+    page = f"{shapes.html_url(state, repo)}/compare/{base}...{head}"
+    return {
+        "url": f"{shapes.api_url(state, repo)}/compare/{base}...{head}",
+        "html_url": page,
+        "permalink_url": page,
+        "diff_url": f"{page}.diff",
+        "patch_url": f"{page}.patch",
+        "base_commit": commit(state, repo, repos.commit(folder, base)),
+        "merge_base_commit": commit(state, repo, repos.commit(folder, start)),
+        "status": status.get((bool(ahead), bool(behind)), "identical"),
+        "ahead_by": len(ahead),
+        "behind_by": len(behind),
+        "total_commits": len(ahead),
+        "commits": [commit(state, repo, ahead_commit) for ahead_commit in ahead],
+        "files": files(state, repo, diff_files(folder, start, head), head),
+    }

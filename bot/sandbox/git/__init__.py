@@ -1,0 +1,1 @@
+"""Git in the sandbox: repositories, pushes, diffs and its HTTP transport."""

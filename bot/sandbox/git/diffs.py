@@ -1,0 +1,40 @@
+"""What changed between two commits, file by file, with patches as GitHub cuts them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from mergeplan.bot.sandbox.git.repos import FileChange, git
+
+STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
+
+
+def diff_files(repo: Path, old: str, new: str) -> list[FileChange]:
+    """The files that differ between two commits, renames found, in path order."""
+    # One run gives both: NUL-ended records of the files, then the patches in the same order.
+    out = git(repo, "diff", "--raw", "-p", "-z", "-M", "--abbrev=40", "--no-color", "--no-ext-diff", old, new)
+    records, patches = [], []
+    if out:
+        raw, _, text = out.partition("\0\0")
+        records = list(_records(iter(raw.split("\0"))))
+        patches = ("\n" + text).split("\ndiff --git ")[1:]
+    return [_change(*record, _hunks(piece)) for record, piece in zip(records, patches, strict=True)]
+
+
+def _records(fields: Iterator[str]) -> Iterator[tuple[str, str | None, str, str | None]]:
+    for meta in fields:
+        sha, letter = meta.split()[3:5]
+        path, previous = next(fields), None
+        if letter[0] in "RC":
+            path, previous = next(fields), path
+        yield STATUS[letter[0]], None if set(sha) == {"0"} else sha, path, previous
+
+
+def _change(status: str, sha: str | None, path: str, previous: str | None, patch: str) -> FileChange:
+    lines = patch.split("\n")
+    added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
+    return FileChange(path, status, sha, added, removed, patch, previous)
+
+
+def _hunks(piece: str) -> str:
+    start = piece.find("\n@@ ")
+    return "" if start < 0 else piece[start + 1 :].removesuffix("\n")

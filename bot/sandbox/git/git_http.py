@@ -1,0 +1,83 @@
+"""git over HTTP: `git http-backend` behind the sandbox's own rules of who may read and push."""
+
+import subprocess
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from mergeplan.bot.sandbox.access import PUSH, READ, Caller, Need, caller_of, door
+from mergeplan.bot.sandbox.api.limits import ApiError
+from mergeplan.bot.sandbox.git import pushes, repos
+from mergeplan.bot.sandbox.git.repos import GIT_TIMEOUT
+from mergeplan.bot.sandbox.state import Repository
+from mergeplan.bot.sandbox.webhooks import Site
+
+router = APIRouter()
+READ_CONTENTS = Need(("contents",), "read", "read")
+
+
+@router.api_route("/{owner}/{name}.git/{path:path}", methods=["GET", "POST"])
+async def git(request: Request, owner: str, name: str, path: str) -> Response:
+    """Serves one request of a git client; after a push pull requests and webhooks follow."""
+    body = await request.body()
+    return await run_in_threadpool(_serve, request, f"{owner}/{name}", path, body)
+
+
+def _serve(request: Request, full_name: str, path: str, body: bytes) -> Response:
+    site: Site = request.app.state.site
+    pushing = path == "git-receive-pack" or request.query_params.get("service") == "git-receive-pack"
+    with site.state.lock:
+        try:
+            repo, login = _enter(site, request, full_name, pushing)
+        except ApiError as error:
+            challenge = {"WWW-Authenticate": 'Basic realm="GitHub"'} if error.status == 401 else {}
+            return Response(error.message + "\n", error.status, challenge, "text/plain")
+        if path != "git-receive-pack":
+            login = login or "anonymous"
+        else:
+            # A push keeps the lock: nothing else may move a branch between both looks at them.
+            before = repos.refs(site.state.git(full_name))
+            answer = _backend(site, request, full_name, path, body, login)
+            pushes.receive_push(site, repo, before, login)
+            return answer
+    return _backend(site, request, full_name, path, body, login)
+
+
+def _enter(site: Site, request: Request, full_name: str, pushing: bool) -> tuple[Repository, str]:
+    authorization = request.headers.get("authorization")
+    repo = site.state.repositories.get(full_name)
+    if authorization is None and repo is not None and not repo.private and not pushing:
+        return repo, ""
+    caller: Caller = caller_of(site.state, authorization)
+    if caller.kind == "app":
+        raise ApiError(401, "Bad credentials")
+    if repo and not repo.private and not pushing:
+        return door(site.state, caller, full_name, READ), caller.login
+    return door(site.state, caller, full_name, PUSH if pushing else READ_CONTENTS), caller.login
+
+
+def _backend(site: Site, request: Request, full_name: str, path: str, body: bytes, login: str) -> Response:
+    env = repos.environment() | {
+        "GIT_PROJECT_ROOT": str(site.state.folder.resolve()),
+        "GIT_HTTP_EXPORT_ALL": "1",
+        "PATH_INFO": f"/{full_name}.git/{unquote(path)}",
+        "REQUEST_METHOD": request.method,
+        "QUERY_STRING": request.url.query,
+        "CONTENT_TYPE": request.headers.get("content-type", ""),
+        "CONTENT_LENGTH": str(len(body)),
+        "HTTP_CONTENT_ENCODING": request.headers.get("content-encoding", ""),
+        "GIT_PROTOCOL": request.headers.get("git-protocol", ""),
+        "REMOTE_USER": login,
+        "REMOTE_ADDR": "127.0.0.1",
+        "GIT_COMMITTER_NAME": login,
+        "GIT_COMMITTER_EMAIL": f"{login}@localhost",
+    }
+    done = subprocess.run(
+        ["git", "http-backend"], input=body, env=env, capture_output=True, timeout=GIT_TIMEOUT, check=False
+    )
+    head, _, content = done.stdout.partition(b"\r\n\r\n")
+    fields = dict(line.split(": ", 1) for line in head.decode("latin-1").splitlines() if ": " in line)
+    status = int(fields.pop("Status", "200" if done.returncode == 0 else "500").split()[0])
+    return Response(content, status, fields)

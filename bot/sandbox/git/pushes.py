@@ -1,0 +1,121 @@
+"""What a push does: branches move, pull requests follow, the App hears of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mergeplan.bot.sandbox import webhooks
+from mergeplan.bot.sandbox.api.limits import ApiError
+from mergeplan.bot.sandbox.git import repos
+from mergeplan.bot.sandbox.git.repos import ZERO_SHA, Person
+from mergeplan.bot.sandbox.state import PullRequest, Repository, State, now
+from mergeplan.bot.sandbox.webhooks import Site
+
+Files = Mapping[str, str | bytes | None]
+
+
+def person(state: State, login: str) -> Person:
+    """Who a commit of that login is by."""
+    user = state.users[login]
+    return Person(user.name, user.email)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What somebody commits; a file of None is deleted."""
+
+    files: Files
+    message: str
+    author: str
+
+
+def commit(site: Site, repo: Repository, branch: str, change: Change, *, force: bool = False) -> str:
+    """Pushes one commit onto the branch; a new or a forced branch starts from the default branch's tip."""
+    folder = site.state.git(repo.full_name)
+    if not repos.valid_branch(branch):
+        raise ApiError(422, f"{branch!r} is not a branch name")
+    before = repos.refs(folder).get(f"refs/heads/{branch}")
+    parent = repos.tip(folder, repo.default_branch) if force or before is None else before
+    author = person(site.state, change.author)
+    after = repos.commit_files(folder, branch, change.files, change.message, author, parent)
+    notify_push(site, repo, branch, before or ZERO_SHA, after, change.author)
+    return after
+
+
+def point(site: Site, repo: Repository, branch: str, sha: str | None, pusher: str) -> None:
+    """Creates, moves or deletes a branch."""
+    folder = site.state.git(repo.full_name)
+    before = repos.refs(folder).get(f"refs/heads/{branch}")
+    if before != sha:
+        repos.set_ref(folder, f"refs/heads/{branch}", sha)
+        notify_push(site, repo, branch, before or ZERO_SHA, sha or ZERO_SHA, pusher)
+
+
+def receive_push(site: Site, repo: Repository, before: Mapping[str, str], pusher: str) -> None:
+    """Compares the branches with what they were before somebody pushed with git."""
+    after = repos.refs(site.state.git(repo.full_name))
+    for ref in sorted(before.keys() | after.keys()):
+        if before.get(ref) != after.get(ref):
+            branch = ref.removeprefix("refs/heads/")
+            notify_push(site, repo, branch, before.get(ref, ZERO_SHA), after.get(ref, ZERO_SHA), pusher)
+
+
+def notify_push(site: Site, repo: Repository, branch: str, before: str, after: str, pusher: str) -> None:
+    """Tells of the push, then of every pull request that it changed."""
+    repo.pushed_at = now()
+    webhooks.push(site, repo, f"refs/heads/{branch}", before, after, pusher)
+    for base in list(site.state.repositories.values()):
+        for pull in base.pulls:
+            if pull.state != "open":
+                continue
+            if pull.head_repository == repo.full_name and pull.head_ref == branch:
+                _head_moved(site, base, pull, after, pusher)
+            elif base is repo and pull.base_ref == branch:
+                _base_moved(site, base, pull, after, pusher)
+
+
+def _head_moved(site: Site, repo: Repository, pull: PullRequest, after: str, pusher: str) -> None:
+    if after == ZERO_SHA:
+        close(site, repo, pull, pusher)
+        return
+    before, pull.head_sha = pull.head_sha, after
+    pull.updated_at = now()
+    refresh(site, repo, pull)
+    pull.base_sha = repos.tip(site.state.git(repo.full_name), pull.base_ref) or pull.base_sha
+    webhooks.pull_request(site, repo, pull, "synchronize", pusher, {"before": before, "after": after})
+
+
+def _base_moved(site: Site, repo: Repository, pull: PullRequest, after: str, pusher: str) -> None:
+    # GitHub leaves `base.sha` as it was at the last change of the head; only mergeability follows the base.
+    if after == ZERO_SHA:
+        close(site, repo, pull, pusher)
+    elif repos.is_ancestor(site.state.git(repo.full_name), pull.head_sha, after):
+        pull.merged_at, pull.merged_by, pull.merge_commit_sha = now(), pusher, pull.head_sha
+        close(site, repo, pull, pusher)
+    else:
+        refresh(site, repo, pull)
+
+
+def refresh(site: Site, repo: Repository, pull: PullRequest) -> None:
+    """Brings `refs/pull/N/head` and `/merge` and the mergeability up to date."""
+    folder = site.state.git(repo.full_name)
+    prefix = f"refs/pull/{pull.number}"
+    if pull.head_repository != repo.full_name:
+        repos.fetch(folder, site.state.git(pull.head_repository), pull.head_sha, f"{prefix}/head")
+    else:
+        repos.set_ref(folder, f"{prefix}/head", pull.head_sha)
+    base = repos.tip(folder, pull.base_ref) or pull.base_sha
+    tree = repos.merge_trees(folder, base, pull.head_sha)
+    pull.mergeable = tree is not None
+    pull.merge_commit_sha = None
+    if tree:
+        message = f"Merge {pull.head_sha} into {base}"
+        pull.merge_commit_sha = repos.commit_tree(
+            folder, tree, (base, pull.head_sha), message, person(site.state, pull.author)
+        )
+        repos.set_ref(folder, f"{prefix}/merge", pull.merge_commit_sha)
+
+
+def close(site: Site, repo: Repository, pull: PullRequest, sender: str) -> None:
+    """Closes the pull request, merged or not."""
+    pull.state, pull.closed_at, pull.updated_at = "closed", now(), now()
+    webhooks.pull_request(site, repo, pull, "closed", sender)

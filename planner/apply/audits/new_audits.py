@@ -1,0 +1,76 @@
+"""New audits of tables that a plan keeps: each runs once on all rows, and what passed is recorded.
+
+A table that somebody else built was asked what he asked. What verdicts rely on is asked of it here, if it was not.
+"""
+
+from __future__ import annotations
+
+from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
+from mergeplan.planner.apply.backfill.work import Failure, audit_failure
+from mergeplan.planner.apply.context import ApplyContext
+from mergeplan.planner.apply.events import AuditRan
+from mergeplan.planner.checks.audits import AuditContext, is_enabled, run_audit
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.intervals import Interval, subtract
+from mergeplan.planner.model.model import AuditCall
+from mergeplan.planner.plan.build import Change, Plan
+from mergeplan.planner.semantics.audited_keys import key_audits
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
+
+
+def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:
+    """Run what is newly asked of kept tables and was not answered before; the blocking audits that found rows.
+
+    A merge, which asks the same of the same tables as its pull request did, therefore runs none.
+    """
+    audits, store, failures = context.project.audits, context.store, list[Failure]()
+    samples = context.project.config.audits.show_samples
+    options = AuditContext(audits, layout.tables, layout.models_to_embed, layout.now, samples)
+    for change in plan.changes:
+        snapshot = change.new
+        for call in _newly_asked(change, store) if snapshot else ():
+            assert snapshot is not None
+            if not is_enabled(call, audits) or digest(repr(call)) in store.passed_audits.names_for(snapshot.table):
+                continue
+            with locate_query_errors(snapshot.model):
+                held = _whole(store, snapshot)
+                result = run_audit(context.engine, snapshot.model, call, snapshot.table, held, options)
+            context.emit(AuditRan(snapshot.name, result))
+            if not result.ok and result.blocking:
+                failures.append(audit_failure(snapshot.model, result))
+            else:
+                store.passed_audits.record(snapshot.table, digest(repr(call)))
+    return tuple(failures)
+
+
+def remember_asked(filled: Plan, store: StateStore) -> None:
+    """Remember the audits that verdicts rely on of the tables that this plan filled whole: each batch passed them."""
+    for change in filled.changes:
+        if change.new is None or not change.missing or subtract(change.needed, change.missing):
+            continue
+        calls = key_audits(change.new.model)
+        for call in calls if calls and _is_whole(change, store) else ():
+            store.passed_audits.record(change.new.table, digest(repr(call)))
+
+
+def _newly_asked(change: Change, store: StateStore) -> tuple[AuditCall, ...]:
+    if change.new is None or not change.kind.has_view:
+        return ()
+    if change.old is not None and change.old.table == change.new.table:
+        return tuple(call for call in change.new.model.audits if call not in change.old.model.audits)
+    calls = key_audits(change.new.model)
+    if not calls or not change.kind.is_stored or change.forward or change.preview or change.recorded:
+        return ()
+    return calls if _is_whole(change, store) else ()  # what fills it asks
+
+
+def _is_whole(change: Change, store: StateStore) -> bool:
+    assert change.new is not None
+    return not subtract(change.needed, store.intervals.load_timelines([change.new.table])[change.new.table])
+
+
+def _whole(store: StateStore, snapshot: Snapshot) -> Interval | None:
+    """All the time that the table holds."""
+    held = store.intervals.load_timelines([snapshot.table])[snapshot.table]
+    return Interval(held[0].start, held[-1].end) if held else None

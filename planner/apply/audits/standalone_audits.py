@@ -1,0 +1,109 @@
+"""Standalone audits of a plan or a run: select those that are due, with their interval, and run them.
+
+One is asked when a table that it reads was written, and otherwise once for each set of tables: a merge, which shows
+the tables of its pull request, asks nothing again. In a run it waits for the ticks of its own cron.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from mergeplan.planner.apply.backfill.layout import Layout
+from mergeplan.planner.apply.backfill.work import Failure
+from mergeplan.planner.apply.context import ApplyContext
+from mergeplan.planner.apply.events import AuditRan
+from mergeplan.planner.checks.audits import AuditContext, AuditResult
+from mergeplan.planner.checks.standalone import dates_interval, due, read_by, run_standalone
+from mergeplan.planner.errors import AuditFailed, ProjectError, QueryError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.intervals import Timeline, merge
+from mergeplan.planner.model.model import Audit
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import ChangeKind
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
+
+
+def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContext) -> tuple[Failure, ...]:
+    """Run the standalone audits that the plan calls for; the blocking ones that found rows, and those that cannot run.
+
+    `first` is the plan as it was before anything was written: later no table lacks rows, and models may be skipped.
+    """
+    project, store, failures = context.project, context.store, list[Failure]()
+    ours = project.models.keys() | project.refused.names
+    show = project.config.audits.show_samples
+    options = AuditContext(project.audits, layout.tables, layout.models_to_embed, layout.now, show)
+    for audit in project.standalone:
+        tables = _tables(audit, plan)
+        written = _backfill_time(audit, first)
+        if audit.skip or not _is_called_for(audit, plan, written, store, ours):
+            continue
+        time = written or merge(
+            interval for held in store.intervals.load_timelines(tables).values() for interval in held
+        )
+        try:
+            result = run_standalone(context.engine, audit, dates_interval(audit, time), layout.now, options)
+        except (QueryError, ProjectError) as error:
+            failures.append(Failure(f"the audit {audit.name}", error))
+            continue
+        context.emit(AuditRan("", result))
+        if not result.ok and result.blocking:
+            failures.append(_standalone_failure(audit, result))
+        elif tables:
+            store.passed_audits.record(tables[0], _question(audit, tables))
+    return tuple(failures)
+
+
+def forget_standalone(plan: Plan, store: StateStore, project: Project) -> None:
+    """What is about to be written may fail an audit that passed: forget that it did, before the first write."""
+    for audit in project.standalone:
+        tables = _tables(audit, plan)
+        if tables and _backfill_time(audit, plan):
+            store.passed_audits.forget(tables[0], _question(audit, tables))
+
+
+def tables_behind(audit: Audit, snapshots: Mapping[str, Snapshot], parents: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The physical tables of ours whose rows an audit sees, through views and embedded models too; sorted."""
+    through = {name: read for name, read in parents.items() if name in snapshots and not snapshots[name].kind.is_stored}
+    read = read_by(audit, through)
+    return sorted(snapshots[name].table for name in read if name in snapshots and snapshots[name].kind.is_stored)
+
+
+def _tables(audit: Audit, plan: Plan) -> list[str]:
+    return tables_behind(audit, plan.new.snapshots, plan.parents)
+
+
+def _backfill_time(audit: Audit, plan: Plan) -> Timeline:
+    """The time that the plan writes in what the audit reads; of all that it writes when it reads none of our tables."""
+    tables = _tables(audit, plan)
+    intervals = [
+        interval
+        for change in plan.backfills
+        if change.new and not change.kind.is_seed and (not tables or change.new.table in tables)
+        for interval in change.missing
+    ]
+    seeds = any(change.new and change.new.table in tables for change in plan.backfills if change.kind.is_seed)
+    whole = (
+        interval for change in plan.changes if change.new and change.new.table in tables for interval in change.needed
+    )
+    return merge(intervals or (whole if seeds else ()))
+
+
+def _is_called_for(audit: Audit, plan: Plan, written: Timeline, store: StateStore, ours: Collection[str]) -> bool:
+    if any(name in ours and name not in plan.new.snapshots for name in audit.depends_on):
+        return False  # a run of an environment that does not have these models yet
+    tables = _tables(audit, plan)
+    if any(change.change is ChangeKind.DUE for change in plan.changes):
+        return due(audit, written)
+    return bool(written) or not tables or _question(audit, tables) not in store.passed_audits.names_for(tables[0])
+
+
+def _question(audit: Audit, tables: list[str]) -> str:
+    return digest("standalone", audit.sql + audit.misread, repr(audit.defaults), str(audit.blocking), *tables)
+
+
+def _standalone_failure(audit: Audit, result: AuditResult) -> Failure:
+    rows = "1 row" if result.count == 1 else f"{result.count} rows"
+    message = f"The standalone audit `{audit.name}` found {rows}."
+    return Failure(f"the audit {audit.name}", AuditFailed(message, place=audit.place, audit=audit.name), result)

@@ -1,0 +1,1 @@
+"""Backfill: create the tables of a plan and write their batches."""

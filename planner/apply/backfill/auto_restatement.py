@@ -1,0 +1,68 @@
+"""Models that restate themselves: when `auto_restatement_cron` is due, a run forgets their last units first.
+
+What is forgotten is missing, and so the run that follows computes it, with all that reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
+from mergeplan.planner.apply.events import Emit, RestatedThemselves
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.restatement_plan import build_restatement
+from mergeplan.planner.plan.schedule import Loaded, Window, units_before
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
+
+
+def due_to_restate(shown: Mapping[str, Snapshot], since: Mapping[str, datetime], now: datetime) -> tuple[str, ...]:
+    """The models whose `auto_restatement_cron` has ticked since their table was shown or restated last, by name."""
+    names = []
+    for name, snapshot in sorted(shown.items()):
+        cron = snapshot.model.auto_restatement_cron
+        if cron is not None and snapshot.table in since and cron.floor(now) > since[snapshot.table]:
+            names.append(name)
+    return tuple(names)
+
+
+def restate_due(
+    environment: Environment, store: StateStore, now: datetime, lease: Lease, emit: Emit
+) -> tuple[str, ...]:
+    """Forget the last units of each model whose time has come, and say when, in one transaction each; their names.
+
+    A table that prod shows too is left to prod's own run.
+    """
+    automatic = {s.table for s in environment.snapshots.values() if s.model.auto_restatement_cron is not None}
+    if not automatic:
+        return ()
+    restated = []
+    for name in due_to_restate(
+        environment.snapshots, store.restatements.last_restated(environment.name, automatic), now
+    ):
+        plan = _plan(environment, store, name, now)
+        if plan is not None:
+            at = replace(plan, id=f"{plan.id} {now:%Y-%m-%dT%H:%M:%S}")  # the same days may be restated every week
+            forget_restated(at, store, lease, emit, automatic=(name, now))
+            restated.append(name)
+    if restated:
+        emit(RestatedThemselves(tuple(restated)))
+    return tuple(restated)
+
+
+def _plan(environment: Environment, store: StateStore, name: str, now: datetime) -> Plan | None:
+    model, window = environment.snapshots[name].model, Window(now)
+    if model.auto_restatement_intervals is not None:
+        start = units_before(model, window.due(model), model.auto_restatement_intervals)
+        window = replace(window, start=start)
+    loaded = Loaded(store.intervals.load_timelines([snapshot.table for snapshot in environment.snapshots.values()]))
+    try:
+        plan = build_restatement(environment, loaded, window, [name], store.restatements.past())
+    except RequestError:
+        return None  # it must not be restated, or has no such time yet
+    return plan if name in {change.name for change in plan.changes} else None

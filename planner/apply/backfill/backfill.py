@@ -1,0 +1,113 @@
+"""Backfill: filling tables with the rows they lack, parents first and models side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+
+from mergeplan.planner.apply.backfill.fill_table import Filling
+from mergeplan.planner.apply.backfill.work import (
+    Failure,
+    Filled,
+    FoundRows,
+    Work,
+    audit_failure,
+)
+from mergeplan.planner.apply.events import ModelFailed, ModelSkipped
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkAway
+from mergeplan.planner.model.model import Model
+
+LOOK_SECONDS = 0.5  # between two looks whether somebody wants the run to end
+
+
+def backfill(filling: Filling, work: Mapping[str, Work], pool: ThreadPoolExecutor) -> Filled:
+    """Do the work in the graph's order, `workers` models at once; what reads a failed model is left out, everything
+    else is finished.
+
+    `pool` has a thread for each worker, and none of them is at work for us when this ends. Cancelled, LeaseHeld and
+    whatever is nobody's fault end the run; what was recorded stays recorded.
+    """
+    course = _Course(filling, work, TopologicalSorter(filling.order or filling.layout.parents))
+    course.sorter.prepare()
+    try:
+        while course.sorter.is_active():
+            course.start_ready(pool)
+            for future in wait(course.running, LOOK_SECONDS, FIRST_COMPLETED).done:
+                course.finish(future)
+            filling.check()
+    except BaseException as error:
+        filling.stop()
+        if isinstance(error, KeyboardInterrupt | Cancelled):
+            _end(course.running, filling.engine)
+        wait(course.running)
+        raise
+    skipped = tuple(name for name in course.blocked if name in work)
+    return filling.done.plus(Filled(failures=tuple(course.failures.values()), skipped=skipped))
+
+
+@dataclass
+class _Course:
+    """How far a run has come."""
+
+    filling: Filling
+    work: Mapping[str, Work]
+    sorter: TopologicalSorter[str]
+    ready: list[str] = field(default_factory=list)  # models with work whose parents are done
+    running: dict[Future[None], str] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
+    blocked: dict[str, str] = field(default_factory=dict)  # model -> the failed one it reads, directly or not
+
+    def start_ready(self, pool: ThreadPoolExecutor) -> None:
+        """Start models whose parents are done, as many as may run; those that read a failed one are passed over."""
+        for name in sorted(self.sorter.get_ready()):
+            because = self._blocker(self.filling.layout.parents.get(name, ()))
+            if because is None and name in self.work:
+                self.ready.append(name)
+                continue
+            if because is not None:
+                self.blocked[name] = because
+                if name in self.work:
+                    self.filling.emit(ModelSkipped(name, because))
+            self.sorter.done(name)
+        while self.ready and len(self.running) < self.filling.workers:
+            name = self.ready.pop(0)
+            self.running[pool.submit(self.filling.fill, self.work[name])] = name
+
+    def finish(self, future: Future[None]) -> None:
+        """Note how a model ended, so that those that read it may begin."""
+        name = self.running.pop(future)
+        if failure := _failure(self.filling.layout.snapshots[name].model, future):
+            self.failures[name] = failure
+            self.filling.emit(ModelFailed(name, str(failure.error)))
+        self.sorter.done(name)
+
+    def _blocker(self, parents: tuple[str, ...]) -> str | None:
+        """The failed model that one of these parents is or reads."""
+        for parent in parents:
+            if parent in self.failures or parent in self.blocked:
+                return self.blocked.get(parent, parent)
+        return None
+
+
+def _end(running: Collection[Future[None]], engine: Engine) -> None:
+    """Cancel until every model has ended: one that is between two statements is only reached at its next one."""
+    while True:
+        engine.cancel()
+        if not wait(running, LOOK_SECONDS).not_done:
+            return
+
+
+def _failure(model: Model, future: Future[None]) -> Failure | None:
+    """The model's failure, if it failed; what is not the model's own fault is raised."""
+    try:
+        future.result()
+    except FoundRows as found:
+        return audit_failure(model, found.result)
+    except (Cancelled, LeaseHeld, PlanMoved, SparkAway):
+        raise
+    except MergeplanError as error:
+        return Failure(model.name, error)
+    return None

@@ -1,0 +1,158 @@
+"""Creating physical tables: empty ones, or over the files of those that a forward-only change replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from mergeplan.planner.apply.backfill.adopted_rows import check_same_rows
+from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
+from mergeplan.planner.apply.backfill.table_columns import columns_that_go_on, table_columns
+from mergeplan.planner.apply.events import Emit, TableCreated
+from mergeplan.planner.apply.physical_tables import physical_table, table_lease
+from mergeplan.planner.engine.protocol import Engine, ViewText
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.intervals import intersection
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.parsing.sql.macro_scope import CREATING
+from mergeplan.planner.plan.change import Adoption, Change
+from mergeplan.planner.plan.schedule import ONCE
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.tables.batch_ids import as_recorded
+from mergeplan.planner.tables.merge.merge import merge_query
+from mergeplan.planner.tables.self_reference import nothing
+
+
+@dataclass(frozen=True)
+class Creation:
+    """Creating tables of a layout; those of models whose `changes` are forward-only take over the rows of the table
+    that they replace."""
+
+    layout: Layout
+    store: StateStore
+    engine: Engine
+    holder: str  # of the leases
+    emit: Emit
+    pool: ThreadPoolExecutor  # a few dry runs, and then creations, at once
+    changes: Mapping[str, Change] = field(default_factory=dict)
+    untouched: dict[str, int] = field(default_factory=dict)  # table that was created -> the token of the lease for it
+
+    def run(self, snapshots: tuple[Snapshot, ...]) -> None:
+        """Create the tables of these snapshots in waves, several at once: all whose parents stand are dry-run before
+        one of them is created.
+
+        QueryError at the model's file when Spark refuses a query, ProjectError when declared columns are not the
+        query's.
+        """
+        waiting = {snapshot.name: snapshot for snapshot in snapshots}
+        while waiting:
+            wave = [snapshot for name, snapshot in waiting.items() if not self.layout.reads(name) & waiting.keys()]
+            columns = self.pool.map(lambda snapshot: table_columns(self.layout, self.engine, snapshot), wave)
+            self._create_all(wave, list(columns))
+            for snapshot in wave:
+                del waiting[snapshot.name]
+
+    def _create_all(self, wave: Sequence[Snapshot], found: Sequence[tuple[Column, ...]]) -> None:
+        """Create the tables of a wave, whose columns are those found in its queries unless another table's go on."""
+        settled = [
+            columns_that_go_on(self.store, snapshot, self.changes.get(snapshot.name), columns)
+            for snapshot, columns in zip(wave, found, strict=True)
+        ]
+        for snapshot, _ in zip(wave, self.pool.map(self._create_one, wave, settled), strict=True):
+            self.emit(TableCreated(snapshot.name, snapshot.table))
+
+    def _create_one(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
+        change = self.changes.get(snapshot.name)
+        if change and change.adopts and not change.adopts.copies:
+            self._adopt(snapshot, change.adopts, columns)
+        elif change and change.keeps_rows and change.new == snapshot:
+            self._take_over(change, columns)
+        else:
+            self._create(snapshot, columns)
+
+    def _create(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
+        name, layout, model = snapshot.table, self.layout, snapshot.model
+        with self.store.leases.hold(table_lease(name), self.holder, wait=60) as lease:
+            known = self.store.tables.get(name)
+            if known and known.garbage:
+                self.engine.tables.drop(name)  # what the janitor began, and did not live to finish
+            with (
+                locate_query_errors(model),
+                self.engine.engine_for(model.gateway).separate_session(
+                    *layout.statements_around(snapshot, CREATING, None)
+                ),
+            ):
+                if snapshot.kind.is_view:
+                    view = ViewText(name, layout.query(model, None), model.description, columns)
+                    self.engine.catalog.swap_view(view)
+                else:
+                    is_new = self.engine.tables.create(physical_table(snapshot, columns))
+                    if is_new and (known is None or known.garbage):  # no environment shows it
+                        self.untouched[name] = lease.token
+                    self._dry_run_merge(snapshot, columns)
+            read = layout.reads(snapshot.name) if snapshot.kind.is_view else ()
+            self.store.tables.register(name, columns, [layout.tables[parent] for parent in read], lease=lease)
+
+    def _take_over(self, change: Change, columns: tuple[Column, ...]) -> None:
+        """Create the table of a forward-only change over the files of the one it replaces, and record what it holds.
+
+        Nobody writes the old one meanwhile. The old one stays for as long as the new one stands on its files.
+        """
+        new, old, forward, store = change.new, change.old, change.forward, self.store
+        assert new and old and forward
+        with (
+            store.leases.hold(table_lease(new.table), self.holder, wait=60) as lease,
+            store.leases.hold(table_lease(old.table), self.holder, wait=60),
+            locate_query_errors(new.model),
+        ):
+            known = store.tables.get(old.table)
+            table, before = physical_table(new, columns), physical_table(old, known.columns if known else ())
+            if table.partition_columns != before.partition_columns:
+                hint = "Rebuild the table: categorize the change as breaking."
+                message = (
+                    f"{new.name}: the type of a column changed by which its table is partitioned; its rows cannot stay "
+                    "so."
+                )
+                raise ProjectError(message, place=new.model.place, hint=hint)
+            self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
+            held = store.intervals.load_timelines([old.table])[old.table]
+            rows = intersection(forward.rows, held)
+            as_recorded(self.engine, before, old.model, held)
+            self.engine.tables.take_over(table, old.table, rows)
+            with self.engine.engine_for(new.model.gateway).separate_session(
+                *self.layout.statements_around(new, CREATING, None)
+            ):
+                self._dry_run_merge(new, columns)
+            store.tables.register(new.table, columns, [old.table], lease=lease)
+            for interval in rows:
+                store.intervals.record(new.table, interval, lease=lease)
+
+    def _adopt(self, new: Snapshot, adoption: Adoption, columns: tuple[Column, ...]) -> None:
+        """Create the first table of a model over the files of one that others made, and record what it holds.
+
+        Nothing is ever written to the other one. Whatever of it the new one does not find is an error: a partition
+        whose folder bears another name, for one.
+        """
+        store = self.store
+        with store.leases.hold(table_lease(new.table), self.holder, wait=60) as lease, locate_query_errors(new.model):
+            table = physical_table(new, columns)
+            self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
+            self.engine.tables.take_over(table, adoption.place, adoption.rows)
+            check_same_rows(self.engine, table, adoption)
+            with self.engine.engine_for(new.model.gateway).separate_session(
+                *self.layout.statements_around(new, CREATING, None)
+            ):
+                self._dry_run_merge(new, columns)
+            store.tables.register(new.table, columns, [adoption.place], lease=lease)
+            for interval in adoption.rows:
+                store.intervals.record(new.table, interval, lease=lease)
+
+    def _dry_run_merge(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
+        """QueryError when Spark refuses the merge of a batch into the table."""
+        model = snapshot.model
+        if model.unique_key:
+            query = self.layout.query(model, ONCE[0], nothing(columns) if model.reads_itself else "")
+            sql = merge_query(model, query, snapshot.table, columns, ONCE[0], self.layout.now)
+            self.engine.engine_for(model.gateway).schema(sql)

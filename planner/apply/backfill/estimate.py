@@ -1,0 +1,58 @@
+"""What a plan would cost: as its tables' like did before, and the bytes that Spark says their queries would read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from mergeplan.planner.apply.backfill.layout import Layout
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.change import Change
+from mergeplan.planner.plan.costs import Estimate, estimate
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
+
+
+def forecast(plan: Plan, store: StateStore, engine: Engine | None, now: datetime) -> Mapping[str, Estimate]:
+    """Model -> what computing its missing time would cost; without an engine the bytes are not known."""
+    if plan.is_virtual:
+        return {}
+    costs = store.costs.load(
+        {snapshot.table for change in plan.backfills for snapshot in (change.old, change.new) if snapshot}
+    )
+    scans = _scans(plan, engine, Layout(plan.new.snapshots, plan.parents, now)) if engine else {}
+    return {change.name: estimate(change, costs, scans) for change in plan.backfills}
+
+
+def _scans(plan: Plan, engine: Engine, layout: Layout) -> dict[str, int | None]:
+    """Model -> the bytes its queries would read; not known where they read a table that this plan is to fill."""
+    filled = frozenset(change.name for change in plan.backfills)
+    return {
+        change.name: _bytes(change, change.new, engine, layout)
+        for change in plan.backfills
+        if change.new and not _reads_any(layout, change.name, filled)
+    }
+
+
+def _bytes(change: Change, snapshot: Snapshot, engine: Engine, layout: Layout) -> int | None:
+    if snapshot.kind.is_seed:
+        return 0
+    if snapshot.model.python:
+        return None  # what code reads shows when it runs
+    total = 0
+    for interval in change.missing:
+        scanned = engine.scan_bytes(layout.query(snapshot.model, interval))
+        if scanned is None:
+            return None
+        total += scanned
+    return total
+
+
+def _reads_any(layout: Layout, name: str, filled: frozenset[str]) -> bool:
+    """True when a model's query reads one of these tables, itself or through views."""
+    return any(
+        parent in filled or (parent in layout.snapshots and layout.snapshots[parent].kind.is_view
+                             and _reads_any(layout, parent, filled))
+        for parent in layout.reads(name)
+    )  # fmt: skip

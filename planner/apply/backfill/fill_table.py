@@ -1,0 +1,265 @@
+"""Filling one table: its batches written, audited and recorded.
+
+A batch is recorded only when its rows are committed and its blocking audits have passed: what is recorded is good, and
+what a crash interrupts between the two is simply written again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
+from mergeplan.planner.apply.backfill.running_writes import TableWrites, running
+from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
+from mergeplan.planner.apply.backfill.work import (
+    Filled,
+    FoundRows,
+    Work,
+    batches_of,
+    not_ready,
+)
+from mergeplan.planner.apply.backfill.write_batch import Batch, take_back, write_batch
+from mergeplan.planner.apply.events import AuditRan, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
+from mergeplan.planner.apply.physical_tables import physical_table, table_lease
+from mergeplan.planner.apply.promotion.conflicts import retry_on_conflict
+from mergeplan.planner.checks.audits import AuditResult
+from mergeplan.planner.engine.protocol import Engine, Written
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import Cancelled, LeaseHeld, PlanMoved, Refused
+from mergeplan.planner.intervals import Interval, Timeline, build_timeline, subtract
+from mergeplan.planner.naming import quote_column
+from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
+from mergeplan.planner.plan.costs import units
+from mergeplan.planner.plan.schedule import out_of_order
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.tables.batch_ids import as_recorded, batch_condition
+
+COPYING = 60.0  # seconds for whoever writes a table that is to be copied
+Audits = Callable[[Snapshot, Interval], Iterator[AuditResult]]
+
+
+@dataclass
+class Filling:
+    """Filling tables of a layout; `workers` are the batches that may run at once."""
+
+    layout: Layout
+    engine: Engine
+    store: StateStore
+    audits: Audits
+    root: Path  # of the project, where its seeds are
+    holder: str
+    emit: Emit
+    workers: int = 1
+    check: Callable[[], None] = lambda: None  # raises Cancelled when somebody wants the run to end
+    relies: Mapping[str, Timeline] = field(default_factory=dict)  # what tables must hold when they are read
+    order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # for which others each model waits, if not {}
+    untouched: dict[str, int] = field(default_factory=dict)  # new table -> the token of the lease under which it came
+    done: Filled = field(default_factory=Filled)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._slots = threading.BoundedSemaphore(self.workers)
+
+    def stop(self) -> None:
+        """Begin no batch any more, and end the code that computes one."""
+        self._stop.set()
+        if self.layout.python:
+            self.layout.python.stop()
+
+    def fill(self, work: Work) -> None:
+        """Bring what a table lacks into it, batch by batch; Refused when its signals hold some of it back."""
+        snapshot = work.snapshot
+        with self._writing(snapshot) as lease:
+            known = self.store.tables.get(snapshot.table)
+            if known is None or known.garbage:
+                raise PlanMoved(f"The table `{snapshot.table}` is gone.", hint="Plan again: it will be built again.")
+            loaded = self.store.intervals.load_timelines([snapshot.table])[snapshot.table]
+            if out_of_order(snapshot.model, subtract(work.missing, loaded), loaded):
+                loaded = self._reset_intervals(snapshot, loaded, lease)
+            todo, late = self.layout.check_signals(snapshot.model, batches_of(work, loaded), work.copies)
+            late = subtract(late, work.late)
+            if not todo and not late:
+                self.emit(ModelUpToDate(snapshot.name))
+                return
+            if todo:
+                self.emit(ModelStarted(snapshot.name, len(todo)))
+                table = physical_table(snapshot, known.columns)
+                as_recorded(self.engine, table, snapshot.model, loaded)
+                self._fill_batches(work, table, todo, lease)
+            if late:
+                raise not_ready(snapshot.model, late)
+
+    def _reset_intervals(self, snapshot: Snapshot, loaded: Timeline, lease: Lease) -> Timeline:
+        """A table that lacks days before those that it holds is filled anew, from its first day on."""
+        if snapshot.kind.keeps_history:
+            raise Refused(
+                f"{snapshot.name} lacks days before {loaded[-1].end:%Y-%m-%d}; filled anew, it would lose its history.",
+                place=snapshot.model.place,
+                hint="Take back what asks for them: `start`, or a table that it reads.",
+            )
+        for interval in loaded:
+            self.store.intervals.forget(snapshot.table, interval, lease=lease)
+        return ()
+
+    def _fill_batches(self, work: Work, table: Table, todo: tuple[Interval, ...], lease: Lease) -> None:
+        """One batch after another, or as many at once as the model allows; the first failure stops those not begun."""
+        failed, writes = (
+            threading.Event(),
+            TableWrites(self.store, self.engine.engine_for(table.gateway), table.name, lease),
+        )
+        if writes.engine.outlasts:
+            writes.look(todo)
+
+        def step(index: int) -> None:
+            if failed.is_set():
+                return
+            try:
+                self._batch(work, table, todo, index, writes)
+            except BaseException:
+                failed.set()
+                raise
+
+        at_once = min(work.snapshot.model.batch_concurrency or 1, len(todo))
+        if at_once == 1:  # here: a catalog connects anew for every thread that comes to it
+            for index in range(len(todo)):
+                step(index)
+            return
+        with ThreadPoolExecutor(at_once, thread_name_prefix="batch") as pool:
+            steps = [pool.submit(step, index) for index in range(len(todo))]
+        for done in steps:
+            done.result()
+
+    @contextmanager
+    def _writing(self, snapshot: Snapshot) -> Iterator[Lease]:
+        """The right to write a table: of two plans that share it the second waits for the first."""
+        reported = False
+        with ExitStack() as held:
+            while True:
+                self._go_on()
+                try:
+                    lease = held.enter_context(self.store.leases.hold(table_lease(snapshot.table), self.holder, wait=1))
+                    break
+                except LeaseHeld:
+                    holder = self.store.leases.holder(table_lease(snapshot.table))
+                    if holder and not reported:
+                        self.emit(TableAwaited(snapshot.name, snapshot.table, holder.holder))
+                        reported = True
+            yield lease
+
+    def _batch(self, work: Work, table: Table, todo: tuple[Interval, ...], index: int, writes: TableWrites) -> None:
+        interval, lease = todo[index], writes.lease
+        snapshot, copied = work.snapshot, not subtract((interval,), work.copies)
+        held: Timeline = ()
+        if snapshot.model.is_order_dependent:
+            held = self.store.intervals.load_timelines([table.name])[table.name]
+            copied = copied and not held
+        with self._slots, locate_query_errors(snapshot.model):
+            self._go_on()
+            started = time.monotonic()
+            self._check_sources(work, copied)
+            self.store.contents.forget(table.name, interval, lease=lease)  # first of all: a write may be interrupted
+            batch = Batch(
+                self.layout, self.engine, self.root, table, snapshot.model, interval, held,
+                untouched=self._is_untouched(table, lease),
+            )  # fmt: skip
+            write = (
+                partial(self._copy, work, table, interval)
+                if copied
+                else partial(self._evaluate, snapshot, batch, writes)
+            )
+            written = retry_on_conflict(write, partial(self.store.leases.check, lease))
+            audited = self._audit(snapshot, interval, lease, partial(take_back, batch))
+            for over in build_timeline(interval.start, min(interval.end, work.until or interval.end)):
+                self.store.intervals.record(table.name, over, lease=lease)
+            seconds = time.monotonic() - started
+            covered = units(snapshot.model, (interval,))
+            if not copied:
+                self.store.costs.record(table.name, interval.start, units=covered, rows=written.rows, seconds=seconds)
+            with self._lock:
+                self.done = self.done.plus(Filled(written.rows, 1))
+        self.emit(BatchDone(snapshot.name, index + 1, len(todo), interval, written.rows, seconds, audited, copied))
+
+    def _is_untouched(self, table: Table, lease: Lease) -> bool:
+        """True, once, when this run created the table, and nobody has held the lease of it in between."""
+        return lease.token == self.untouched.pop(table.name, lease.token) + 1
+
+    def _check_sources(self, work: Work, copied: bool) -> None:
+        """PlanMoved when a table that is about to be read lacks what the plan relied on: it is being restated.
+
+        Whoever restates waits for the lease that we hold here, so that nothing goes after this either.
+        """
+        read = {work.copied_from} if copied else self.layout.sources(work.snapshot.name)
+        for table, held in self.store.intervals.load_timelines(read & self.relies.keys()).items():
+            if gone := subtract(self.relies[table], held):
+                raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")
+
+    def _copy(self, work: Work, table: Table, interval: Interval) -> Written:
+        """The rows that the model's old table holds, which are those that its query would return."""
+        known = self.store.tables.get(work.copied_from)
+        source_columns = known.columns if known else table.columns  # without columns that a forward-only change adds
+        had = {column.name for column in source_columns}
+        names = ", ".join(quote_column(column.name) for column in table.columns if column.name in had)
+        sql = f"SELECT {names} FROM {work.copied_from}"
+        if work.snapshot.is_mixed:
+            sql = add_missing_columns(
+                sql, tuple(column for column in table.columns if column.name in had), table.columns
+            )
+        if work.adopts or not work.snapshot.model.is_order_dependent:
+            return self._write_copy(table, sql, interval)
+        model = work.snapshot.model
+        with self.store.leases.hold(table_lease(work.copied_from), self.holder, wait=COPYING):
+            if self.store.intervals.load_timelines([work.copied_from])[work.copied_from] != work.copies:
+                raise PlanMoved(f"The table `{work.copied_from}` was written meanwhile.", hint="Plan again.")
+            as_recorded(self.engine, replace(table, name=work.copied_from), model, work.copies)
+            return self._write_copy(table, f"{sql} WHERE {batch_condition(model, work.copies)}", interval)
+
+    def _write_copy(self, table: Table, sql: str, interval: Interval) -> Written:
+        if table.listed and table.parts:
+            return self.engine.tables.replace_partitions(table, sql, others=True)
+        if table.partitioning is None:
+            return self.engine.tables.replace(table, sql)
+        return self.engine.tables.replace_interval(table, sql, interval)
+
+    def _evaluate(self, snapshot: Snapshot, batch: Batch, writes: TableWrites) -> Written:
+        """The batch, between the statements that run beside it."""
+        interval, engine = batch.interval, writes.engine
+        with engine.separate_session(*self.layout.statements_around(snapshot, EVALUATING, interval)):
+            if snapshot.model.python is not None or not engine.outlasts:
+                return write_batch(batch)
+            operations = writes.batch_writes(snapshot.name, interval, self.layout.sources(snapshot.name), self.emit)
+            with running(operations), engine.reattaching(operations):
+                return write_batch(batch)
+
+    def _audit(self, snapshot: Snapshot, interval: Interval, lease: Lease, undo: Callable[[], bool]) -> int:
+        count = 0
+        for result in self.audits(snapshot, interval):
+            count += 1
+            self.emit(AuditRan(snapshot.name, result))
+            if result.count and result.blocking:
+                # The interval may have been recorded before (late rows, a restatement): it is not good any more, unless
+                # the table is as it was before.
+                undone = False
+                try:
+                    undone = undo()
+                finally:
+                    if not undone:
+                        self.store.intervals.forget(snapshot.table, interval, lease=lease)
+                raise FoundRows(result)
+            if result.count:
+                with self._lock:
+                    self.done = self.done.plus(Filled(warnings=(result,)))
+        return count
+
+    def _go_on(self) -> None:
+        if self._stop.is_set():
+            raise Cancelled("the run was cancelled.")

@@ -1,0 +1,117 @@
+"""The columns of a table before it is there: those of a dry run of its query, as the model declares them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.naming import quote_column
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.sql.macro_scope import CREATING
+from mergeplan.planner.plan.change import Change
+from mergeplan.planner.plan.forward_only import blocker_of, is_wider, merge_columns, schema_findings
+from mergeplan.planner.plan.schedule import ONCE
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.tables.partitioning import check_columns
+from mergeplan.planner.tables.self_reference import nothing, own_columns
+
+TIME_HINT = "Return the `time_column` from its query."
+
+
+def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column, ...]:
+    """The columns as Spark says, with declared types and comments; for a seed those that were declared."""
+    model = snapshot.model
+    if model.kind.is_seed:
+        assert model.seed is not None
+        columns = model.columns or tuple(Column(name, "string") for name in model.seed.header)
+    else:
+        before, _ = layout.statements_around(snapshot, CREATING, ONCE[0])
+        own = engine.engine_for(model.gateway)
+        with locate_query_errors(model, layout), own.separate_session(before, ()):
+            itself = nothing(_own_columns(layout, own, model)) if model.reads_itself else ""
+            sql = layout.query(model, ONCE[0], itself)
+            columns = _apply_declared_columns(model, own.schema(sql))
+            if model.sql:
+                check_table_reads(model, own, sql)
+    if model.kind.is_by_time and model.time_column not in (column.name for column in columns):
+        raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
+    check_columns(model, columns)
+    comments = dict(model.column_descriptions)
+    return tuple(Column(c.name, c.type, comments.get(c.name, "")) for c in (*columns, *model.history_columns))
+
+
+def _own_columns(layout: Layout, engine: Engine, model: Model) -> tuple[Column, ...]:
+    return own_columns(model, lambda own: engine.schema(layout.query(model, ONCE[0], own)))
+
+
+def _apply_declared_columns(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:
+    if not model.columns or model.kind.is_view:
+        return found
+    names, declared = [column.name for column in found], [column.name for column in model.columns]
+    for ours, theirs, text in ((declared, names, "declares"), (names, declared, "does not declare")):
+        if odd := sorted(set(ours) - set(theirs)):
+            other = "its query does not return" if text == "declares" else "its query returns"
+            hint = "Make `columns` and the query agree."
+            raise ProjectError(
+                f"{model.name} {text} the column `{odd[0]}`, which {other}.", place=model.place, hint=hint
+            )
+    return model.columns
+
+
+def check_table_reads(model: Model, engine: Engine, sql: str) -> None:
+    """ProjectError where Spark would read a table that the parser did not see: nobody would know that it is read."""
+    read = engine.reads(sql)
+    seen = {".".join(part.name for part in table.parts).lower() for table in spark_tree(sql).find_all(exp.Table)}
+    if read is None or (unseen := sorted(read - seen)):
+        what = f"`{unseen[0]}`" if read is not None else "more than it names"
+        message = f"Spark reads {what} in the query of {model.name}, which mergeplan does not."
+        raise ProjectError(message, place=model.place, hint="Write the query in another way, with each table in FROM.")
+
+
+def add_missing_columns(query: str, given: tuple[Column, ...], columns: tuple[Column, ...]) -> str:
+    """The query with the columns of a table that goes on with those that were there: NULL in what it does not give."""
+    if {c.name for c in given} == {c.name for c in columns}:
+        return query
+    names = {column.name for column in given}
+    values = ("" if c.name in names else f"CAST(NULL AS {c.type}) AS " for c in columns)
+    wanted = (value + quote_column(c.name) for value, c in zip(values, columns, strict=True))
+    return f"SELECT {', '.join(wanted)} FROM (\n{query.rstrip().rstrip(';')}\n)"
+
+
+def columns_that_go_on(
+    store: StateStore, snapshot: Snapshot, change: Change | None, found: tuple[Column, ...]
+) -> tuple[Column, ...]:
+    """The columns of a table that goes on with another one's rows, or shows that it will; ProjectError at the model's
+    file when a column goes, comes or changes its type in a way that the model does not allow."""
+    forward = change.forward if change else None
+    if change is None or change.old is None or forward is None or not forward.rows:
+        return found
+    old = store.tables.get(change.old.table)
+    before, model = old.columns if old else (), snapshot.model
+    columns = merge_columns(before, found, forward.destructive, forward.additive)
+    for finding in schema_findings(_names(before), _names(columns), forward.destructive, forward.additive):
+        if finding.policy == "error":
+            blocker = blocker_of(model, finding)
+            raise ProjectError(blocker.message, place=blocker.place)
+    for column in columns:
+        for was in store.tables.types_of(change.old.table, column.name):
+            if not is_wider(was, column.type):
+                raise _unreadable(model, column.name, was, column.type)
+    return columns
+
+
+def _unreadable(model: Model, column: str, was: str, now: str) -> ProjectError:
+    return ProjectError(
+        f"{model.name}: the rows that a forward-only change keeps hold `{column}` as {was}, and Spark cannot read that "
+        f"as {now}.",
+        place=model.place,
+        hint="Give the column another name, or rebuild the table: categorize the change as breaking.",
+    )
+
+
+def _names(columns: tuple[Column, ...]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)

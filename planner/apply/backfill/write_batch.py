@@ -1,0 +1,136 @@
+"""Writing one batch as the kind of its model asks for; written again, it leaves the table as the first time did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mergeplan.planner.apply.backfill.layout import Layout
+from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
+from mergeplan.planner.engine.protocol import Engine, Written
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import Place, QueryError
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.model.kind import Fill
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.project.seeds import read_seed
+from mergeplan.planner.tables.batch_ids import batch_id
+from mergeplan.planner.tables.merge.merge import merge_query, merge_statement
+from mergeplan.planner.tables.partitioning import BATCH
+from mergeplan.planner.tables.self_reference import previous_rows_query
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rows of an interval on their way into a table, which holds the time `held` by what is recorded.
+
+    A table of which nothing is recorded counts as empty, whatever a batch that was interrupted has left in it; one that
+    is `untouched` is empty.
+    """
+
+    layout: Layout
+    engine: Engine
+    root: Path  # of the project, where its seeds are
+    table: Table
+    model: Model
+    interval: Interval
+    held: Timeline
+    untouched: bool = False
+
+    @property
+    def id(self) -> str:
+        """Its name: the same when it is tried again."""
+        return batch_id(self.interval, self.held)
+
+    def own_rows(self, base: str = "") -> str:
+        """What its query reads under its model's own name; `base` holds the rows of before where the table does not."""
+        return previous_rows_query(self.model, self.table, self.interval, self.held, base=base)
+
+    def query(self, given: str, own: str = "") -> str:
+        """Its query, which `given` is unless the model reads `own` rows; with the table's columns where these may
+        differ."""
+        sql = self.layout.query(self.model, self.interval, own) if own and self.model.python is None else given
+        if "ignore" not in (self.model.on_destructive_change, self.model.on_additive_change):
+            return sql
+        columns = tuple(column for column in self.table.columns if column not in self.model.history_columns)
+        return add_missing_columns(sql, self.engine.engine_for(self.table.gateway).schema(sql), columns)
+
+
+def write_batch(batch: Batch) -> Written:
+    """Compute the rows of a batch and bring them into its table."""
+    fill = batch.model.kind.fill
+    if fill is Fill.NOTHING:
+        return Written(0)  # a view stands already; its audits are all there is to do
+    if fill is Fill.FILE:
+        return _load(batch)
+    own = batch.own_rows() if batch.model.python is not None else ""  # a query gets its own when its batch is written
+    with batch.layout.rows(batch.model, batch.interval, own) as query:
+        return WRITERS[fill](batch, query)
+
+
+def take_back(batch: Batch) -> bool:
+    """Leave the table as it was before the batch that was just merged; False when the kind has no such way."""
+    if not batch.model.unique_key or not batch.held:
+        return False
+    batch.engine.tables.unmerge(batch.table, batch.id)
+    return True
+
+
+def _load(batch: Batch) -> Written:
+    seed = batch.model.seed
+    assert seed is not None
+    names = tuple(column.name for column in batch.table.columns)
+    try:
+        return batch.engine.tables.load(
+            batch.table, list(read_seed(batch.root, seed, names)), untouched=batch.untouched
+        )
+    except QueryError as error:
+        error.place = Place(seed.path, error.line)  # of a cell; 0 when it is about the whole file
+        raise
+
+
+def _whole(batch: Batch, query: str) -> Written:
+    return batch.engine.tables.replace(batch.table, batch.query(query), untouched=batch.untouched)
+
+
+def _interval(batch: Batch, query: str) -> Written:
+    return batch.engine.tables.replace_interval(batch.table, batch.query(query, batch.own_rows()), batch.interval)
+
+
+def _partitions(batch: Batch, query: str) -> Written:
+    if not batch.table.parts:  # it has none, and all of it is one
+        return _whole(batch, query)
+    return batch.engine.tables.replace_partitions(batch.table, batch.query(query), others=not batch.held)
+
+
+def _append_rows(batch: Batch, query: str) -> Written:
+    """Rows are added as a partition of the batch's own, whose place the same batch takes when it is repeated."""
+    if not batch.model.appends:
+        return _partitions(batch, query)
+    own = replace(BATCH, expression=f"'{batch.id}'")
+    table = replace(batch.table, parts=(own, *batch.table.parts[1:]))
+    rows = batch.query(query, batch.own_rows())
+    return batch.engine.tables.replace_partitions(table, rows, first=batch.id, others=not batch.held)
+
+
+def _merge_rows(batch: Batch, query: str) -> Written:
+    def rows(base: str) -> str:
+        source = batch.query(query, batch.own_rows(base))
+        return merge_query(batch.model, source, base, batch.table.columns, batch.interval, batch.layout.now)
+
+    if not batch.held:
+        return batch.engine.tables.replace(batch.table, rows(""))
+    table, now = batch.table, batch.layout.now
+    into = merge_statement(batch.model, batch.query(query), table.name, table.columns, batch.interval, now)
+    return batch.engine.tables.merge(batch.table, rows, batch.id, into)
+
+
+WRITERS: Mapping[Fill, Callable[[Batch, str], Written]] = {
+    Fill.WHOLE: _whole,
+    Fill.TIME: _interval,
+    Fill.PARTITION: _partitions,
+    Fill.KEY: _merge_rows,
+    Fill.APPEND: _append_rows,
+    Fill.HISTORY: _merge_rows,
+}

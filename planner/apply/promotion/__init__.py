@@ -1,0 +1,1 @@
+"""Promotion and rollback: swap an environment's views, undo, recover."""

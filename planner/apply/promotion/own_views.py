@@ -1,0 +1,47 @@
+"""Whose view it is that stands in the place of a model's: ours, when it reads a version of the model's table.
+
+What others made is replaced only where they say so (`promotion.replaces_views`, or an adoption), and never dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mergeplan.planner.apply.promotion.view_switch import quote_name
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import Refused
+from mergeplan.planner.naming import PROD
+from mergeplan.planner.snapshot.environment import View
+
+
+def versions_of(view: View) -> str:
+    """How the name of every version of the view's table begins in a query; a version has no underscore."""
+    return f"{quote_name(view.table.rpartition('__')[0])[:-1]}__"
+
+
+def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *, replaces: bool) -> None:
+    """Refused where a table, or a view of others, stands in the place of a view that is to come.
+
+    Of each schema the names are listed, and only what bears the name of such a view is looked at.
+    """
+    wanted: dict[str, list[View]] = {}
+    for view in views:
+        wanted.setdefault(view.name.rpartition(".")[0], []).append(view)
+    for schema, those in sorted(wanted.items()):
+        there = {name.lower() for name in engine.catalog.objects(schema)}
+        for view in those:
+            if view.name.rpartition(".")[2].lower() in there:
+                _check_one(view, environment, engine, replaces=replaces)
+
+
+def _check_one(view: View, environment: str, engine: Engine, *, replaces: bool) -> None:
+    standing = engine.catalog.standing(view.name)
+    if standing is None or (standing.is_view and (replaces or versions_of(view) in standing.sql)):
+        return
+    what = "a view that mergeplan did not make" if standing.is_view else "a table"
+    hint = "Rename or drop it."
+    if environment == PROD and standing.is_view:
+        hint = "Rename or drop it; or set `promotion: {replaces_views: true}` in config.yaml, and it is replaced."
+    elif environment == PROD:
+        hint = "Take it over with `mergeplan adopt`, or rename it."
+    raise Refused(f"`{view.name}` is {what}, and the view of `{view.model}` is to stand there.", hint=hint)

@@ -1,0 +1,51 @@
+"""Promotion: an environment's new map in one transaction, then its views, so that a crash loses neither."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mergeplan.planner.apply.events import Emit, Promoted
+from mergeplan.planner.apply.promotion.swap_views import carry_out
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.snapshot.environment import PROD, Environment
+from mergeplan.planner.state.environments import Cause, HistoryAction
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.promotions import BY_ONE, SwapOptions
+from mergeplan.planner.state.store import StateStore
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an environment is to show in place of what it shows, and what its history says of that."""
+
+    old: Environment
+    new: Environment
+    plan_id: str = ""
+    who: str = ""
+    note: str = ""
+    action: HistoryAction = HistoryAction.PROMOTED
+    swap: SwapOptions = BY_ONE
+
+
+def promote(store: StateStore, engine: Engine, lease: Lease, wanted: Wanted, *, emit: Emit) -> Promoted:
+    """Make the environment show `new` in place of `old`: all of it or nothing.
+
+    PlanMoved when it is no longer `old`, Refused when a table is gone, LeaseHeld when the lease was lost; QueryError or
+    Cancelled when a view cannot be swapped, and then every view is back where it was.
+    """
+    cause = Cause(plan_id=wanted.plan_id, who=wanted.who, note=wanted.note, action=wanted.action)
+    promotion = store.promotions.begin(lease, wanted.old, wanted.new, cause, wanted.swap)
+    return carry_out(store, engine, lease, promotion, emit)
+
+
+def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: Emit, who: str = "") -> Promoted:
+    """Drop an environment's views and forget it; its tables are left to the janitor. RequestError for prod."""
+    old = store.environments.get(lease.name)
+    if lease.name == PROD:
+        raise RequestError("prod cannot be dropped.", hint="Only environments beside it can.")
+    if not old.exists:
+        raise RequestError(f"There is no environment `{lease.name}`.", hint="See `mergeplan environments`.")
+    return promote(
+        store, engine, lease, Wanted(old, Environment(lease.name), who=who, action=HistoryAction.DROPPED), emit=emit
+    )

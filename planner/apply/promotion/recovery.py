@@ -1,0 +1,90 @@
+"""Promotions that a crash left pending: finished, or undone where they cannot be finished."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from mergeplan.planner.apply.events import Emit, EnvironmentAwaited, PromotionFound, PromotionRecovered, Recovery
+from mergeplan.planner.apply.promotion.swap_views import carry_out
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import LeaseHeld, QueryError, Refused
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.store import StateStore
+
+RECOVERY = "recovery"  # how it calls itself while it holds an environment
+
+
+def recover(
+    store: StateStore,
+    engine: Engine,
+    emit: Emit,
+    lease: Lease | None = None,
+    *,
+    await_: Collection[str] = (),
+    wait: float = 0.0,
+) -> tuple[PromotionRecovered, ...]:
+    """Finish every promotion that a crash left pending, or undo it where it cannot be finished; what became of each.
+
+    One whose environment another living process holds is that process's own business, and is waited for `wait` seconds
+    when it is among `await_`: LeaseHeld when that is not enough. `lease` is the one we hold.
+    """
+    recovered: list[PromotionRecovered] = []
+    for name in dict.fromkeys(promotion.environment for promotion in store.promotions.pending()):
+        if lease and lease.name == name:
+            recovered += _recover_one(store, engine, lease, emit)
+            continue
+        try:
+            with _turn(store, name, emit, wait if name in await_ else 0.0) as taken:
+                recovered += _recover_one(store, engine, taken, emit)
+        except LeaseHeld:
+            if name in await_:
+                raise
+    return tuple(recovered)
+
+
+def check_not_stuck(recovered: Iterable[PromotionRecovered], names: Collection[str]) -> None:
+    """Refused when the promotion of one of these environments could be neither finished nor undone."""
+    for promotion in recovered:
+        if promotion.ended is Recovery.STUCK and promotion.environment in names:
+            raise Refused(
+                f"The promotion of `{promotion.environment}` to revision {promotion.revision} was interrupted, and "
+                f"can be neither finished nor undone now: {promotion.message}",
+                hint="Mend that and run this again: until then its views may be of two revisions.",
+            )
+
+
+@contextmanager
+def _turn(store: StateStore, name: str, emit: Emit, wait: float) -> Iterator[Lease]:
+    """The lease of an environment, waited for after saying for whom."""
+    with ExitStack() as held:
+        try:
+            lease = held.enter_context(store.leases.hold(name, RECOVERY))
+        except LeaseHeld:
+            if not wait:
+                raise
+            holder = store.leases.holder(name)
+            emit(EnvironmentAwaited(name, holder.holder if holder else ""))
+            lease = held.enter_context(store.leases.hold(name, RECOVERY, wait=wait))
+        yield lease
+
+
+def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) -> list[PromotionRecovered]:
+    # Read again under the lease: in the meantime somebody may have finished it.
+    mine = [promotion for promotion in store.promotions.pending() if promotion.environment == lease.name]
+    done = []
+    for promotion in mine:
+        emit(PromotionFound(promotion.environment, promotion.new.revision))
+        ended, message = Recovery.FINISHED, ""
+        try:
+            carry_out(store, engine, lease, promotion, emit, begun=True)
+        except QueryError as error:
+            left = {pending_promotion.id for pending_promotion in store.promotions.pending()}
+            ended, message = Recovery.STUCK if promotion.id in left else Recovery.UNDONE, error.message
+        new, views = promotion.new, promotion.changes.names
+        recovery = PromotionRecovered(
+            new.name, new.revision, new.plan_id, str(promotion.action), views, ended, message
+        )  # fmt: skip
+        emit(recovery)
+        done.append(recovery)
+    return done

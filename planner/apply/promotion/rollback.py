@@ -1,0 +1,193 @@
+"""Rollback: to which revision an environment goes back, what that moves and what it lacks, and doing it.
+
+`decided` is pure: what is shown beforehand is what is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from mergeplan.planner.apply.events import Emit, Promoted
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import Refused, RequestError
+from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.plan.build import build_run
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.environment import PROD, Environment, view_changes, views_of
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.environments import HistoryAction, Revision
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.promotions import BY_ONE, SwapOptions
+from mergeplan.planner.state.store import StateStore
+
+NOT_IN_FORCE = (HistoryAction.UNDONE, HistoryAction.DROPPED)
+
+
+@dataclass(frozen=True)
+class RollbackFacts:
+    """What a rollback is decided by: the environment as it is and as it was, its history (newest first), the tables
+    that there are, and the time that each holds."""
+
+    now: datetime
+    old: Environment
+    earlier: Environment
+    target: Revision
+    history: tuple[Revision, ...]
+    tables: frozenset[str]
+    timelines: Mapping[str, Timeline]
+    prod: Environment
+
+
+@dataclass(frozen=True)
+class MovedView:
+    """A view and the table that it shows before and after; None where it comes, or goes."""
+
+    model: str
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A table that is shown again and lacks time: `held` is what it holds, `lacks` what today's table of the model
+    holds and it does not, `due` what the next run computes in it, as far as signals let it. A model that comes back
+    has no table today."""
+
+    shown: Snapshot
+    held: Timeline
+    lacks: Timeline
+    due: Timeline
+
+
+@dataclass(frozen=True)
+class RollbackPlan:
+    """What a rollback does: which revision is shown again, by which views, and what its tables lack.
+
+    `until` is when the environment left that revision, and `since` what it takes back, newest first. With `gone`
+    tables it cannot be done.
+    """
+
+    old: Environment
+    new: Environment
+    target: Revision
+    until: datetime
+    since: tuple[Revision, ...]
+    views: tuple[MovedView, ...]
+    behind: tuple[Behind, ...]
+    gone: tuple[str, ...]
+
+    @property
+    def refusal(self) -> Refused | None:
+        """Why it cannot be done; None when it can."""
+        if not self.gone:
+            return None
+        more = f" and {len(self.gone) - 1} more" if len(self.gone) > 1 else ""
+        what = f"The table `{self.gone[0]}`{more} of revision {self.target.revision} is gone."
+        hint = "Take the change back in the project's files and plan: the tables are built again."
+        return Refused(what, hint=hint)
+
+
+@dataclass(frozen=True)
+class AskedBy:
+    """Who wants a rollback and why, for the history, and how its views are swapped."""
+
+    who: str = ""
+    note: str = ""
+    swap: SwapOptions = BY_ONE
+
+
+def build_rollback(store: StateStore, name: str, to_revision: int | None, now: datetime) -> RollbackPlan:
+    """What going back would do, by the state as it is; nothing is changed, and no Spark is asked.
+
+    RequestError when there is no such revision, Refused for the one that is in force.
+    """
+    old, history = store.environments.get(name), store.environments.history(name)
+    target = earlier_revision(history, old, to_revision)
+    earlier = store.environments.get_revision(name, target.revision)
+    tables = frozenset(table.name for table in store.tables.all().values() if not table.garbage)
+    shown = {snapshot.table for environment in (old, earlier) for snapshot in environment.snapshots.values()}
+    timelines, prod = store.intervals.load_timelines(shown), store.environments.get(PROD)
+    return decide_rollback(RollbackFacts(now, old, earlier, target, history, tables, timelines, prod))
+
+
+def rollback(
+    store: StateStore, engine: Engine, lease: Lease, plan: RollbackPlan, by: AskedBy = AskedBy(), *, emit: Emit
+) -> Promoted:
+    """Make the environment show again what it showed: a promotion like any other.
+
+    Refused when a table that it needs is gone, PlanMoved when the environment is no longer what the plan was made of.
+    """
+    if plan.refusal:
+        raise plan.refusal
+    note = by.note or f"back to revision {plan.target.revision}"
+    action = HistoryAction.ROLLED_BACK
+    wanted = Wanted(plan.old, plan.new, plan.target.plan_id, by.who, note, action, by.swap)
+    return promote(store, engine, lease, wanted, emit=emit)
+
+
+def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
+    """What going back does, by these facts alone."""
+    old, target = facts.old, facts.target
+    # Its views are called as they are now, and it expires as it would have.
+    new = replace(facts.earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
+    since = [row for row in facts.history if row.revision > target.revision and row.action is not HistoryAction.UNDONE]
+    needed = {snapshot.table for snapshot in new.snapshots.values() if snapshot.kind.has_view}
+    return RollbackPlan(
+        old=old,
+        new=new,
+        target=target,
+        until=since[-1].at,
+        since=tuple(since),
+        views=tuple(_view_moves(old, new)),
+        behind=tuple(_behind(facts, new)),
+        gone=tuple(sorted(needed - facts.tables)),
+    )
+
+
+def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revision: int | None) -> Revision:
+    """The revision to go back to; `history` is newest first."""
+    if not now.exists:
+        raise RequestError(f"There is no environment `{now.name}`.", hint="See `mergeplan environments`.")
+    in_force = {row.revision: row for row in history if row.action not in NOT_IN_FORCE}
+    current = in_force[now.revision]
+    if to_revision is None:
+        candidates = [
+            row for row in in_force.values() if row.revision < now.revision and row.snapshots != current.snapshots
+        ]
+        if not candidates:
+            raise RequestError(f"`{now.name}` has no earlier revision.", hint="There is nothing to go back to.")
+        return candidates[0]
+    if to_revision not in in_force:
+        hint = f"See `mergeplan environments {now.name}` for those it has."
+        raise RequestError(f"`{now.name}` has no revision {to_revision} to go back to.", hint=hint)
+    if to_revision == now.revision:
+        raise Refused(f"`{now.name}` is at revision {to_revision} already.")
+    return in_force[to_revision]
+
+
+def _view_moves(old: Environment, new: Environment) -> Iterator[MovedView]:
+    """Each view that comes, moves or goes, by name."""
+    changes, before = view_changes(old, new), {view.model: view.table for view in views_of(old).values()}
+    moves = [MovedView(view.model, view.name, None, view.table) for view in changes.added]
+    moves += [MovedView(view.model, view.name, before.get(view.model), view.table) for view in changes.swapped]
+    moves += [MovedView(view.model, view.name, view.table, None) for view in changes.dropped]
+    yield from sorted(moves, key=lambda each: each.name)
+
+
+def _behind(facts: RollbackFacts, new: Environment) -> Iterator[Behind]:
+    """The models that get another table which lacks time, by name."""
+    loaded = Loaded(facts.timelines)
+    run = build_run(new, loaded, Window(facts.now), new if new.name == PROD else facts.prod)
+    due = {change.name: change.missing for change in run.changes}
+    for name, snapshot in sorted(new.snapshots.items()):
+        today = facts.old.snapshots.get(name)
+        if not snapshot.kind.is_stored or (today and today.table == snapshot.table):
+            continue
+        held = loaded.timeline_of(snapshot)
+        lacks = subtract(loaded.timeline_of(today), held) if today else ()
+        if lacks or (due.get(name) and not today):  # what today's table lacks too is not behind it
+            yield Behind(snapshot, held, lacks, due.get(name, ()))

@@ -1,0 +1,300 @@
+"""The views of a promotion on their way: swapped or dropped, recorded in groups, or all put back where they were.
+
+In an atomic promotion they first read through a switch (`view_switch`), which is thrown for all of them at once. It
+waits before that and after: a query that is being analysed may have found one view as it was, and another one not yet.
+
+The journal says only that a promotion is pending: of a group that is not recorded, any view may have been swapped.
+Whoever finds it pending asks the catalog about every view, and leaves those alone that show what they should.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from mergeplan.planner.apply.events import (
+    Emit,
+    Promoted,
+    PromotionUndone,
+    Stage,
+    StageStarted,
+    ViewDropped,
+    ViewSwapped,
+)
+from mergeplan.planner.apply.promotion.own_views import versions_of
+from mergeplan.planner.apply.promotion.view_switch import (
+    COLUMNS,
+    find_moved_views,
+    is_promoted,
+    position,
+    switch_of,
+    through_switch,
+)
+from mergeplan.planner.engine.protocol import Engine, Stands, ViewText
+from mergeplan.planner.errors import Cancelled, LeaseHeld, QueryError, RequestError
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.naming import quote_column
+from mergeplan.planner.parsing.macros.expand import dates
+from mergeplan.planner.parsing.render import stage_statements
+from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
+from mergeplan.planner.snapshot.environment import PROD, Environment, View, ViewChanges, view_changes, views_of
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.promotions import Promotion
+from mergeplan.planner.state.store import StateStore
+
+THREADS = 2  # the catalog has one lock: more of them gain nothing
+GROUP = 25  # views that are recorded in one transaction
+ATTEMPTS = 3
+PAUSE_SECONDS = 0.2
+IN_ITS_PLACE = ("EXPECT_VIEW_NOT_TABLE", "WRONG_COMMAND_FOR_OBJECT_TYPE")  # a table stands where a view should
+Skippable = Callable[[View], bool]
+
+
+def carry_out(
+    store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit, *, begun: bool = False
+) -> Promoted:
+    """Swap the views of a promotion, and finish it; when one cannot be swapped, all go back.
+
+    Of one that somebody else has `begun` nobody knows what its views show.
+    """
+    changes = promotion.changes
+    emit(StageStarted(Stage.PROMOTE, len(changes.names)))
+    swapping = _Swapping(store, engine, lease, promotion, emit)
+    if not begun:
+        swapping.before = views_of(promotion.old)
+    try:
+        swapping.take_up(begun=begun)
+        swapping.show(changes, promotion.new)
+    except (LeaseHeld, RequestError):
+        raise  # another process is at it, or the journal cannot be written: the next one finishes it
+    except (Exception, KeyboardInterrupt) as error:
+        _undo(swapping, error)
+        raise
+    store.promotions.finish(lease, promotion)
+    shown = len(views_of(promotion.new)) - len(changes.added) - len(changes.swapped)
+    done = Promoted(
+        promotion.environment,
+        promotion.new.revision,
+        len(changes.added),
+        len(changes.swapped),
+        len(changes.dropped),
+        shown,
+    )
+    emit(done)
+    return done
+
+
+def _undo(swapping: _Swapping, error: BaseException) -> None:
+    """Every view back to the old map; what cannot be put back stays pending, for the next process to finish."""
+    promotion, swapping.goes_back, swapping.before = swapping.promotion, True, None
+    try:
+        swapping.show(view_changes(promotion.new, promotion.old), promotion.old)
+        swapping.store.promotions.roll_back(swapping.lease, promotion)
+    except Exception:
+        return
+    swapping.emit(PromotionUndone(promotion.environment, str(error) or "it was interrupted."))
+
+
+class _Swapping:
+    """The views of one promotion on their way."""
+
+    def __init__(self, store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> None:
+        self.store, self.engine, self.lease, self.promotion, self.emit = store, engine, lease, promotion, emit
+        self.goes_back = False
+        self._had = views_of(promotion.old).keys()  # what stands there is ours
+        self.before: Mapping[str, View] | None = None  # what all views show until they are swapped, if that is known
+        self._comments: dict[str, tuple[str, ...]] = {}  # of each view, by the old and the new map
+        for view in (view for environment in (promotion.old, promotion.new) for view in views_of(environment).values()):
+            self._comments[view.name] = (*self._comments.get(view.name, ()), view.comment)
+        self._refused: set[str] = set()  # views that Spark would not swap, or whose statements it would not run
+        self._pause = threading.Event()
+        self._columns: Mapping[str, tuple[Column, ...]] = {
+            name: table.columns for name, table in store.tables.all().items()
+        }
+        self._moved, self._switch = find_moved_views(promotion), switch_of(promotion)
+        self._promoted = False  # whether the switch may say so
+        self._through = dict(self._queries_through()) if self._switch else {}
+        self._switch = self._switch if self._through else ""
+
+    def _queries_through(self) -> Iterator[tuple[str, str]]:
+        """The queries with which views read through the switch, of those whose columns allow it."""
+        old, columns = views_of(self.promotion.old), self._columns
+        for name, view in self._moved.items():
+            before, after = old[name].table, view.table
+            if before in columns and after in columns:
+                sql = through_switch(self._switch, (before, columns[before]), (after, columns[after]))
+                if sql is not None:
+                    yield name, sql
+
+    def take_up(self, *, begun: bool) -> None:
+        """Find out where the switch of a promotion stands that somebody else has begun."""
+        if begun and self._switch:
+            self._promoted = bool(is_promoted(self.engine, self._switch))
+
+    def show(self, changes: ViewChanges, new: Environment) -> None:
+        """Swap, then drop; the first failure stops those that have not begun."""
+        # One pool for all groups: a catalog connects anew for every thread that comes to it.
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="views") as pool:
+            if self._switch:
+                self._show_at_once(pool, changes)
+            else:
+                self._each(pool, self._swap, (*changes.added, *changes.swapped))
+                self._each(pool, self._drop, changes.dropped)
+        if new.name != PROD:
+            kept = {name.rpartition(".")[0] for name in views_of(new)}
+            for schema in sorted({view.name.rpartition(".")[0] for view in changes.dropped} - kept):
+                self.engine.catalog.drop_schema_if_empty(schema)
+
+    def _show_at_once(self, pool: Executor, changes: ViewChanges) -> None:
+        """Drop; let the others read through the switch; throw it; and then let each read its table alone.
+
+        A view that comes is made after that moment, and one that goes is dropped before: a query that reads it finds
+        all as it is to be, all as it was, or fails. So is one swapped whose columns do not allow the switch.
+        """
+        views = (*changes.added, *changes.swapped)
+        self._each(pool, self._drop, changes.dropped)
+        if self.goes_back and not self._promoted:  # through the switch, too, they show what they did
+            self._each(pool, self._swap, views)
+            return
+        if self._promoted is self.goes_back:
+            self._turn(promoted=self._promoted)
+            self._each(pool, self._read_through, [self._moved[name] for name in sorted(self._through)], record=False)
+            self._wait()
+            self._turn(promoted=not self.goes_back)
+        self._each(pool, self._swap, [view for view in views if view.name not in self._through])
+        self._wait()
+        self._each(pool, self._swap, [view for view in views if view.name in self._through])
+
+    def _turn(self, *, promoted: bool) -> None:
+        """Put the switch into a position; the janitor drops it like a table that nobody needs any more."""
+        self.store.leases.check(self.lease)
+        self.store.tables.register(self._switch, COLUMNS)
+        self._promoted = self._promoted or promoted  # before it is so: when this fails, nobody knows
+        text = ViewText(self._switch, position(promoted=promoted))
+        self._attempt(View("", self._switch, ""), lambda: self.engine.catalog.swap_view(text), _never)
+        self._promoted = promoted
+
+    def _wait(self) -> None:
+        self._pause.wait(self.promotion.swap.wait_seconds)
+
+    def _read_through(self, view: View) -> None:
+        self.store.leases.check(self.lease)
+        try:
+            self._attempt(view, lambda: self._show(view, self._through[view.name]), _never)
+        except QueryError:
+            # Without its old table it fails in any case until it is swapped, and on the way back nothing may stop us.
+            if not self.goes_back and not self._is_gone(views_of(self.promotion.old)[view.name].table):
+                raise
+            del self._through[view.name]
+
+    def _each(
+        self, pool: Executor, step: Callable[[View], None], views: Sequence[View], *, record: bool = True
+    ) -> None:
+        for start in range(0, len(views), GROUP):
+            group = views[start : start + GROUP]
+            steps: list[Future[None]] = []
+            try:
+                steps += (pool.submit(step, view) for view in group)
+                wait(steps, return_when=FIRST_EXCEPTION)
+            finally:
+                begun = [future for future in steps if not future.cancel()]
+                wait(begun)
+            for done in begun:
+                done.result()
+            if record:
+                self.store.promotions.record_steps(self.lease, self.promotion, [view.name for view in group])
+
+    def _swap(self, view: View) -> None:
+        if view.table not in self._columns:
+            gone = QueryError(f"The table `{view.table}`, which `{view.name}` is to show, is gone.")
+            self._give_up(view, gone, self._has_no_table)
+            return
+        columns = ", ".join(quote_column(column.name) for column in self._columns[view.table])
+        table = ".".join(map(quote_column, view.table.split(".")))
+        self.store.leases.check(self.lease)
+        self._attempt(view, lambda: self._show(view, f"SELECT {columns} FROM {table}"), self._has_no_table)
+        self._run_statements(view)
+        self.emit(ViewSwapped(view.name, view.table))
+
+    def _show(self, view: View, sql: str) -> None:
+        known, comments = self._columns[view.table], dict(view.column_comments)
+        columns = [replace(column, comment=comments.get(column.name, "")) for column in known]
+        if view.stored and any(column.comment for column in (*known, *columns)):
+            self.engine.catalog.comment_columns(view.table, columns)
+        stands = self._stands(view)
+        ours = self._comments.get(view.name, ())
+        reads = "" if view.name in self._had or self.promotion.swap.replaces else versions_of(view)
+        text = ViewText(view.name, sql, view.comment, columns, view.properties, stands, ours, reads)
+        self.engine.catalog.swap_view(text)
+
+    def _stands(self, view: View) -> Stands:
+        if self.before is None:
+            return Stands.UNKNOWN
+        old = self.before.get(view.name)
+        if old is None:
+            return Stands.NOTHING
+        same = (old.comment, old.properties) == (view.comment, view.properties)
+        return Stands.ALL_BUT_QUERY if same else Stands.UNKNOWN
+
+    def _run_statements(self, view: View) -> None:
+        """What the model says of its view, each time that this is made or moved."""
+        if not view.statements:
+            return
+        values = dates(None, datetime.now(UTC))
+        statements = stage_statements(view.statements, EVALUATING, view.name, values, {}, {})
+        if statements:
+            self._attempt(view, lambda: _run(self.engine, statements), self._was_refused)
+
+    def _drop(self, view: View) -> None:
+        self.store.leases.check(self.lease)
+        reads = "" if view.name in self._had else versions_of(view)  # one that was to come, and perhaps never did
+        self._attempt(view, lambda: self.engine.catalog.drop_view(view.name, reads), _never)
+        self.emit(ViewDropped(view.name))
+
+    def _attempt(self, view: View, step: Callable[[], object], skippable: Skippable) -> None:
+        """Try a step; given up, on the way back it may be left out where `skippable` says that it changes nothing."""
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                step()
+                return
+            except Cancelled:
+                raise
+            except Exception as error:  # a catalog may be busy for a moment
+                if attempt == ATTEMPTS:
+                    self._give_up(view, error, skippable)
+                    return
+                self._pause.wait(PAUSE_SECONDS * attempt)
+
+    def _give_up(self, view: View, error: Exception, skippable: Skippable) -> None:
+        if isinstance(error, QueryError):
+            # A table in the view's place was there before, and is no view of ours to put back.
+            if self.goes_back and ((error.condition or "").split(".")[0] in IN_ITS_PLACE or skippable(view)):
+                return
+            self._refused.add(view.name)
+        raise error
+
+    def _was_refused(self, view: View) -> bool:
+        return view.name in self._refused
+
+    def _has_no_table(self, view: View) -> bool:
+        """True when the view's table is gone: nothing can show it, and the next plan finds it missing and builds it."""
+        return self._is_gone(view.table)
+
+    def _is_gone(self, table: str) -> bool:
+        schema, _, name = table.rpartition(".")
+        try:
+            return table not in self._columns or name.lower() not in self.engine.catalog.objects(schema)
+        except QueryError:
+            return False
+
+
+def _never(_view: View) -> bool:
+    return False
+
+
+def _run(engine: Engine, statements: tuple[str, ...]) -> None:
+    with engine.separate_session(statements, ()):
+        pass

@@ -1,0 +1,260 @@
+"""What a change does to the rows of a model: its table in one environment and in another, over the time that both hold.
+
+Each comparison is bounded: by the number of rows before it begins, by a deadline while Spark is at it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from mergeplan.planner.checks.diff.diff_query import DiffOptions, quote_identifier
+from mergeplan.planner.checks.diff.masking import mask
+from mergeplan.planner.checks.diff.row_condition import row_condition
+from mergeplan.planner.checks.diff.same_files import are_same_files
+from mergeplan.planner.checks.diff.table_diff import (
+    RowDiff,
+    Samples,
+    SchemaDiff,
+    compare_tables,
+    schema_diff,
+)
+from mergeplan.planner.engine.protocol import Engine, Rows
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import Cancelled, QueryError
+from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.semantics.audited_keys import never_null
+
+CANCEL_SECONDS = 0.5  # between two tries to cancel
+
+
+@dataclass(frozen=True)
+class Nullability:
+    """A column that a blocking audit `not_null` begins or ceases to guard."""
+
+    column: str
+    nullable: bool  # from now on
+
+
+@dataclass(frozen=True)
+class ModelDiff:
+    """How a model's rows differ; `rows` is None where they were not compared, and `note` says why.
+
+    `days` is the time that was compared, () when it was all rows. `counts` are known also of what is too large.
+    """
+
+    model: str
+    schema: SchemaDiff
+    nullability: tuple[Nullability, ...] = ()
+    counts: tuple[int, int] | None = None
+    rows: RowDiff | None = None
+    key: tuple[str, ...] = ()
+    days: Timeline = ()
+    left_out: Timeline = ()  # the time that only the first table holds
+    samples: Samples = field(default_factory=Samples)
+    note: str = ""
+    is_off: bool = False  # its rows are nobody's business
+    same_files: bool = False  # they were counted, and not read
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of both tables: what it is, and the time in it that is looked at (None: all of it)."""
+
+    table: Table
+    days: Timeline | None = None
+
+    @property
+    def sql(self) -> str:
+        """Its rows as the FROM of a query: the model's own columns, of these days."""
+        columns = ", ".join(quote_identifier(column.name) for column in self.table.columns)
+        return f"(SELECT {columns} FROM {self.table.name}{self.where and f' WHERE {self.where}'})"
+
+    @property
+    def where(self) -> str:
+        """The condition that a row is of these days; '' when all are looked at."""
+        by = self.table.partitioning
+        if self.days is None or by is None:
+            return ""
+        name = quote_identifier(by.column)
+        spans = (by.bounds(interval) for interval in self.days)
+        within = (f"{name} >= CAST('{low}' AS {by.type}) AND {name} < CAST('{end}' AS {by.type})" for low, end in spans)
+        return " OR ".join(f"({condition})" for condition in within)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of one model: its tables before and after, and how they are compared."""
+
+    model: Model
+    sides: tuple[Side, Side]
+    names: tuple[str, str]  # of the environments
+    equal_rows: int = 0  # of both, in the time that is known to be equal and is left out of `sides`
+    is_equal: bool = False  # all of the time is
+    days: Timeline = ()  # the time that is told, what is known to be equal included
+    left_out: Timeline = ()  # the time that only the first table holds
+    where: str = ""
+    samples: int = 0
+    shown: Collection[str] = ()  # columns whose values are shown as they are
+    note: str = ""
+    by_files: bool = False  # nobody overwrites a file of either table
+
+
+class Budget:
+    """Seconds for all comparisons together and rows for each; what runs when the time is up is cancelled."""
+
+    def __init__(self, engine: Engine, seconds: float, rows: int, check: Callable[[], None]) -> None:
+        self._engine, self._check = engine, check
+        self._seconds, self.rows = seconds, rows
+        self._until = time.monotonic() + seconds
+
+    @property
+    def sentence(self) -> str:
+        """What is said of a comparison that did not end in time."""
+        return f"not compared: the {self._seconds:g} seconds for comparing rows were over"
+
+    @property
+    def is_spent(self) -> bool:
+        return time.monotonic() >= self._until
+
+    @contextmanager
+    def enforce(self) -> Iterator[None]:
+        """Around what Spark does; Cancelled when somebody ends the run, TimeoutError when the time is up."""
+        ended = threading.Event()
+        watch = threading.Thread(target=self._end_in_time, args=(ended,), daemon=True)
+        watch.start()
+        try:
+            yield
+        except Cancelled:
+            self._check()  # somebody may want the run itself to end
+            if not self.is_spent:
+                raise
+            raise TimeoutError from None
+        finally:
+            ended.set()
+            watch.join()
+
+    def _end_in_time(self, ended: threading.Event) -> None:
+        """Cancel when the time is up, and again until it has ended: between two statements nothing can be cancelled."""
+        wait = max(0.0, self._until - time.monotonic())
+        while not ended.wait(wait):
+            self._engine.cancel()
+            wait = CANCEL_SECONDS
+
+
+def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
+    """How the rows of one model differ, as far as the budget reaches; RequestError for a wrong condition."""
+    first, second = question.sides
+    schema = schema_diff(first.table.columns, second.table.columns)
+    diff = ModelDiff(question.model.name, schema, days=question.days, left_out=question.left_out, note=question.note)
+    both = _common(first.table.columns, second.table.columns)
+    if question.where:
+        question = replace(question, where=row_condition(question.where, both))
+    if question.is_equal:
+        rows = RowDiff((question.equal_rows, question.equal_rows), common=question.equal_rows)
+        return replace(diff, counts=rows.counts, rows=rows, note=join_notes(question.note, "by hashes of their rows"))
+    if all(side.days == () for side in question.sides):
+        return replace(diff, note="not compared: the tables hold no day in common")
+    if budget.is_spent:
+        return replace(diff, note=budget.sentence)
+    began = time.monotonic()
+    try:
+        with budget.enforce():
+            counts = _count_rows(engine, question)
+            is_same = counts[0] == counts[1] and _are_same_files(engine, question, both)
+        all_rows = (counts[0] + question.equal_rows, counts[1] + question.equal_rows)
+        diff = replace(diff, counts=all_rows)
+        if is_same:
+            rows = RowDiff(all_rows, common=all_rows[0])
+            diff = replace(diff, rows=rows, same_files=True)
+        elif sum(counts) > budget.rows:
+            diff = replace(diff, note=f"not compared: more than {budget.rows:,} rows in both tables together")
+        elif not both:
+            diff = replace(diff, note="not compared: there is no column in common")
+        else:
+            with budget.enforce():
+                diff = _compare_rows(engine, question, both, diff)
+    except TimeoutError:
+        diff = replace(diff, note=budget.sentence)
+    except QueryError as error:
+        diff = replace(diff, note=f"not compared: {error.message}")
+    return replace(diff, seconds=round(time.monotonic() - began, 3))
+
+
+def _are_same_files(engine: Engine, question: Question, both: Collection[str]) -> bool:
+    """True if all rows of the time that is compared lie in the same files; they are not read."""
+    first, second = question.sides
+    if not (question.by_files and both) or question.where or first.where != second.where:
+        return False
+    return are_same_files(engine, (first.table.name, second.table.name), both, first.where)
+
+
+def _compare_rows(engine: Engine, question: Question, both: Collection[str], found: ModelDiff) -> ModelDiff:
+    key, why = key_of(question.model, both)
+    options = DiffOptions(on=key, where=question.where, samples=question.samples)
+    tables = question.sides[0].sql, question.sides[1].sql
+    diff = compare_tables(engine, question.names, tables, options, question.model.name)
+    assert found.counts is not None
+    rows = replace(diff.rows, counts=found.counts, common=diff.rows.common + question.equal_rows)
+    samples = mask_samples(diff.samples, diff.key, question.shown)
+    return replace(found, rows=rows, key=diff.key, samples=samples, note=join_notes(question.note, why))
+
+
+def join_notes(*notes: str) -> str:
+    """Several remarks as one."""
+    return "; ".join(note for note in notes if note)
+
+
+def _count_rows(engine: Engine, question: Question) -> tuple[int, int]:
+    """How many rows either side has: of whole files the number stands in their footers."""
+    for side in question.sides:
+        engine.tables.refresh(side.table.name)  # another process may have pointed it at other files since
+    where = f" WHERE {question.where}" if question.where else ""
+    counts = (f"(SELECT COUNT(*) FROM {side.sql} AS t{where})" for side in question.sides)
+    ((first, second),) = engine.fetch(f"SELECT {', '.join(counts)}").rows
+    return int(str(first)), int(str(second))
+
+
+def _common(first: Collection[Column], second: Collection[Column]) -> dict[str, str]:
+    """The columns that both have with one type, name -> type."""
+    old = {column.name: column.type for column in first}
+    return {column.name: column.type for column in second if old.get(column.name) == column.type}
+
+
+def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str]:
+    """The columns that tell a model's rows apart, and what is to be said where there are none: its grain, else its
+    unique key, where both tables have all of it."""
+    unique = tuple(column.strip("` ").lower() for column in model.unique_key)
+    declared = [key for key in (model.grain, unique) if key]
+    fits = next((key for key in declared if set(key) <= set(columns)), ())
+    if fits:
+        return fits, ""
+    return (), "whole rows: a key's column differs" if declared else "whole rows: the model declares no `grain`"
+
+
+def mask_samples(samples: Samples, key: Collection[str], shown: Collection[str]) -> Samples:
+    """The samples with every value masked that is not in a column which may be shown.
+
+    Of changed rows the key comes first, then each column of both tables, as `s__name` and `t__name`.
+    """
+
+    def mask_cells(rows: Rows, names: Sequence[str]) -> Rows:
+        plain = [name.lower() in shown for name in names]
+        cells = (tuple(c if ok else mask(c) for c, ok in zip(row, plain, strict=True)) for row in rows.rows)
+        return Rows(rows.columns, tuple(cells))
+
+    of_changed = [name if at < len(key) else name[len("s__") :] for at, name in enumerate(samples.changed.columns)]
+    only = (mask_cells(rows, rows.columns) for rows in (samples.only_first, samples.only_second))
+    return Samples(mask_cells(samples.changed, of_changed), *only)
+
+
+def nullability(old: Model, new: Model) -> tuple[Nullability, ...]:
+    """The columns that the blocking audit `not_null` guards in one of both models only."""
+    before, after = never_null(old), never_null(new)
+    ceased = [Nullability(column, nullable=True) for column in before - after]
+    return tuple(sorted([*ceased, *(Nullability(c, nullable=False) for c in after - before)], key=lambda n: n.column))

@@ -1,0 +1,50 @@
+"""audit: the audits of an environment, run on what its tables hold now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mergeplan.planner.cli.counting import count_text
+from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import output_of, output_option, showing
+from mergeplan.planner.cli.workspace import open_workspace, workspace
+from mergeplan.planner.contract.result import AuditCounts, ResultLine
+from mergeplan.planner.errors import AuditFailed
+from mergeplan.planner.session.options import AuditOptions
+from mergeplan.planner.session.use_cases.audits import stream_audits
+from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
+
+
+@click.command()
+@click.argument("environment", default=PROD)
+@click.option("--model", "select", multiple=True, help="Only these models' audits (a selector).")
+@click.option("--start", metavar="DATE", help="Look at rows from this day on only.")
+@click.option("--end", metavar="DATE", help="Look at rows up to and including this day only.")
+@click.option("--samples", type=click.Choice(["full", "masked", "none"]), help="How bad rows are shown this time.")
+@output_option
+@workspace
+def audit(environment: str, root: Path, gateway: str | None, output: str, **given: Any) -> int:
+    """Run the audits of ENVIRONMENT's models, and the standalone ones, on what its tables hold now.
+
+    \b
+    mergeplan audit
+    mergeplan audit dev --model shop.orders --start 2026-01-01
+    """
+    out = output_of(output)
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+        shown = work.environment(parse_environment_name(environment))
+        if isinstance(out, JsonLines):
+            out.knows(shown.snapshots)
+        results = list(stream_audits(work, shown, options_from(AuditOptions, given)))
+    failed = [result for result in results if not result.ok]
+    blocked = any(result.blocking for result in failed)
+    if isinstance(out, JsonLines):
+        counts = AuditCounts(passed=len(results) - len(failed), failed=len(failed))
+        out.result(ResultLine(ok=not blocked, audit_counts=counts))
+    else:
+        out.say(f"{count_text(len(results), 'audit')} ran, {len(failed)} failed.")
+    return AuditFailed.exit_code if blocked else 0

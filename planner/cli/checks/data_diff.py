@@ -1,0 +1,97 @@
+"""data_diff: what an environment's changes do to the rows of its models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mergeplan.planner.checks.diff.data_diff import ModelDiff
+from mergeplan.planner.checks.diff.table_diff import TableDiff
+from mergeplan.planner.cli.checks.data_diff_options import data_diff_options, options_of
+from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.texts.table_diff_text import show_diff
+from mergeplan.planner.cli.workspace import open_workspace, workspace
+from mergeplan.planner.contract.from_tables import data_difference
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.contract.tables import DataDifference
+from mergeplan.planner.errors import Cancelled, MergeplanError
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.options import DataDiffOptions
+from mergeplan.planner.session.use_cases.data_diff import data_diffs, pairs_of_environment, pairs_of_plan
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD
+
+
+@click.command()
+@click.argument("environment")
+@click.argument("models", nargs=-1)
+@click.option("--where", default="", metavar="SQL", help="Only rows for which this holds; of one MODEL.")
+@data_diff_options()
+@output_option
+@workspace
+def data_diff(environment: str, root: Path, gateway: str | None, output: str, **given: Any) -> int:
+    """Compare the tables of ENVIRONMENT with prod's, over the time that both hold: all that differ, or MODELS.
+
+    \b
+    mergeplan data_diff dev
+    mergeplan data_diff dev shop.orders --where "amount > 100"
+    mergeplan data_diff dev --detail sample --detail tag:pii=off --unmasked id
+    """
+    asked = options_of(given)
+    out = output_of(output)
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+        work.look()
+        pairs = pairs_of_environment(work, environment)
+        names = (PROD, environment)
+        differences = []
+        for diff in data_diffs(work, pairs, names, asked):
+            differences.append(diff)
+            show(out, diff, names)
+    if isinstance(out, Terminal):
+        if not differences:
+            out.say(f"`{environment}` shows prod's tables.")
+    else:
+        out.result(ResultLine(ok=True, data_diff=tuple(map(data_difference, differences))))
+    return 0
+
+
+def diff_plan_data(
+    work: Workspace, out: Output, plan: Plan, asked: DataDiffOptions | None
+) -> Sequence[DataDifference] | None:
+    """What an applied plan did to rows; None when that was not asked for, and when it could not be told, with a
+    warning: the plan is carried out, and stays so."""
+    if asked is None:
+        return None
+    differences, names = [], (plan.base, plan.environment)
+    try:
+        for diff in data_diffs(work, pairs_of_plan(plan), names, asked):
+            differences.append(data_difference(diff))
+            show(out, diff, names)
+    except Cancelled:
+        raise
+    except MergeplanError as error:
+        out.warn(f"The rows could not be compared: {error.message}")
+        return None
+    return differences
+
+
+def show(out: Output, diff: ModelDiff, names: tuple[str, str]) -> None:
+    """One model's difference, for a person; a program gets all of them with the result."""
+    if not isinstance(out, Terminal):
+        return
+    if diff.rows is None:
+        out.say(f"{diff.model}: {diff.note}{_counts(diff.counts or ())}")
+        return
+    shown = TableDiff(names, diff.key, diff.schema, diff.rows, diff.samples, diff.model, diff.same_files)
+    show_diff(out.console, shown)
+    if diff.days or diff.note:
+        out.say("; ".join([*(f"over {days}" for days in map(str, diff.days[:3])), *filter(None, [diff.note])]))
+
+
+def _counts(counts: Iterable[int]) -> str:
+    told = " and ".join(f"{count:,}" for count in counts)
+    return f" ({told} rows)" if told else ""

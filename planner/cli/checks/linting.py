@@ -1,0 +1,63 @@
+"""lint: the project's rules about how models are written; the same look that `plan` takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mergeplan.planner.cli.counting import count_text
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import output_of, output_option
+from mergeplan.planner.cli.workspace import open_workspace, workspace
+from mergeplan.planner.contract.result import LintCounts, ResultLine
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.session.unopened import lint_refusals
+from mergeplan.planner.session.use_cases.lint import LintReport, lint_project
+
+
+@click.command("lint")
+@click.argument("names", nargs=-1)
+@click.option("-m", "--model", "--models", "models", multiple=True, help="Only this model; the same as NAMES.")
+@click.option("--strict", is_flag=True, help="Fail for every model that cannot be opened, whatever config.yaml says.")
+@output_option
+@workspace
+def lint_models(
+    names: tuple[str, ...], models: tuple[str, ...], strict: bool, output: str, root: Path, gateway: str | None
+) -> int:
+    """Hold the models, or those of NAMES (also globs, tag:x), to the rules of `linter` in config.yaml.
+
+    \b
+    mergeplan lint
+    mergeplan lint --model shop.orders
+    mergeplan lint --strict
+    mergeplan lint --output json
+    """
+    out = output_of(output)
+    with open_workspace(root, gateway) as work:
+        project = work.project
+        if strict:
+            project.refused.check()
+        report = lint_project(project, (*names, *models), lint_refusals(project))
+    violations, failed = report.violations, [violation for violation in report.violations if violation.blocking]
+    out.lint(violations)
+    if isinstance(out, JsonLines):
+        counts = LintCounts(errors=len(failed), warnings=len(violations) - len(failed))
+        out.result(ResultLine(ok=report.ok, lint=counts))
+    else:
+        out.say(_summary(project, report))
+    return 0 if report.ok else 1
+
+
+def _summary(project: Project, report: LintReport) -> str:
+    """How many models open, what was found in them, and what to do if no rule was checked."""
+    failed = sum(violation.blocking for violation in report.violations)
+    totals = f"{count_text(failed, 'error')}, {count_text(len(report.violations) - failed, 'warning')}."
+    sentences = [f"{count_text(report.models, 'model')} opened.", totals if report.violations else "Nothing found."]
+    if left_out := len(project.refused.left_out):
+        sentences.insert(1, f"{count_text(left_out, 'model')} left out: each reads one that cannot be opened.")
+    if not project.config.linter.enabled:
+        sentences.append("No rules: set `linter: {enabled: true, rules: ...}` in config.yaml to check some.")
+    elif not project.rules.every:
+        sentences.append("The linter has no rules: name them under `linter: rules` in config.yaml.")
+    return " ".join(sentences)

@@ -1,0 +1,47 @@
+"""What an applied plan does to physical plans: a line for each change, or rows for a program."""
+
+from __future__ import annotations
+
+from mergeplan.planner.cli.output import Output
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.contract.from_tables import physical_plan_row
+from mergeplan.planner.contract.physical import PhysicalPlanRow
+from mergeplan.planner.contract.physical_words import is_worse, physical_sentence
+from mergeplan.planner.errors import Cancelled, MergeplanError
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.use_cases.physical_plan import physical_diffs_of_plan
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD
+
+
+def physical_of_plan(
+    work: Workspace, out: Output, plan: Plan, wanted: bool | None
+) -> tuple[PhysicalPlanRow, ...] | None:
+    """What an applied plan does to the physical plans of edited queries; None when nobody asks, and when that is not
+    known, with a warning: the plan is carried out, and stays so.
+
+    Unless that is `wanted` or not, it is shown of every environment but prod, if Spark runs anyway.
+    """
+    if not (wanted if wanted is not None else plan.environment != PROD and work.has_engine):
+        return None
+    try:
+        rows = tuple(physical_plan_row(diff) for diff in physical_diffs_of_plan(work, plan))
+    except Cancelled:
+        raise
+    except MergeplanError as error:
+        out.warn(f"The physical plans could not be compared: {error.message}")
+        return None
+    if isinstance(out, Terminal):
+        _show(out, rows)
+    return rows
+
+
+def _show(out: Terminal, found: tuple[PhysicalPlanRow, ...]) -> None:
+    lines = [
+        f"  {'!' if is_worse(change) else '+'} {row.model}: {physical_sentence(change, str)}"
+        for row in found
+        for change in row.changes
+    ]
+    lines += [f"  {row.model}: {row.note}" for row in found if row.note]
+    for line in ("Physical plan, before and after:", *lines) if lines else ():
+        out.say(line)

@@ -1,0 +1,1 @@
+"""What the verbs print, as text: one file for each subject."""

@@ -1,0 +1,265 @@
+"""A plan as a person reads it on the terminal: trees, coloured diffs, the days that will be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from mergeplan.planner.apply.events import BatchAwaited, BatchDone, BatchRepeated, Compared
+from mergeplan.planner.cli.texts.restatement_text import restatement_lines
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.category.override import end_of
+from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.session.wording import TITLES, cost_text, days_text, differences_text, display_name, headline
+from mergeplan.planner.snapshot.environment import PROD
+
+STYLES = {
+    Category.BREAKING: "red",
+    Category.NON_BREAKING: "green",
+    Category.FORWARD_ONLY: "yellow",
+    Category.METADATA: "cyan",
+    Category.EQUIVALENT: "cyan",
+    Category.INDIRECT_BREAKING: "red",
+    Category.INDIRECT_NON_BREAKING: "green",
+    Category.UNDECIDED: "red",
+}
+PREVIEWED = " (preview)"
+
+
+NARROW = 12  # columns that a name gets at least
+
+
+def due_text(plan: Plan, estimates: Mapping[str, Estimate]) -> RenderableType:
+    """What a run would compute."""
+    if plan.is_empty:
+        return Text(f"Nothing is due in `{plan.environment}`.", style="bold")
+    return Group(Text(f"Due in the `{plan.environment}` environment:\n", style="bold"), *_costs(plan, estimates))
+
+
+def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = True) -> RenderableType:
+    """The whole plan: what changed, why, what would be computed at what cost, what stands against it."""
+    if plan.is_empty:
+        warnings = [
+            _note(f"Warning: {warning.place or ''} {warning.message}".replace("  ", " ")) for warning in plan.warnings
+        ]
+        return Group(Text(headline(plan), style="bold"), *_render_unopened(plan), *warnings)
+    parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
+    if not plan.old.exists and plan.environment != PROD:
+        parts += [Text(), Text(differences_text(plan), style="bold"), Text()]
+    if plan.changes and plan.restatement is None:
+        parts.append(_models(plan))
+    parts += _decisions(plan, diffs=diffs)
+    parts += _existing_tables_tree(plan)
+    parts += _costs(plan, estimates)
+    parts += restatement_lines(plan)
+    parts += _render_unopened(plan)
+    parts += [_note(f"Warning: {obstacle.place or ''} {obstacle.message}") for obstacle in plan.warnings]
+    parts += [_note(f"Left empty, as asked: {display_name(plan, c.name)}.") for c in plan.changes if c.recorded]
+    parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
+    edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.override}
+    for override in {unused.model: unused for unused in plan.unused_overrides}.values():  # the latest of each model
+        if override.model in edited:
+            parts.append(_note(f"The category of `{override.model}` no longer applies: {_end_words(plan, override)}."))
+    return Group(*parts)
+
+
+def _end_words(plan: Plan, override: Override) -> str:
+    if end_of(override, plan.changes) == "base":
+        return f"`{plan.base}` has another version of the model since"
+    return "the model or what it reads was edited since"
+
+
+def difference_text(plan: Plan, what: str) -> RenderableType:
+    """How something differs from the plan's environment: its models and their diffs, and nothing of applying it."""
+    if not plan.changes:
+        return Text(f"{what[0].upper()}{what[1:]} matches the `{plan.environment}` environment.", style="bold")
+    head = Text(f"Differences of {what} from the `{plan.environment}` environment:\n", style="bold")
+    return Group(head, _models(plan), *_decisions(plan, diffs=True))
+
+
+def _render_unopened(plan: Plan) -> Iterator[RenderableType]:
+    """What of the project is not planned, and why."""
+    for file in plan.unopened.refused:
+        names = f"{', '.join(file.models)}: " if file.models else ""
+        stays = " It stays in prod as it is deployed." if file.stands else ""
+        yield Text.assemble(("Cannot be opened: ", "bold red"), f"{file.place}: {names}{file.sentence}{stays}")
+    for name, read in plan.unopened.left_out.items():
+        stays = ": it stays as it is" if name in plan.unopened.held else ""
+        yield _note(f"Left out: {name}, which reads {read}{stays}.")
+
+
+def _costs(plan: Plan, estimates: Mapping[str, Estimate]) -> Iterator[RenderableType]:
+    if plan.backfills:
+        yield _backfills(plan, estimates)
+    if len(plan.backfills) > 1 and (cost := cost_text(list(estimates.values()))):
+        yield Text(f"Estimated: {cost}", style="dim")
+
+
+def comparison_text(event: Compared) -> Text:
+    """What a comparison of two tables came to for a reader; of several it must be right about each."""
+    where = f" in {', '.join(event.columns)}" if event.columns else ""
+    if event.spared:
+        return Text(
+            f"- {event.reader} keeps its table: {event.model} holds the same rows as before{where}", style="green"
+        )
+    return Text(f"- {event.reader} is computed: not the same rows (looked at {event.model}{where})", style="dim")
+
+
+def savings_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
+    """What was not computed because tables were compared, and what that saved."""
+    if not plan.spared:
+        return None
+    names = ", ".join(display_name(plan, name) for name in sorted(plan.spared))
+    saved = cost_text([estimates[name] for name in plan.spared if name in estimates])
+    return Text(f"Not computed, for they read the same rows as before: {names}{f' (saved {saved})' if saved else ''}")
+
+
+def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> Text:
+    """A batch that is done, in columns; `most` is the greatest number of batches that a model has.
+
+    A line that is longer than the `columns` of the terminal loses spaces first, and then the beginning of the name.
+    """
+    snapshot = plan.new.snapshots.get(event.model) if plan else None
+    kind = snapshot.kind if snapshot else Kind.INCREMENTAL_BY_TIME_RANGE
+    verb = "copy" if event.copied else "insert"
+    whole = "copy of the old table" if event.copied else "full refresh"
+    what = f"{verb} {event.interval}" if kind.is_incremental else whole
+    what = "insert seed file" if kind.is_seed else what
+    what += f", audits ✔{event.audits}" if event.audits else ""
+    number, seconds = f"{f'[{event.index}/{event.of}]':<{2 * len(str(most)) + 3}}", f"{event.seconds:6.2f}s"
+    names = [display_name(plan, change.name) for change in plan.backfills] if plan else []
+    room = max(columns - len(number) - len(what) - len(seconds) - 7, NARROW)  # brackets, and the spaces between
+    shown = shorten_name(display_name(plan, event.model) if plan else event.model, room)
+    width = min(max([len(shown), *map(len, names)]), room)
+    padded = f"{f'[{what}]':<{min(44, len(what) + 2 + room - width)}}"
+    return Text(f"{number} {shown:<{width}}   {padded} {seconds}")
+
+
+def shorten_name(name: str, width: int) -> str:
+    """The end of a name that is longer than a column: what tells models apart."""
+    return name if len(name) <= width else f"…{name[1 - width :]}"
+
+
+def leftover_batch_text(event: BatchAwaited | BatchRepeated, plan: Plan | None) -> Text:
+    """What becomes of a batch that an earlier run began on Spark."""
+    snapshot = plan.new.snapshots.get(event.model) if plan else None
+    which = f"the batch of {event.interval}" if snapshot and snapshot.kind.is_incremental else "the batch"
+    name = display_name(plan, event.model) if plan else event.model
+    if isinstance(event, BatchRepeated):
+        return Text(f"- {name}: {which} that an earlier run began on Spark is lost, it is computed again", style="dim")
+    return Text(f"- {name}: waiting for {which} that an earlier run began on Spark", style="dim")
+
+
+def _models(plan: Plan) -> Tree:
+    root = Tree(Text("Models:", style="bold"))
+    sections = (
+        ("Added", ChangeKind.ADDED, "green"),
+        ("Removed", ChangeKind.REMOVED, "red"),
+        ("Directly Modified", ChangeKind.DIRECT, "magenta"),
+        ("Metadata Updated", ChangeKind.METADATA, "cyan"),
+        ("Indirectly Modified", ChangeKind.INDIRECT, "blue"),
+    )
+    for title, kind, style in sections:
+        names = sorted(change.name for change in plan.changes if change.change is kind)
+        if names:
+            branch = root.add(Text(f"{title}:", style=f"bold {style}"))
+            for name in names:
+                branch.add(Text(display_name(plan, name), style=style))
+    return root
+
+
+def _decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
+    """Each edited model: its diff, its category and why, and what that does to those that read it."""
+    indirect = [change for change in plan.changes if change.change is ChangeKind.INDIRECT]
+    for change in plan.changes:
+        if change.change not in (ChangeKind.DIRECT, ChangeKind.METADATA) or change.category is None:
+            continue
+        if change.diff and diffs:
+            yield Text()
+            yield from _diff(change.diff)
+            yield Text()
+        title, style = TITLES[change.category], STYLES[change.category]
+        modified = "Directly Modified" if change.change is ChangeKind.DIRECT else "Metadata Updated"
+        title += PREVIEWED if change.preview else ""
+        head = Text.assemble(f"{modified}: {display_name(plan, change.name)} ", (f"({title})", f"bold {style}"))
+        tree = Tree(head)
+        tree.add(Text(change.reason, style="dim"))
+        children = [child for child in indirect if _descends(plan, child.name, change.name)]
+        if children:
+            _children(plan, tree.add("Indirectly Modified Children:"), children)
+        yield tree
+
+
+def _children(plan: Plan, branch: Tree, children: Iterable[Change]) -> None:
+    for child in children:
+        assert child.category is not None
+        title, style = TITLES[child.category], STYLES[child.category]
+        title += PREVIEWED if child.preview else ""
+        leaf = branch.add(Text.assemble(f"{display_name(plan, child.name)} ", (f"({title})", style)))
+        leaf.add(Text(child.reason, style="dim"))
+
+
+def _descends(plan: Plan, name: str, ancestor: str) -> bool:
+    parents = plan.parents.get(name, ())
+    return ancestor in parents or any(_descends(plan, parent, ancestor) for parent in parents)
+
+
+def _diff(diff: str) -> Iterator[Text]:
+    for line in diff.splitlines():
+        style = (
+            "green"
+            if line.startswith("+")
+            else "red"
+            if line.startswith("-")
+            else "cyan"
+            if line.startswith("@")
+            else ""
+        )
+        yield Text(line, style=style)
+
+
+def _existing_tables_tree(plan: Plan) -> Iterator[Tree]:
+    """The changed models whose new tables somebody has computed already."""
+    there = sorted((change for change in plan.changes if stands_already(change)), key=lambda change: change.name)
+    if not there:
+        return
+    root = Tree(Text("Models computed already:", style="bold"))
+    for change in there:
+        root.add(Text(f"{display_name(plan, change.name)}: `{change.shares}` has it, nothing is computed"))
+    yield root
+
+
+def stands_already(change: Change) -> bool:
+    """True when a change's new table is there, with all its rows, because an environment shows it."""
+    is_new = change.recomputed or (change.change is ChangeKind.ADDED and change.kind.is_stored)
+    return is_new and change.shares is not None and not change.missing
+
+
+def _backfills(plan: Plan, estimates: Mapping[str, Estimate]) -> Tree:
+    root = Tree(Text("Models to restate:" if plan.restatement else "Models needing backfill:", style="bold"))
+    for change in sorted(plan.backfills, key=lambda change: change.name):
+        cost = cost_text([estimates.get(change.name, Estimate())])
+        line = f"{display_name(plan, change.name)}: {days_text(change)}{PREVIEWED if change.preview else ''}"
+        root.add(Text.assemble(line, (f"  {cost}" if cost else "", "dim"), (_unless(plan, change), "dim")))
+    return root
+
+
+def _unless(plan: Plan, change: Change) -> str:
+    """What would make the computation needless."""
+    models = [comparison.model for comparison in plan.comparisons if comparison.reader == change.name]
+    if not models:
+        return ""
+    return f", unless {' and '.join(models)} come{'s' if len(models) == 1 else ''} out the same"
+
+
+def _warning(text: str) -> Text:
+    return Text.assemble(("Blocked: ", "bold red"), text)
+
+
+def _note(text: str) -> Text:
+    return Text(text, style="yellow")

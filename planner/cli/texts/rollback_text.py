@@ -1,0 +1,71 @@
+"""What a rollback would do, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from mergeplan.planner.apply.promotion.rollback import Behind, MovedView, RollbackPlan
+from mergeplan.planner.cli.counting import count_text
+from mergeplan.planner.intervals import Timeline, subtract
+
+
+def rollback_text(plan: RollbackPlan) -> str:
+    """The revision, the views that would move, the tables that lack time, and what is taken back."""
+    name, until = plan.old.name, f"{plan.until:%Y-%m-%d %H:%M:%S} UTC"
+    lines = [
+        f"`{name}` is at revision {plan.old.revision} and would show revision {plan.target.revision} again, "
+        f"which it showed until {until}."
+    ]
+    lines += ["", f"{count_text(len(plan.views), 'view')} would move:" if plan.views else "No view would move."]
+    width = max((len(view.name) for view in plan.views), default=0)
+    lines += [f"  {view.name:<{width}}  {_view_move_text(view)}" for view in plan.views]
+    if plan.behind:
+        lines += ["", f"{count_text(len(plan.behind), 'table')} would be behind:"]
+        lines += [f"  {gap.shown.name} {behind_text(name, gap)}" for gap in plan.behind]
+    lines += ["", "Taken back:"]
+    for row in plan.since:
+        parts = (str(row.action).replace("_", " "), f"{row.at:%Y-%m-%d %H:%M:%S}", row.who, row.note)
+        lines.append("  ".join((f"  revision {row.revision}", *(part for part in parts if part))))
+    return "\n".join(lines)
+
+
+def behind_text(environment: str, each: Behind) -> str:
+    """What a table lacks, and what of it a run computes."""
+    run = f"`mergeplan run {environment}`"
+    if not each.shown.kind.is_incremental:
+        then = f"{run} computes it again" if each.due else "no run is due"
+        return f"{'; '.join((*_as_of(each), then))}."
+    parts = (
+        [f"lacks up-to-date rows of {_timeline_text(each.lacks)}, which the later table holds"]
+        if each.lacks
+        else ["lacks time"]
+    )
+    if each.due:
+        parts.append(f"{run} computes {_timeline_text(each.due)}")
+    if rest := subtract(each.lacks, each.due):
+        parts.append(f"no run is due for {_timeline_text(rest)}")
+    return f"{'; '.join(parts)}."
+
+
+def _as_of(each: Behind) -> Iterator[str]:
+    if not each.held:
+        # not that it is empty: a restatement takes away what tables of earlier revisions count as loaded, and no row
+        yield "has no rows that are up to date"
+    elif each.lacks:
+        before, later = (timeline[-1].end - timedelta(seconds=1) for timeline in (each.held, each.lacks))
+        yield f"is as of {before:%Y-%m-%d}, the later table as of {later:%Y-%m-%d}"
+    else:
+        yield "is late"
+
+
+def _view_move_text(view: MovedView) -> str:
+    if view.before is None:
+        return f"comes back ({view.after})"
+    if view.after is None:
+        return "goes away"
+    return f"{view.before} → {view.after}" if view.before != view.after else "keeps its table; only its texts change"
+
+
+def _timeline_text(timeline: Timeline) -> str:
+    return ", ".join(f"[{interval}]" for interval in timeline)

@@ -1,0 +1,38 @@
+"""What a crash left half promoted, in sentences."""
+
+from __future__ import annotations
+
+import click
+
+from mergeplan.planner.apply.events import PromotionPending, PromotionRecovered, Recovery
+from mergeplan.planner.cli.texts.progress_text import show_progress
+from mergeplan.planner.session.events import Event, StateUnknown
+
+
+def pending_text(event: PromotionPending) -> str:
+    """The sentence for an unfinished promotion that is only looked at."""
+    what = f"The promotion of `{event.environment}` to revision {event.revision}"
+    if event.holder:
+        return f"{what} is under way, by {event.holder}: its views may be of two revisions until it ends."
+    then = f"`mergeplan plan {event.environment}` or `mergeplan run {event.environment}` finishes it."
+    return f"{what} was interrupted: its views may be of two revisions. {then}"
+
+
+def recovery_text(event: PromotionRecovered) -> str:
+    """The sentence for a promotion that was taken up again; '' when another event tells it."""
+    if event.ended is Recovery.FINISHED:
+        moved = f"{len(event.views)} view{'' if len(event.views) == 1 else 's'}"
+        return f"The interrupted promotion of `{event.environment}` to revision {event.revision} is finished: {moved}."
+    return ""
+
+
+def print_to_stderr(event: Event) -> None:
+    """For verbs whose standard output is an answer and nothing else."""
+    if isinstance(event, PromotionPending):
+        click.echo(f"Warning: {pending_text(event)}", err=True)
+    elif isinstance(event, PromotionRecovered) and (text := recovery_text(event)):
+        click.echo(text, err=True)
+    elif isinstance(event, StateUnknown):
+        click.echo(f"Warning: whether a promotion is unfinished is not known: {event.reason}", err=True)
+    else:
+        show_progress(event)

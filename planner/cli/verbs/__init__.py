@@ -1,0 +1,1 @@
+"""The verbs that plan, run and manage environments and the state."""

@@ -1,0 +1,101 @@
+"""Apply a plan in the terminal and print how it ended; imported only when a plan is applied."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from mergeplan.planner.apply.backfill.work import Filled
+from mergeplan.planner.apply.events import Promoted
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.cli.checks.data_diff import diff_plan_data
+from mergeplan.planner.cli.checks.physical_plan import physical_of_plan
+from mergeplan.planner.cli.handling import Handling
+from mergeplan.planner.cli.outcome import report_outcome, report_unapplied
+from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.workspace import open_workspace, workspace
+from mergeplan.planner.contract.from_events import view_counts
+from mergeplan.planner.contract.result import PromotionRow, ResultLine
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.options import PlanOptions
+from mergeplan.planner.session.use_cases.apply import apply_plan, check_queries
+from mergeplan.planner.session.use_cases.estimates import estimates
+from mergeplan.planner.session.use_cases.plan import find_earlier_promotion, rebuild_plan
+from mergeplan.planner.session.use_cases.run import run_after_plan
+from mergeplan.planner.session.workspace import Workspace
+
+
+@click.command()
+@click.argument("plan_id")
+@click.option("--note", default="", help="Why, for the environment's history.")
+@output_option
+@workspace
+def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str) -> int:
+    """Apply the plan PLAN_ID, as it was shown.
+
+    It is made again from the project and the state as they are now; when it comes out otherwise, nothing is done and
+    what moved is named.
+
+    \b
+    mergeplan plan dev --no-prompts
+    mergeplan apply 3f9c0a1b2d4e
+    """
+    out = output_of(output)
+    with open_workspace(root, gateway, "backfill", on_event=showing(out)) as work:
+        now, asked = rebuild_plan(work, plan_id)
+        out.plan(now, estimates(work, now))
+        if now.is_empty or now.blockers:
+            return report_unapplied(out, now)
+        check_queries(work, now)
+        return carry_out(work, out, now, asked, Handling(True, False, False, False, True, note, None))
+
+
+def carry_on(work: Workspace, out: Output, planned: Plan, handling: Handling) -> int:
+    """What follows a plan that is empty, or blocked: the run, the comparisons, or the answer to a program."""
+    if not planned.blockers and handling.then_run:
+        return report_outcome(out, _run(work, out, planned))
+    compared = {} if planned.blockers else _comparison_results(work, out, planned, handling)
+    before = _earlier_promotion_row(find_earlier_promotion(work, planned.environment, handling.note))
+    return report_unapplied(out, planned, before, compared)
+
+
+def _comparison_results(work: Workspace, out: Output, planned: Plan, handling: Handling) -> Mapping[str, object]:
+    """What a plan did to rows and to physical plans, as keys of the result; only what was asked for."""
+    if isinstance(out, Terminal):
+        out.finish()  # what follows stands below the last stage
+    rows = diff_plan_data(work, out, planned, handling.data_diff)
+    plans = physical_of_plan(work, out, planned, handling.physical_plan)
+    shown = {"data_diff": None if rows is None else tuple(rows), "physical_plan": plans}
+    return {key: value for key, value in shown.items() if value is not None}
+
+
+def carry_out(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, handling: Handling) -> int:
+    """Apply the plan, run what is due and compare what changed if that is wanted, and report how it ended."""
+    started = time.monotonic()
+    outcome = apply_plan(work, planned, asked, handling.note)
+    final = outcome.plan or planned
+    if handling.then_run and not outcome.failures:
+        outcome = replace(outcome, filled=outcome.filled.plus(_run(work, out, planned).filled))
+    seconds = round(time.monotonic() - started, 3)
+    expected = handling.expect_digest in (None, final.digest)
+    result = ResultLine(ok=True, seconds=seconds, expected=expected)
+    if not outcome.failures:
+        result = result.model_copy(update=_comparison_results(work, out, final, handling))
+    return report_outcome(out, outcome, result)
+
+
+def _run(work: Workspace, out: Output, planned: Plan) -> Outcome:
+    """What `plan --run` does when the plan is carried out."""
+    if isinstance(out, Terminal):
+        out.finish()
+    return run_after_plan(work, planned.environment).outcome or Outcome((), Filled(), None)
+
+
+def _earlier_promotion_row(found: Promoted | None) -> PromotionRow | None:
+    """What an earlier call promoted under the same note; None when nothing."""
+    return None if found is None else PromotionRow(views=view_counts(found), revision=found.revision)

@@ -1,0 +1,287 @@
+"""environments, rollback, invalidate, janitor, migrate: what there is, what there was, and what may go."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mergeplan.planner.apply.events import Promoted
+from mergeplan.planner.apply.promotion.rollback import RollbackPlan
+from mergeplan.planner.cli.counting import count_text
+from mergeplan.planner.cli.failure import report
+from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.output import Output, output_of, output_option, showing
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.texts.rollback_text import behind_text, rollback_text
+from mergeplan.planner.cli.workspace import open_workspace, workspace
+from mergeplan.planner.contract.base import Names
+from mergeplan.planner.contract.from_events import view_counts
+from mergeplan.planner.contract.from_history import revision_row, rollback_view
+from mergeplan.planner.contract.result import EnvironmentRow, KeptRow, PromotionRow, ResultLine
+from mergeplan.planner.session.use_cases.applying import Record
+from mergeplan.planner.session.use_cases.environments import (
+    RolledBack,
+    Swept,
+    check_droppable,
+    plan_rollback,
+)
+from mergeplan.planner.session.use_cases.environments import invalidate as drop
+from mergeplan.planner.session.use_cases.environments import janitor as sweep
+from mergeplan.planner.session.use_cases.environments import rollback as roll_back
+from mergeplan.planner.snapshot.environment import PROD, Environment, parse_environment_name
+
+
+@click.command()
+@click.argument("environment", required=False)
+@output_option
+@workspace
+def environments(environment: str | None, root: Path, gateway: str | None, output: str) -> int:
+    """List the environments, or what ENVIRONMENT has shown so far.
+
+    \b
+    mergeplan environments
+    mergeplan environments prod
+    mergeplan environments --output json
+    """
+    return _list(environment, root, gateway, output_of(output))
+
+
+@click.command()
+@click.argument("environment", default=PROD)
+@output_option
+@workspace
+def history(environment: str, root: Path, gateway: str | None, output: str) -> int:
+    """Show what ENVIRONMENT (prod by default) has shown so far, the newest first: `rollback --to` takes a revision.
+
+    \b
+    mergeplan history
+    mergeplan history dev
+    """
+    return _list(environment, root, gateway, output_of(output))
+
+
+def _list(environment: str | None, root: Path, gateway: str | None, out: Output) -> int:
+    """The environments, or the revisions of one."""
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+        if environment is None:
+            shown = tuple(_environment(listed_environment) for listed_environment in work.store.environments.all())
+            listed, rows = ResultLine(ok=True, environments=shown), [row.model_dump() for row in shown]
+        else:
+            name = work.environment(parse_environment_name(environment)).name
+            past = tuple(revision_row(revision) for revision in work.store.environments.history(name))
+            listed, rows = ResultLine(ok=True, revisions=past), [row.model_dump() for row in past]
+    if isinstance(out, JsonLines):
+        out.result(listed)
+    elif rows:
+        click.echo(_render_table(rows))
+    else:
+        click.echo("There is no environment yet. `mergeplan plan` makes prod.")
+    return 0
+
+
+@click.command()
+@click.argument("environment")
+@click.option("--to", "revision", type=click.IntRange(min=1), help="The revision to go back to; else the one before.")
+@click.option("--dry-run", is_flag=True, help="Say what would move and what would be missing, and change nothing.")
+@click.option("--who", default="", help="Who wants it, for the history.")
+@click.option("--note", default="", help="Why, for the history.")
+@output_option
+@workspace
+def rollback(environment: str, root: Path, gateway: str | None, output: str, dry_run: bool, **given: Any) -> int:
+    """Point ENVIRONMENT back to what it showed before; nothing is computed.
+
+    \b
+    mergeplan rollback prod --dry-run
+    mergeplan rollback prod
+    mergeplan rollback prod --to 3
+    """
+    name, out, revision = parse_environment_name(environment), output_of(output), given["revision"]
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
+        if dry_run:
+            return _print_rollback_plan(out, plan_rollback(work, name, revision))
+        done = roll_back(work, name, revision, options_from(Record, given))
+    _print_rollback(out, name, done)
+    return 0
+
+
+@click.command()
+@click.argument("environment")
+@click.option("-s", "--sync", is_flag=True, help="Return when it is gone; it always is by then.")
+@click.option("--who", default="", help="Who wants it, for the history.")
+@output_option
+@workspace
+def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str | None, output: str) -> int:
+    """Drop ENVIRONMENT at once: its views, and the tables that only it used. Prod cannot be dropped.
+
+    \b
+    mergeplan invalidate dev
+    """
+    name, out = parse_environment_name(environment), output_of(output)
+    check_droppable(name)
+    with open_workspace(root, gateway, on_event=showing(out)) as work:
+        done = drop(work, name, who)
+    sentence = f"`{name}` is gone, and with it {count_text(len(done.tables), 'table')}"
+    _print_promotion(out, done.promoted, sentence, done.tables)
+    return 0
+
+
+@click.command()
+@click.option(
+    "--days", type=click.IntRange(min=0), help="How long to keep what history refers to (else `snapshot_ttl`, or 14)."
+)
+@click.option(
+    "--ignore-ttl", "days", flag_value=0, type=int, help="Keep no table for the sake of history: the same as --days 0."
+)
+@click.option("--keep", multiple=True, metavar="ENVIRONMENT", help="An environment that does not expire. Repeatable.")
+@click.option("--dry-run", is_flag=True, help="Say what would be dropped, and drop nothing.")
+@output_option
+@workspace
+def janitor(
+    days: int | None,
+    keep: tuple[str, ...],
+    dry_run: bool,
+    root: Path,
+    gateway: str | None,
+    output: str,
+) -> int:
+    """Drop the environments that have expired, and the tables that no environment, no recent history and no open plan
+    refers to; then old versions of the rows of Delta and Iceberg tables, if `table_history_ttl` is set.
+
+    \b
+    mergeplan janitor
+    mergeplan janitor --days 3 --dry-run
+    """
+    out = output_of(output)
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
+        sweep_result = sweep(work, None if days is None else timedelta(days=days), keep)
+    if isinstance(out, JsonLines):
+        out.result(_swept(sweep_result))
+        return 0
+    out.finish()
+    for name in sweep_result.environments:
+        out.say(f"`{name}` has expired and {'would be dropped' if dry_run else 'is dropped'}.")
+    for table in sweep_result.tables if dry_run else ():
+        out.say(table)
+    out.say(f"{count_text(len(sweep_result.tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
+    _say_old_versions(out, sweep_result)
+    if gone := sweep_result.forgotten.total:
+        out.say(f"{count_text(gone, 'old record')} removed from the state.")
+    return 0
+
+
+@click.command()
+@output_option
+@workspace
+def migrate(root: Path, gateway: str | None, output: str) -> int:
+    """Bring the state database up to date; the other verbs do it too when they first open it.
+
+    \b
+    mergeplan migrate
+    """
+    out = output_of(output)
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+        work.store.environments.all()
+    if isinstance(out, JsonLines):
+        out.result(ResultLine(ok=True))
+    else:
+        click.echo("The state database is up to date.")
+    return 0
+
+
+def _swept(found: Swept) -> ResultLine:
+    old = found.old_versions
+    return ResultLine(
+        ok=True,
+        expired=found.environments,
+        tables=found.tables,
+        dropped=found.dropped,
+        cleaned=old.removed or None,
+        kept=tuple(KeptRow(table=version.table, reason=version.reason) for version in old.kept) or None,
+    )
+
+
+def _say_old_versions(out: Terminal, found: Swept) -> None:
+    removed = "removed" if found.dropped else "would be removed, unless its last merge needs them"
+    for table in found.old_versions.removed:
+        out.say(f"Old versions of {table} {removed}.")
+    for version in found.old_versions.kept:
+        out.say(f"Old versions of {version.table} kept: {version.reason}.")
+
+
+def _environment(shown: Environment) -> EnvironmentRow:
+    return EnvironmentRow(
+        name=shown.name,
+        revision=shown.revision,
+        plan_id=shown.plan_id,
+        promoted_at=shown.promoted_at.isoformat() if shown.promoted_at else None,
+        models=len(shown.snapshots),
+        views=len(shown.views),
+        expires_at=shown.expires_at.isoformat() if shown.expires_at else None,
+    )
+
+
+def _render_table(rows: list[dict[str, object]]) -> str:
+    """Rows under their titles; a moment to the second."""
+    cells = [[title.replace("_", " ") for title in rows[0]]]
+    for row in rows:
+        cells.append([_cell(key, value) for key, value in row.items()])
+    widths = [max(len(line[n]) for line in cells) for n in range(len(cells[0]))]
+    return "\n".join("  ".join(f"{text:<{w}}" for text, w in zip(line, widths, strict=True)).rstrip() for line in cells)
+
+
+def _cell(title: str, value: object) -> str:
+    if value is None:
+        return "never"
+    return str(value)[:19].replace("T", " ") if title.endswith("at") else str(value)
+
+
+def _print_rollback_plan(out: Output, plan: RollbackPlan) -> int:
+    """What a rollback would do; the exit code says whether it can be done."""
+    refusal = plan.refusal
+    if isinstance(out, JsonLines):
+        if refusal:
+            out.error(refusal)
+        out.result(ResultLine(ok=not refusal, rollback=rollback_view(plan)))
+    else:
+        out.finish()
+        out.say(rollback_text(plan))
+        if refusal:
+            report(refusal, as_json=False)
+        else:
+            out.say("\nNothing was changed.")
+    return refusal.exit_code if refusal else 0
+
+
+def _print_rollback(out: Output, name: str, done: RolledBack) -> None:
+    """What a rollback did, and what its tables lack."""
+    what = (
+        f"The interrupted rollback of `{name}` is finished"
+        if done.finished
+        else f"`{name}` shows again what it showed before"
+    )
+    sentence = f"{what}; this is its revision {done.promoted.revision}"
+    behind = done.plan.behind if done.plan else ()
+    if isinstance(out, JsonLines):
+        moved = PromotionRow(
+            views=view_counts(done.promoted), revision=done.promoted.revision, spark_jobs=done.spark_jobs
+        )
+        view = rollback_view(done.plan) if done.plan else None
+        out.result(ResultLine(ok=True, applied=True, promotion=moved, rollback=view))
+        return
+    out.finish()
+    out.say(f"\n{sentence}.")
+    for gap in behind:
+        out.say(f"{gap.shown.name} {behind_text(name, gap)}")
+
+
+def _print_promotion(out: Output, done: Promoted, sentence: str, tables: Names) -> None:
+    if isinstance(out, JsonLines):
+        moved = PromotionRow(views=view_counts(done), revision=done.revision, spark_jobs=0)
+        out.result(ResultLine(ok=True, applied=True, promotion=moved, tables=tables))
+    else:
+        out.finish()
+        out.say(f"\n{sentence}.")

@@ -1,0 +1,262 @@
+"""lineage, dag: what is made from what, column by column and model by model, as text, JSON, Mermaid or a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from mergeplan.planner.cli.counting import count_text
+from mergeplan.planner.cli.terminal import WIDE
+from mergeplan.planner.cli.workspace import open_workspace, workspace
+from mergeplan.planner.contract.from_tables import lineage_result
+from mergeplan.planner.contract.result import GraphNode, ResultLine
+from mergeplan.planner.contract.wire import serialize_line
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.project.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
+from mergeplan.planner.session.notebook.lineage_page import lineage_html
+from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+
+UP = {How.MADE_FROM: "made from ", How.DECIDES_ROWS: "decided by ", How.EVERY_COLUMN: "perhaps from "}
+DOWN = {How.MADE_FROM: "goes into ", How.DECIDES_ROWS: "decides ", How.EVERY_COLUMN: "perhaps goes into "}
+ARROWS = {How.MADE_FROM: "-->", How.DECIDES_ROWS: "-.->", How.EVERY_COLUMN: "==>"}
+LETTER, SMALL, BOX, APART, BESIDE = 8, 7, 44, 64, 18  # of the page's drawing, in pixels
+STYLE = """
+:root { color-scheme: light dark; --ink: #1f2328; --dim: #656d76; --line: #8c959f; --page: #fff; --box: #f6f8fa }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6edf3; --dim: #8d96a0; --line: #6e7681; --page: #0d1117; --box: #161b22 } }
+body { margin: 24px; background: var(--page); color: var(--ink); font: 14px/1.5 system-ui, sans-serif }
+h1 { font-size: 18px } p { color: var(--dim) } div { overflow: auto } text { fill: var(--ink) }
+text { font: 13px/1 ui-monospace, Menlo, Consolas, monospace } text + text { font-size: 10px; fill: var(--dim) }
+rect { fill: var(--box); stroke: #0969da; stroke-width: 1.5 } g:hover rect { stroke-width: 3 }
+path { fill: none; stroke: var(--line); stroke-width: 1.5 }
+.SEED rect, .EXTERNAL rect { stroke: #1a7f37 } .VIEW rect { stroke: #8250df; stroke-dasharray: 5 3 }
+.EMBEDDED rect { stroke: var(--line); stroke-dasharray: 2 3 } .INCREMENTAL_BY_TIME_RANGE rect { stroke: #bc4c00 }
+"""
+
+
+@click.command()
+@click.argument("asked", metavar="MODEL[.COLUMN]")
+@click.option("--downstream", is_flag=True, help="What is made from it, not what it is made from.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json", "mermaid", "html"]), default="text", help="How to draw it."
+)
+@click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
+@workspace
+def lineage(asked: str, downstream: bool, output: str, to: Path | None, root: Path, gateway: str | None) -> int:
+    """Show what MODEL, or one COLUMN of it, is made from, and what decides its rows.
+
+    \b
+    mergeplan lineage shop.orders
+    mergeplan lineage shop.orders.amount
+    mergeplan lineage shop.orders.amount --downstream
+    mergeplan lineage shop.orders.amount -o mermaid
+    mergeplan lineage shop.orders -o html --to lineage.html
+    """
+    with open_workspace(root, gateway) as work:
+        models, catalog = work.project.models, work.project.catalogs.default
+    column_lineage = lineage_of(models, strip_default_catalog(asked, catalog), downstream=downstream)
+    if output == "text" and to is None:
+        console = Console(highlight=False)
+        _print_tree(console if console.is_terminal else Console(highlight=False, width=WIDE), column_lineage, models)
+        return 0
+    draw = {"json": lineage_json, "mermaid": lambda each, _: lineage_mermaid(each), "html": lineage_html}
+    if to is None:
+        click.echo(draw[output](column_lineage, models))
+    elif output == "text":
+        with to.open("w", encoding="utf-8") as file:
+            _print_tree(Console(file=file, highlight=False, width=WIDE), column_lineage, models)
+    else:
+        to.write_text(f"{draw[output](column_lineage, models)}\n", encoding="utf-8")
+    return 0
+
+
+@click.command()
+@click.argument("selection", nargs=-1)
+@click.option("--select", "selectors", multiple=True, help="Only these models; the same as SELECTION.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "mermaid", "json", "html"]), default="text", help="How to draw it."
+)
+@click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
+@workspace
+def dag(
+    selection: tuple[str, ...],
+    selectors: tuple[str, ...],
+    output: str,
+    to: Path | None,
+    root: Path,
+    gateway: str | None,
+) -> int:
+    """Draw the graph of models, or of a SELECTION: names, globs, tag:x, git:x, +up, down+, &, |, ^.
+
+    \b
+    mergeplan dag
+    mergeplan dag +shop.orders+ --output mermaid
+    mergeplan dag --output html --to graph.html
+    """
+    with open_workspace(root, gateway) as work:
+        graph = graph_of(work.project.models)
+    wanted = [strip_default_catalog(selector, work.project.catalogs.default) for selector in (*selection, *selectors)]
+    chosen = select(graph, wanted, git_change_finder(work.project)) if wanted else frozenset(graph.order)
+    order = [name for name in graph.order if name in chosen]
+    parents = {name: [p for p in graph.parents[name] if p in chosen] for name in order}
+    models = {name: graph.models[name] for name in order}
+    draw = {"text": dag_text, "json": dag_json, "mermaid": dag_mermaid, "html": dag_html}[output]
+    text = draw(models, parents)
+    whole = f"{text}\n" if text else ""
+    if to is not None:
+        to.write_text(whole, encoding="utf-8")
+    else:
+        click.echo(whole, nl=False)
+    return 0
+
+
+def _print_tree(console: Console, found: Lineage, models: Mapping[str, Model]) -> None:
+    console.print(lineage_tree(found, models))
+    if not found.edges:
+        console.print("Nothing is made from it." if found.downstream else "It is made from nothing else.")
+    for model, why in found.unfollowed:
+        console.print(Text(f"`{model}` is not followed column by column: {why}.", style="yellow"), soft_wrap=True)
+
+
+def lineage_tree(found: Lineage, models: Mapping[str, Model]) -> Tree:
+    """The lineage as a tree; what goes many ways is written in full where it comes first."""
+    words = DOWN if found.downstream else UP
+    near = "source" if found.downstream else "target"
+    edges: dict[Node, list[tuple[str, Node]]] = {}
+    for edge in found.edges:
+        far = edge.target if found.downstream else edge.source
+        edges.setdefault(getattr(edge, near), []).append((words[edge.how], far))
+    own = Node(found.model, found.column or ALL)
+    tree = Tree(_label("", own, models) if found.column else Text.assemble(found.model, _kind(found.model, models)))
+    shown: set[Node] = set()
+    waiting: list[tuple[Tree, str, Node]] = []
+    for start in reversed(found.starts):
+        if start != own:
+            waiting += [(tree, "", start)] if start.column != ROWS or start in edges else []
+        else:
+            waiting += [(tree, word, node) for word, node in reversed(edges.get(start, []))]
+    while waiting:
+        above, word, node = waiting.pop()
+        again = node in shown and node in edges
+        inside = not word and node.model == found.model
+        label = Text(_short(node)) if inside else _label(word, node, models)
+        branch = above.add(label.append(" (as above)", "dim") if again else label)
+        shown.add(node)
+        if not again:
+            waiting += [(branch, more, child) for more, child in reversed(edges.get(node, []))]
+    return tree
+
+
+def lineage_json(found: Lineage, models: Mapping[str, Model]) -> str:
+    """The lineage as one JSON object (docs/json.md)."""
+    return serialize_line(lineage_result(found, models))
+
+
+def lineage_mermaid(found: Lineage) -> str:
+    """The lineage as a flowchart: a frame for each model; dotted arrows decide rows, thick ones are not followed."""
+    ids = {node: f"n{number}" for number, node in enumerate(found.nodes)}
+    lines = ["flowchart LR"]
+    for number, model in enumerate(dict.fromkeys(node.model for node in ids)):
+        lines.append(f'  subgraph m{number}["{_mermaid(model)}"]')
+        for node in (node for node in ids if node.model == model):
+            ends = "[]" if node.column not in (ROWS, ALL) else "()"
+            lines.append(f'    {ids[node]}{ends[0]}"{_mermaid(_short(node))}"{ends[1]}')
+        lines.append("  end")
+    lines += [f"  {ids[edge.source]} {ARROWS[edge.how]} {ids[edge.target]}" for edge in found.edges]
+    return "\n".join(lines)
+
+
+def dag_text(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
+    """A line for each model, parents first."""
+    reads = {name: f"  <- {', '.join(parents[name])}" if parents[name] else "" for name in models}
+    return "\n".join(f"{name} ({_kind_of(model)}){reads[name]}" for name, model in models.items())
+
+
+def _kind_of(model: Model) -> str:
+    return f"{model.kind} by {model.materialization}" if model.materialization else str(model.kind)
+
+
+def dag_json(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
+    """The graph as one JSON object (docs/json.md)."""
+    nodes = tuple(GraphNode(name=name, parents=tuple(parents[name])) for name in models)
+    kinds = {name: str(model.kind) for name, model in models.items()}
+    return serialize_line(ResultLine(ok=True, models=nodes, kinds=kinds))
+
+
+def dag_mermaid(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
+    """The graph as Mermaid draws it; what comes from outside stands in a cylinder."""
+    ids = {name: f"m{number}" for number, name in enumerate(models)}
+    lines = ["graph LR"]
+    for name, model in models.items():
+        text = f'"{_mermaid(name)}"'
+        lines.append(f"  {ids[name]}[({text})]" if not model.kind.has_query else f"  {ids[name]}[{text}]")
+        lines += [f"  {ids[parent]} --> {ids[name]}" for parent in parents[name]]
+    return "\n".join(lines)
+
+
+def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
+    """The graph as a page that needs nothing else: each model right of all that it reads."""
+    width = {name: max(LETTER * len(name), SMALL * len(model.kind)) + 24 for name, model in models.items()}
+    places = _places(parents, width)
+    paths, boxes = [], []
+    for name, model in models.items():
+        x, y = places[name]
+        for parent in parents[name]:
+            left, top = places[parent][0] + width[parent], places[parent][1] + BOX // 2
+            bend, middle = (left + x) // 2, y + BOX // 2
+            paths.append(f'<path d="M{left} {top} C{bend} {top} {bend} {middle} {x} {middle}"/>')
+        about = f"<title>{escape(model.description or model.path)}</title>"
+        box = f'<rect x="{x}" y="{y}" width="{width[name]}" height="{BOX}" rx="6"/>'
+        title = f'<text x="{x + 12}" y="{y + 19}">{escape(name)}</text>'
+        kind = f'<text x="{x + 12}" y="{y + 34}">{model.kind}</text>'
+        boxes.append(f'<g class="{model.kind}">{about}{box}{title}{kind}</g>')
+    right = max((places[name][0] + width[name] for name in models), default=0) + 2
+    low = max((y for _, y in places.values()), default=0) + BOX + 2
+    legend = f"{count_text(len(models), 'model')}. A line leads from a model to one that reads it, on its right."
+    head = f'<meta charset="utf-8"><title>Models</title><style>{STYLE}</style>'
+    drawn = "\n".join((f'<div><svg width="{right}" height="{low}">', *paths, *boxes, "</svg></div>"))
+    body = f"<h1>Models</h1><p>{legend}</p>\n{drawn}"
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>'
+
+
+def _places(parents: Mapping[str, Sequence[str]], width: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Where each box's corner is: in columns by how far it is from the start, beside what it reads."""
+    depth: dict[str, int] = {}
+    for name in parents:
+        depth[name] = max((depth[parent] + 1 for parent in parents[name]), default=0)
+    places: dict[str, tuple[int, int]] = {}
+    x = 2
+    for level in range(max(depth.values(), default=-1) + 1):
+        column = [name for name in parents if depth[name] == level]
+        column.sort(key=lambda name: sum(places[p][1] for p in parents[name]) / max(len(parents[name]), 1))
+        places |= {name: (x, 2 + row * (BOX + BESIDE)) for row, name in enumerate(column)}
+        x += max(width[name] for name in column) + APART
+    return places
+
+
+def _label(word: str, node: Node, models: Mapping[str, Model]) -> Text:
+    name = {ROWS: f"the rows of {node.model}", ALL: f"every column of {node.model}"}.get(node.column)
+    kind = _kind(node.model, models) if node.model not in models or not models[node.model].kind.has_query else ""
+    return Text.assemble((word, "dim"), name or f"{node.model}.{node.column}", (kind, "dim"))
+
+
+def _short(node: Node) -> str:
+    return {ROWS: "its rows", ALL: "every column"}.get(node.column, node.column)
+
+
+def _kind(model: str, models: Mapping[str, Model]) -> str:
+    return f" ({models[model].kind})" if model in models else " (no model)"
+
+
+def _mermaid(text: str) -> str:
+    """Text in quotes as Mermaid reads it."""
+    return re.sub(r'["#&<>\x00-\x1f]', lambda found: f"#{ord(found[0])};", text)

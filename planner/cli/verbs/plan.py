@@ -1,0 +1,203 @@
+"""The `plan` verb: what changed and what it costs; the code that applies it is imported when needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mergeplan.planner.cli.checks.data_diff_options import data_diff_options, options_of
+from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.handling import Handling
+from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
+from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.workspace import open_workspace, workspace
+from mergeplan.planner.errors import Refused
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.costs import CostLimit
+from mergeplan.planner.session.options import PlanOptions, categories
+from mergeplan.planner.session.use_cases.estimates import estimates
+from mergeplan.planner.session.use_cases.plan import check_options, prepare_plan, renew
+from mergeplan.planner.session.use_cases.planning import save
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import parse_environment_name
+
+
+@click.command()
+@click.argument("environment", default=None, required=False)
+@click.option("--auto-apply", is_flag=True, help="Apply without asking for confirmation.")
+@click.option("--explain", is_flag=True, help="Show what applying would do, and do nothing.")
+@click.option("-s", "--start", metavar="DATE", help="Compute from this day on only.")
+@click.option("-e", "--end", metavar="DATE", help="Compute up to and including this day only.")
+@click.option(
+    "--categorize",
+    "categories",
+    multiple=True,
+    callback=lambda _context, _option, each: categories(each),
+    metavar="MODEL=CATEGORY",
+    help="breaking, non-breaking or forward-only for a changed model; reset takes it back.",
+)
+@click.option("--forward-only", is_flag=True, help="Keep the existing rows of all changed models.")
+@click.option("--effective-from", metavar="DATE", help="With --forward-only: recompute from this day on.")
+@click.option("--enable-preview/--no-enable-preview", default=None, help="Fill previews of forward-only changes.")
+@click.option(
+    "--allow-destructive-model",
+    "allow_destructive",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Allow forward-only changes of these models to drop columns.",
+)
+@click.option(
+    "--allow-additive-model",
+    "allow_additive",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Allow forward-only changes of these models to add columns.",
+)
+@click.option(
+    "-r",
+    "--restate-model",
+    "restate",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Recompute these models and all models downstream.",
+)
+@click.option(
+    "--select-model", "select", multiple=True, metavar="SELECTOR", help="Plan the changes of these models only."
+)
+@click.option(
+    "--backfill-model", "backfill", multiple=True, metavar="SELECTOR", help="Backfill only these and what is upstream."
+)
+@click.option("--min-intervals", type=click.IntRange(min=0), default=0, help="Recompute at least so many intervals.")
+@click.option("--no-gaps", is_flag=True, help="Refuse a new table with gaps that the current one does not have.")
+@click.option("--empty-backfill", is_flag=True, help="Leave new tables empty, and record their intervals as loaded.")
+@click.option("--include-unmodified", is_flag=True, help="Give the environment a view of every model, changed or not.")
+@click.option("--diff-rendered", is_flag=True, help="Show the diff of the rendered queries.")
+@click.option("--ignore-cron", is_flag=True, help="Compute up to now, regardless of the models' crons.")
+@click.option("--run", "then_run", is_flag=True, help="Afterwards run the models that are due.")
+@click.option("--skip-backfill", is_flag=True, help="Create tables and views, and leave new tables empty.")
+@click.option("--refresh", is_flag=True, help="Ask Spark whether the views and tables are still there.")
+@click.option("--skip-tests", is_flag=True, help="Do not run the unit tests first.")
+@click.option("--rerun-tests", is_flag=True, help="Also run the unit tests that have not changed since they passed.")
+@click.option("--skip-linter", is_flag=True, help="Do not run the linter first.")
+@click.option("--strict", is_flag=True, help="Plan nothing if a model cannot be opened.")
+@click.option("--must-open", multiple=True, metavar="FILE", help="Fail if a model of this file cannot be opened.")
+@click.option("--no-diff", is_flag=True, help="Do not show the diffs of edited models.")
+@click.option("--no-prompts", is_flag=True, help="Show the plan without asking; apply it later with `mergeplan apply`.")
+@click.option("--who", default="", help="Who gives these categories, for the history.")
+@click.option("--overrides-from", metavar="ENV", help="Also take the categories that were given in that environment.")
+@click.option("--expect-digest", metavar="HASH", help="The reviewed plan's digest: the result says if it is the same.")
+@click.option("--note", default="", help="Why, for the environment's history.")
+@click.option("--max-bytes", type=click.IntRange(min=0), help="Refuse to compute what would read more than this.")
+@click.option("--max-seconds", type=click.FloatRange(min=0), help="Refuse to compute what would take more batch time.")
+@data_diff_options("data-diff")
+@click.option(
+    "--physical-plan/--no-physical-plan",
+    default=None,
+    help="Compare Spark's physical plans of the edited queries after applying, as without it in all but prod.",
+)
+@execution_time_option
+@output_option
+@workspace
+def plan(environment: str | None, root: Path, gateway: str | None, output: str, **given: Any) -> int:
+    """Show what ENVIRONMENT (prod by default) would become, and apply it if you say so.
+
+    \b
+    mergeplan plan                     plan prod
+    mergeplan plan dev                 plan an environment of your own, from prod
+    mergeplan plan dev --auto-apply    without asking for confirmation
+    mergeplan plan --explain           show each step, do nothing
+    mergeplan plan dev --categorize shop.orders=non-breaking
+    mergeplan plan --restate-model shop.orders --start 2026-01-01 --end 2026-01-07
+    mergeplan plan dev --forward-only  keep the existing rows
+    """
+    name = "" if environment is None else parse_environment_name(environment)
+    asked = options_from(PlanOptions, {**given, "environment": name})
+    rows = options_of({key: given[key] for key in ("detail", "unmasked", "seconds", "rows")})
+    limit = CostLimit(given["max_bytes"], given["max_seconds"])
+    handling = options_from(Handling, {**given, "limit": limit, "data_diff": rows if given["detail"] else None})
+    out, looks = output_of(output), handling.explain
+    with open_workspace(
+        root, gateway, "backfill", asked.execution_time, on_event=showing(out), only_looks=looks
+    ) as work:
+        asked = check_options(work, asked)
+        if isinstance(out, Terminal):  # a program says itself what it wants
+            handling = _as_configured(work, handling)
+            out.diffs = not handling.no_diff
+        planned = _add_drift(work, prepare_plan(work, asked), asked)
+        if handling.explain:
+            return _explain_plan(work, out, planned)
+        checked = not planned.blockers and (handling.auto_apply or work.has_engine)
+        if checked:
+            _check_queries(work, planned)
+        costs = estimates(work, planned)
+        out.plan(planned, costs)
+        if planned.is_empty or planned.blockers:
+            return _nothing_to_apply(work, out, planned, handling)
+        save(work, planned, asked)
+        if not asked.skip_backfill:
+            handling.limit.check(costs.values())
+        if not handling.auto_apply and not _confirm_apply(out, planned, handling.no_prompts):
+            return 0
+        from mergeplan.planner.cli.verbs.apply import carry_out
+
+        if not checked:
+            _check_queries(work, planned)
+        return carry_out(work, out, planned, asked, handling)
+
+
+def _as_configured(work: Workspace, handling: Handling) -> Handling:
+    """What config.yaml says of plans, where no option says otherwise."""
+    config = work.project.config.plan
+    return replace(
+        handling,
+        no_diff=config.no_diff or handling.no_diff,
+        auto_apply=handling.auto_apply or (config.auto_apply and not handling.no_prompts),
+    )
+
+
+def _explain_plan(work: Workspace, out: Output, planned: Plan) -> int:
+    out.plan(planned, estimates(work, planned))
+    if isinstance(out, Terminal):
+        out.explain(planned)
+    else:
+        out.report_end(ok=not planned.blockers)
+    return Refused.exit_code if planned.blockers else 0
+
+
+def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, handling: Handling) -> int:
+    """A plan that is empty, or blocked."""
+    if not planned.blockers and handling.auto_apply:
+        renew(work, planned)
+    if isinstance(out, Terminal) and not (handling.goes_on or work.has_engine):
+        return Refused.exit_code if planned.blockers else 0
+    from mergeplan.planner.cli.verbs.apply import carry_on
+
+    return carry_on(work, out, planned, handling)
+
+
+def _add_drift(work: Workspace, planned: Plan, asked: PlanOptions) -> Plan:
+    """The plan with what is not as the state says, where Spark is at hand or is to be asked."""
+    if not (asked.refresh or work.has_engine or work.is_warm):
+        return planned
+    from mergeplan.planner.session.use_cases.drift import add_drift_warnings
+
+    return add_drift_warnings(work, planned, describe=asked.refresh)
+
+
+def _check_queries(work: Workspace, planned: Plan) -> None:
+    from mergeplan.planner.session.use_cases.apply import check_queries
+
+    check_queries(work, planned)
+
+
+def _confirm_apply(out: Output, planned: Plan, silent: bool) -> bool:
+    if isinstance(out, Terminal) and not silent:
+        return out.confirm(planned)
+    if isinstance(out, Terminal):
+        out.say(f"Apply it with: mergeplan apply {planned.id}")
+    else:
+        out.report_end(ok=True)
+    return False

@@ -1,0 +1,80 @@
+"""run: what has come due since, computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cli.outcome import report_outcome, report_unapplied
+from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
+from mergeplan.planner.cli.workspace import open_workspace, workspace
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.errors import LeaseHeld
+from mergeplan.planner.session.options import RunOptions
+from mergeplan.planner.session.use_cases.run import run as run_due
+from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
+
+
+@click.command()
+@click.argument("environment", default=PROD)
+@click.option("-s", "--start", metavar="DATE", help="Compute from this day on only.")
+@click.option("-e", "--end", metavar="DATE", help="Compute up to and including this day only.")
+@click.option(
+    "--select-model", "select", multiple=True, metavar="SELECTOR", help="Only these models, and what they read."
+)
+@click.option(
+    "--no-auto-upstream", "upstream", is_flag=True, flag_value=False, default=True,
+    help="With --select-model: leave what they read as it is.",
+)  # fmt: skip
+@click.option("--ignore-cron", is_flag=True, help="Compute up to now, whenever the models are due.")
+@click.option(
+    "--exit-on-env-update",
+    "updated",
+    type=click.IntRange(1, 255),
+    metavar="CODE",
+    help="End with this exit code when the environment was changed while the run waited for its turn.",
+)
+@click.option("--note", default="", help="Why, for the record.")
+@execution_time_option
+@output_option
+@workspace
+def run(
+    root: Path, gateway: str | None, output: str, execution_time: str | None, updated: int | None, **given: Any
+) -> int:
+    """Compute what has come due in ENVIRONMENT (prod by default) since its tables were last filled.
+
+    The models are those that the environment shows, whatever the project's files say by now; views stay as they are.
+
+    \b
+    mergeplan run
+    mergeplan run dev
+    mergeplan run --select-model "tag:hourly" --ignore-cron
+    mergeplan run --execution-time 2026-01-31
+    """
+    out, name = output_of(output), parse_environment_name(given["environment"])
+    options = options_from(RunOptions, {**given, "environment": name, "unless_updated": updated is not None})
+    with open_workspace(root, gateway, "backfill", execution_time, on_event=showing(out)) as work:
+        done = run_due(work, options)
+    if done.updated:
+        raise _environment_moved_error(name, updated)
+    if done.plan is None:
+        return _report_skip(out, done.skipped)
+    return report_unapplied(out, done.plan) if done.outcome is None else report_outcome(out, done.outcome)
+
+
+def _report_skip(out: Output, why: str) -> int:
+    if isinstance(out, JsonLines):
+        out.result(ResultLine(ok=True, skipped=why))
+    else:
+        out.say(why)
+    return 0
+
+
+def _environment_moved_error(name: str, code: int | None) -> LeaseHeld:
+    error = LeaseHeld(f"`{name}` was changed while this run waited for its turn.", hint="Run again.")
+    error.exit_code = code or error.exit_code
+    return error

@@ -1,0 +1,1 @@
+"""Spark Connect: its session, and the proxy that admits an isolated child's requests."""

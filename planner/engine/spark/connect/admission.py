@@ -1,0 +1,333 @@
+"""What project code asks of Spark, judged: a request of Spark Connect is admitted, or refused with a sentence.
+
+Nothing here talks to anyone. A request that is admitted holds only fields that `admitted` lists; the names and texts in
+it have been checked, and each text is written as it was read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mergeplan.planner.engine.spark.connect.admitted_fields import FIELDS, PACKAGE, sentence
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.parsing.sql.queried_tables import (
+    TABLE_FUNCTIONS,
+    NotAdmitted,
+    Queried,
+    check_function,
+    parse_expression,
+    parse_query,
+    table_name,
+)
+from mergeplan.planner.parsing.sql.spark_registry import OPTIONS, is_closed, option_refusal
+
+Message = Any  # of protobuf, whose classes are made when they are imported
+DEEPEST = 1_000  # messages within each other; Spark reads 1,024
+LARGEST = 1 << 30  # bytes of one block of a frame's rows
+READABLE = re.compile(
+    r"spark\.sql\.(ansi\.enabled|caseSensitive|timestampType|autoBroadcastJoinThreshold|storeAssignmentPolicy"
+    r"|shuffle\.partitions|crossJoin\.enabled|parquet\.\w+|adaptive\.[\w.]+|execution\.[\w.]+|pyspark\.[\w.]+"
+    r"|session\.[\w.]+|repl\.eagerEval\.\w+|legacy\.[\w.]+|sources\.partitionOverwriteMode"
+    r"|sources\.partitionColumnTypeInference\.enabled)"
+    r"|spark\.python\.sql\.dataFrameDebugging\.enabled|spark\.version|spark\.app\.name",
+    re.ASCII,
+)
+BLOCK = re.compile(r"cache/([0-9a-f]{64})")
+VIEW = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+OF_A_FRAME = re.compile(r"_pyspark_connect_temp_view_[0-9a-f]{32}")  # `spark.sql("... {df}", df=df)`
+FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,2}|[^\w\s`.]{1,3}", re.ASCII)  # a name or an operator
+JSON = 2  # of the formats of a Parse
+OF_A_SCHEMA = frozenset({"from_json", "from_csv", "from_xml"})  # an argument of theirs may be a schema as JSON
+RESERVED = frozenset({"stream", "values", "lateral", "table", "identifier", "global_temp"})
+PYTHON = (
+    "A function in Python runs in Spark's workers, which are not known to be isolated: use Spark's own functions, or"
+    " work on `toPandas()`. The operator admits such functions with MERGEPLAN_ISOLATION_UDF=allow; see docs/service.md."
+)
+
+
+@dataclass(frozen=True)
+class May:
+    """What project code may do on Spark at the moment: tables and views that it may read (their names, without quotes),
+    the prefix of the global views in which it leaves its rows ('' for none), functions in Python; in one session with
+    this default catalog."""
+
+    session: str = ""
+    tables: frozenset[str] = frozenset()
+    views: frozenset[str] = frozenset()
+    prefix: str = ""
+    python: bool = False
+    catalog: str = SESSION_CATALOG
+    functions: frozenset[str] = frozenset()  # beside Spark's own: those of the operator, and of the session
+
+    def reads(self, written: str) -> bool:
+        """True for the name of a table or view that it may read. Beyond Spark's own catalog case may tell tables apart:
+        there a name must be written as it is."""
+        parts = written.split(".")
+        outer = parts[0] if len(parts) == 3 else self.catalog
+        folds = len(parts) == 1 or outer.lower() == SESSION_CATALOG
+        name = without_default(written.lower() if folds else written, self.catalog)
+        return name in self.tables or name in self.views
+
+
+@dataclass(frozen=True)
+class TemporaryView:
+    """A temporary view that a request makes."""
+
+    name: str
+    is_global: bool
+
+
+def admit(request: Message, may: May) -> None:
+    """NotAdmitted unless each field and each name and text of the request is admitted; SQL in it is written as it was
+    read."""
+    if request.session_id != may.session:
+        raise NotAdmitted("The request speaks for a session that is not this model's.")
+    waiting: list[tuple[Message, int]] = [(request, 0)]
+    while waiting:
+        message, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise NotAdmitted("The plan is nested too deeply.")
+        name = message.DESCRIPTOR.full_name.removeprefix(PACKAGE)
+        allowed = FIELDS.get(name, frozenset())
+        field_values = message.ListFields()
+        for field, _ in field_values:
+            if field.name not in allowed:
+                raise NotAdmitted(sentence(name, field.name))
+        if check := CHECKS.get(name):
+            check(message, may)
+        waiting.extend((inner, depth + 1) for field, value in field_values for inner in _inner(field, value))
+
+
+def function_of(request: Message) -> str:
+    """The name of the function in Python that an ExecutePlan registers, in lower case; '' if it registers none."""
+    command = request.plan.command
+    kind = command.WhichOneof("command_type")
+    if kind not in ("register_function", "register_table_function"):
+        return ""
+    name: str = getattr(command, kind).function_name
+    return name.lower()
+
+
+def view_of(request: Message) -> TemporaryView | None:
+    """The view that an ExecutePlan makes, if it makes one."""
+    if request.plan.command.WhichOneof("command_type") != "create_dataframe_view":
+        return None
+    asked = request.plan.command.create_dataframe_view
+    return TemporaryView(asked.name, asked.is_global)
+
+
+class Blocks:
+    """The blocks of a frame's rows that are being sent; each is NotAdmitted unless it is what its name says."""
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._left = 0
+        self._bytes = 0
+        self._digest = hashlib.sha256()
+
+    def admit(self, request: Message) -> None:
+        """NotAdmitted when this part is none of a block, or ends one that is something else."""
+        kind = request.WhichOneof("payload")
+        if self._left and kind != "chunk":
+            raise NotAdmitted("A block of rows was not sent to its end.")
+        if kind == "batch":
+            for artifact in request.batch.artifacts:
+                self._begin(artifact.name, 1)
+                self._add(artifact.data.data)
+        elif kind == "begin_chunk":
+            self._begin(request.begin_chunk.name, request.begin_chunk.num_chunks)
+            self._add(request.begin_chunk.initial_chunk.data)
+        elif kind == "chunk" and self._left:
+            self._add(request.chunk.data)
+        else:
+            raise NotAdmitted("What is sent to Spark is no block of rows.")
+
+    def _begin(self, name: str, chunks: int) -> None:
+        if not BLOCK.fullmatch(name):
+            raise NotAdmitted(f"`{name[:80]}`: `addArtifact` is not allowed to project code.")
+        self._name, self._left, self._bytes, self._digest = name, chunks, 0, hashlib.sha256()
+
+    def _add(self, data: bytes) -> None:
+        self._left -= 1
+        self._bytes += len(data)
+        self._digest.update(data)
+        if self._bytes > LARGEST:
+            raise NotAdmitted(f"A block of rows has more than {LARGEST:,} bytes.")
+        if self._left <= 0 and self._name != f"cache/{self._digest.hexdigest()}":
+            raise NotAdmitted("A block of rows is not what its name says.")
+
+
+def _inner(field: Any, value: Any) -> Iterator[Message]:
+    """The messages that are a field's value."""
+    if field.message_type is None:
+        return
+    if field.message_type.GetOptions().map_entry:
+        if field.message_type.fields_by_name["value"].message_type is not None:
+            yield from value.values()
+    elif field.is_repeated:
+        yield from value
+    else:
+        yield value
+
+
+def _check_tables(names: frozenset[str], may: May) -> None:
+    for name in sorted(names):
+        if not may.reads(name) and not OF_A_FRAME.fullmatch(name):
+            raise NotAdmitted(
+                f"`{name[:120]}` is not a table that this model reads: name it in `depends_on`, and read"
+                ' `context.table("...")`.'
+            )
+
+
+def _check_table_name(message: Message, may: May) -> None:
+    _check_tables(frozenset({table_name(message.unparsed_identifier)}), may)
+
+
+def _table_exists(message: Message, may: May) -> None:
+    names = [message.db_name] if message.db_name else []
+    _check_tables(frozenset({table_name(".".join([*names, message.table_name]))}), may)
+
+
+def _sql(message: Message, may: May) -> None:
+    read = parse_query(message.query, may.functions)
+    _check_tables(read.tables, may)
+    message.query = f"({read.text}\n)"  # in parentheses Spark takes a query and nothing else
+
+
+def _expression(message: Message, may: May) -> None:
+    read: Queried = parse_expression(message.expression, may.functions)
+    _check_tables(read.tables, may)
+    message.expression = read.text
+
+
+def _function(message: Message, may: May) -> None:
+    if not FUNCTION.fullmatch(message.function_name):
+        raise NotAdmitted(f"`{message.function_name[:80]}` is not the name of a function of Spark.")
+    name = message.function_name.lower()
+    check_function(name, may.functions)
+    if name in OPTIONS and name not in may.functions:
+        for argument in message.arguments[OPTIONS[name] :]:
+            _check_options(name, argument)
+    if name in OF_A_SCHEMA:
+        for argument in message.arguments:
+            _schema_text(argument.literal.string)
+
+
+def _check_options(name: str, argument: Message) -> None:
+    """NotAdmitted for options of a function that are no map of plain texts, or that may open a file."""
+    inner = argument.unresolved_function
+    plain = inner.function_name in ("map", "create_map") and len(inner.arguments) % 2 == 0
+    for option in inner.arguments[::2] if plain else [argument]:
+        text = option.literal.string if option.literal.WhichOneof("literal_type") == "string" else None
+        if message := option_refusal(name, text):
+            raise NotAdmitted(message)
+
+
+def _table_function(message: Message, may: May) -> None:
+    if message.function_name.lower() not in TABLE_FUNCTIONS:
+        raise NotAdmitted(f"The table function `{message.function_name[:80]}` is not allowed to project code.")
+
+
+def _python(message: Message, may: May) -> None:
+    if not may.python:
+        raise NotAdmitted(PYTHON)
+
+
+def _check_registration(message: Message, may: May) -> None:
+    """A command that registers a function, or leaves a view."""
+    kind = message.WhichOneof("command_type")
+    if kind in ("register_function", "register_table_function"):
+        name = getattr(message, kind).function_name
+        if not VIEW.fullmatch(name) or name.lower() in RESERVED or is_closed(name.lower()):
+            raise NotAdmitted(f"`{name[:80]}` is not the name of a function of Python: choose another one.")
+
+
+def _view(message: Message, may: May) -> None:
+    if not message.is_global:
+        if not VIEW.fullmatch(message.name) or message.name.lower() in RESERVED or OF_A_FRAME.fullmatch(message.name):
+            raise NotAdmitted(f"`{message.name[:80]}` is not the name of a temporary view.")
+    elif message.replace or not may.prefix or not re.fullmatch(rf"{may.prefix}_\d{{1,4}}", message.name, re.ASCII):
+        raise NotAdmitted("A global temporary view is not allowed to project code: others would see it.")
+
+
+def _sql_command(message: Message, may: May) -> None:
+    root = message.input
+    if root.WhichOneof("rel_type") == "with_relations":
+        root = root.with_relations.root
+    if root.WhichOneof("rel_type") != "sql":
+        raise NotAdmitted("A command in SQL is a query here and nothing else.")
+
+
+def _parse(message: Message, may: May) -> None:
+    """Texts that are read as rows: an option for CSV or XML may name a class or a file."""
+    for option in message.options if message.format != JSON else ():
+        if refused := option_refusal("spark.read", option):
+            raise NotAdmitted(refused)
+
+
+def _deduplicate(message: Message, may: May) -> None:
+    if message.within_watermark:
+        raise NotAdmitted(sentence("Relation", "with_watermark"))
+
+
+def _readable(message: Message, may: May) -> None:
+    for key in [*getattr(message, "keys", ()), *(pair.key for pair in getattr(message, "pairs", ()))]:
+        if not READABLE.fullmatch(key):
+            raise NotAdmitted(f"The setting `{key[:120]}` is not shown to project code.")
+
+
+def _block(message: Message, may: May) -> None:
+    for name in message.names:
+        if not BLOCK.fullmatch(name):
+            raise NotAdmitted(f"`{name[:80]}`: artifacts are not allowed to project code.")
+
+
+def _schema_text(text: str) -> None:
+    """NotAdmitted for a schema as JSON that names a class."""
+    if "{" not in text:
+        return
+    try:
+        waiting = [json.loads(text)]
+    except (ValueError, RecursionError):
+        raise NotAdmitted("The schema of a frame cannot be read.") from None
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if "class" in part or part.get("type") == "udt":
+                raise NotAdmitted(sentence("DataType", "udt"))
+            waiting.extend(value for key, value in part.items() if key != "metadata")
+        elif isinstance(part, list):
+            waiting.extend(part)
+
+
+CHECKS: Mapping[str, Callable[[Message, May], None]] = {
+    "Read.NamedTable": _check_table_name,
+    "TableExists": _table_exists,
+    "SQL": _sql,
+    "SqlCommand": _sql_command,
+    "Expression.ExpressionString": _expression,
+    "Expression.UnresolvedFunction": _function,
+    "CallFunction": _function,
+    "UnresolvedTableValuedFunction": _table_function,
+    "Parse": _parse,
+    "Deduplicate": _deduplicate,
+    "PythonUDF": _python,
+    "PythonUDTF": _python,
+    "Command": _check_registration,
+    "CreateDataFrameViewCommand": _view,
+    "ConfigRequest.Get": _readable,
+    "ConfigRequest.GetOption": _readable,
+    "ConfigRequest.GetWithDefault": _readable,
+    "ConfigRequest.IsModifiable": _readable,
+    "ArtifactStatusesRequest": _block,
+    "LocalRelation": lambda message, may: _schema_text(message.schema),
+    "DataType.Unparsed": lambda message, may: _schema_text(message.data_type_string),
+    "AnalyzePlanRequest.JsonToDDL": lambda message, may: _schema_text(message.json_string),
+    "Expression.Cast": lambda message, may: _schema_text(message.type_str),
+}

@@ -1,0 +1,250 @@
+"""A session on a Spark Connect server, which may be the warm Spark of this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from mergeplan.planner.engine.protocol import Operation, Server
+from mergeplan.planner.engine.spark.catalog import Owner
+from mergeplan.planner.engine.spark.connect.reattach import Attaching
+from mergeplan.planner.engine.spark.connect.server_operations import ConnectOperations, session_url
+from mergeplan.planner.engine.spark.errors import LACKS, condition, translate_error
+from mergeplan.planner.engine.spark.process.format_requests import Visit
+from mergeplan.planner.engine.spark.scans import parse_plan_bytes
+from mergeplan.planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
+from mergeplan.planner.engine.spark.trace_tag import trace_id
+from mergeplan.planner.errors import QueryError, RequestError, SparkAway
+from mergeplan.planner.semantics.spark.spark_defaults import DEFAULTS
+from mergeplan.planner.semantics.spark.spark_settings import shaping
+
+
+def without_token(remote: str) -> str:
+    """A Spark Connect address as it may be shown: its parameters may hold a token."""
+    return remote.partition(";")[0].rstrip("/")
+
+
+class ConnectSession:
+    """A session on a Spark Connect server; `owner` is the warm Spark that it may be, which `visit` keeps up."""
+
+    def __init__(
+        self,
+        server: Server,
+        owner: Owner | None = None,
+        visit: Visit | None = None,
+        attached: Operation | None = None,
+    ) -> None:
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+        from pyspark.sql.connect.session import SparkSession as Connected
+
+        self._server, self._owner, self._visit = server, owner, visit
+        self._tag = f"mergeplan-{uuid4().hex}"
+        self.attached, self._attaching = attached, Attaching()
+        self._stages: set[int] = set()
+        where = "the warm Spark" if owner else without_token(server.url)
+        spark: Any = None
+        try:
+            address = session_url(server.url, attached.session) if attached else server.url
+            spark = Connected.builder.channelBuilder(self._attaching.channel(address)).create()
+            # A server that restarts is waited for a moment; pyspark's own ten minutes look like a hang.
+            spark.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=2000)])
+            version = spark.version
+        except Exception as error:
+            if spark is not None:
+                close_channel(spark)  # otherwise it is tried again when this process ends
+            reason = translate_error(error, "")
+            state = "cannot be used" if reason.message.startswith(LACKS) else "does not answer"
+            raise SparkAway(f"{where} {state}: {reason.message}", hint=reason.hint) from None
+        self.spark = spark
+        try:
+            for key, value in {**dict(server.conf), "spark.sql.connect.serverStacktrace.enabled": "false"}.items():
+                self._set(key, value)
+            if attached is None:  # what runs there began in agreement, and a format may have set more since
+                self._agree(where, dict(server.conf))
+            if server.catalog:
+                spark.catalog.setCurrentCatalog(server.catalog)
+        except RequestError:
+            self.close()
+            raise
+        except Exception as error:
+            self.close()
+            why = translate_error(error, "").message
+            raise RequestError(f"Spark {version} at {where} refuses this connection's settings: {why}") from None
+        spark.registerProgressHandler(self._record_stages)
+
+    @property
+    def operations(self) -> ConnectOperations | None:
+        if self._owner is not None:
+            return None  # the warm Spark restarts when its clients have gone
+        server = self._server
+        return ConnectOperations(self, self._attaching, lambda operation: ConnectSession(server, attached=operation))
+
+    @property
+    def has_ended(self) -> bool:
+        """True when the warm Spark is gone; of another server only an answer tells."""
+        return self._owner is not None and not self._owner.is_alive
+
+    @property
+    def address(self) -> str:
+        """The server's, without its token."""
+        return without_token(self._server.url)
+
+    @property
+    def session_id(self) -> str:
+        """By which the server knows it."""
+        return str(self.spark.session_id)
+
+    def end_attached(self) -> None:
+        """End the operation to which this session is attached."""
+        if self.attached:
+            with suppress(Exception):  # a server that has gone has ended it
+                self.spark.interruptOperation(self.attached.id)
+
+    def new_session(self) -> EngineSession:
+        return ConnectSession(self._server, self._owner)
+
+    def let_go(self) -> None:
+        self.close()
+
+    def _set(self, key: str, value: str) -> None:
+        try:
+            self.spark.conf.set(key, value)
+        except Exception as error:
+            # A warm Spark was started with the settings that only a start can set.
+            if self._owner is None or not (condition(error) or "").startswith("CANNOT_MODIFY"):
+                raise
+
+    def _agree(self, where: str, conf: Mapping[str, str]) -> None:
+        """See that the session has the settings that the tables' versions speak of; RequestError when it has others.
+
+        A warm Spark may have been started under other ones, which are put back.
+        """
+        wanted = {**DEFAULTS, **{key: value for key, value in conf.items() if key in DEFAULTS}}
+        actual_conf = self._has(wanted)
+        other = {
+            key: value for key, value in actual_conf.items() if shaping({key: value}) != shaping({key: wanted[key]})
+        }
+        if self._owner is not None:
+            for key in other:
+                self._set(key, wanted[key])
+            also = ((key, wanted[key]) for key in other)
+            self._server = replace(self._server, conf=(*self._server.conf, *also))
+        elif other:
+            listed = ", ".join(f"`{key}: {value}`" for key, value in sorted(other.items()))
+            hint = "Write them into `config` of the gateway: they are a part of what a table's version stands for."
+            raise RequestError(
+                f"Spark at {where} has settings of which config.yaml does not speak: {listed}.", hint=hint
+            )
+
+    def _has(self, keys: Iterable[str]) -> dict[str, str]:
+        """What the session has of these settings, as far as the server knows them, asked at once."""
+        from pyspark.sql.connect.proto.base_pb2 import ConfigRequest
+
+        client: Any = self.spark.client
+        asked = ConfigRequest.Operation(get_option=ConfigRequest.GetOption(keys=list(keys)))
+        return {key: value for key, value in client.config(asked).pairs if value is not None}
+
+    def startup_conf(self, keys: Iterable[str]) -> dict[str, str]:
+        """What the Spark was started with of these settings."""
+        return self._has(keys)
+
+    def _record_stages(self, stages: Any, *_: Any, **__: Any) -> None:
+        self._stages.update(stage.stage_id for stage in stages or ())
+
+    def observe(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
+        from pyspark.sql.connect.functions import expr
+        from pyspark.sql.connect.observation import Observation
+
+        name = self._attaching.name
+        observation: Any = Observation(f"mergeplan-{name}") if name else Observation()  # as whoever began it called it
+        columns: Any = [expr(sql).alias(name) for name, sql in aggregates.items()]
+
+        def values() -> dict[str, Any]:
+            results: dict[str, Any] = observation.get
+            if results.keys() != aggregates.keys():
+                raise QueryError("Spark did not report what it wrote.")
+            return results
+
+        return frame.observe(observation, *columns), values
+
+    def condition(self, sql: str) -> Any:
+        from pyspark.sql.connect.functions import expr
+
+        return expr(sql)
+
+    def run_unlisted(self, sql: str) -> Frame:
+        apart: Any = self.spark.cloneSession()  # the setting must not reach what else this session does meanwhile
+        try:
+            apart.conf.set(LISTED, "false")
+            created: Frame = apart.sql(sql)
+            return created
+        finally:
+            close_channel(apart)
+
+    def enter(self, tag: str) -> None:
+        self.spark.clearTags()
+        self.spark.addTag(tag)
+        self.spark.addTag(self._tag)
+        if trace := trace_id(os.environ):
+            self.spark.addTag(f"trace-{trace}")
+
+    def interrupt(self, tag: str) -> None:
+        self.spark.interruptTag(tag)
+        self.end_attached()
+
+    def scan_bytes(self, sql: str) -> int | None:
+        with listing_here(self.spark):
+            return parse_plan_bytes(self.spark.sql(f"EXPLAIN COST {sql}").collect()[0][0])
+
+    def parse_tree(self, sql: str) -> str | None:
+        from pyspark.errors import AnalysisException, ParseException
+
+        try:
+            _ = self.spark.sql(sql).schema
+            with listing_here(self.spark):
+                explained = str(self.spark.sql(f"EXPLAIN EXTENDED {sql}").collect()[0][0])
+        except ParseException:
+            raise
+        except AnalysisException:
+            return None
+        return explained.partition("\n== Analyzed Logical Plan ==")[0]
+
+    def jobs(self) -> int:
+        """Exact on a warm Spark, which counts; on another server, the stages it reported: none when no job ran."""
+        if self._owner is None:
+            return len(self._stages)
+        with socket.create_connection(("127.0.0.1", self._owner.counter), timeout=30) as line:
+            line.sendall(f"{self._owner.token} {USER} {self.spark.session_id} {self._tag}\n".encode())
+            answer = line.makefile().readline()
+        if not answer:
+            raise QueryError("the warm Spark does not count this session's jobs.")
+        return int(answer)
+
+    def server(self) -> Server:
+        return self._server
+
+    def close(self) -> None:
+        with suppress(Exception):  # a server that has gone has also let go
+            # What else the one who began the operation left in its session may be waited for too.
+            if not self.attached:
+                self.spark.stop()
+            close_channel(self.spark)
+        if self._visit:
+            self._visit.close()
+
+
+def close_channel(spark: Any) -> None:
+    """Close a session's channel once and for all.
+
+    pyspark closes it once more when Python collects the session. That may be while it hands a task to its pool of
+    threads, which closing shuts down: then that thread waits for the lock that it holds, for ever.
+    """
+    try:
+        spark.client.close()
+    finally:
+        spark.client.close = lambda: None

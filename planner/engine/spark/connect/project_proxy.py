@@ -1,0 +1,295 @@
+"""The connection of project code to Spark: a Spark Connect server on a socket file, which passes on what is admitted.
+
+The address of the real server, its token and the settings of the session stay on this side. The session is one that
+belongs to a single child; whoever is to use it knows its number and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from mergeplan.planner.engine.protocol import Reading, Server
+from mergeplan.planner.engine.spark.connect.admission import (
+    Blocks,
+    May,
+    TemporaryView,
+    admit,
+    function_of,
+    view_of,
+)
+from mergeplan.planner.engine.spark.connect.proxied_session import SERVICE, ProxiedSession, bytes_of
+from mergeplan.planner.engine.spark.connect.proxy_messages import Malformed, message_of
+from mergeplan.planner.engine.spark.process.libraries import LIB
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted
+
+LARGEST = 128 * 1024 * 1024  # bytes of one message, as pyspark and Spark have it
+THREADS = 32  # requests at a time; each that is answered with rows holds one while it lasts
+LONGEST_PATH = 100  # bytes of a socket's path; the system takes 107
+Ask = Callable[[Any, Any], Any]
+
+
+class ProjectProxy:
+    """A connection to a Spark Connect server at a socket file; nothing passes before `admit`."""
+
+    def __init__(self, server: Server, path: Path, *, python: bool, functions: frozenset[str] = frozenset()) -> None:
+        if len(os.fsencode(path)) > LONGEST_PATH:
+            raise RequestError(f"the path of the socket {path} is too long.", hint="Set TMPDIR to a shorter folder.")
+        self.session = str(uuid4())
+        self._to, self._python = server, python or server.isolated
+        self._may = May(self.session)
+        self._views: frozenset[str] = frozenset()  # of the session, that are there
+        self._begun: dict[str, str] = {}  # operation -> temporary view, that is being made
+        self._functions = functions  # that may be called beside Spark's own
+        self._registering: dict[str, str] = {}  # operation -> function in Python
+        self._left: list[str] = []  # global views that were let through since `admit`
+        self._inputs: dict[str, str] = {}
+        self._spark: ProxiedSession | None = None
+        self._closed = False
+        self._lock, self._beginning = threading.Lock(), threading.Lock()
+        self._server = LIB.grpc.server(
+            ThreadPoolExecutor(THREADS, thread_name_prefix="proxy"),
+            handlers=[self._handlers()],
+            options=_options(),
+            maximum_concurrent_rpcs=THREADS,
+        )
+        self._server.add_insecure_port(f"unix:{path}")
+        os.chmod(path, 0o666)  # noqa: S103  # the child may have a user of its own; who knows no session gets nothing
+        self._server.start()
+
+    def admit(self, reading: Reading) -> None:
+        """From now on let project code read these tables and leave its rows in views of this prefix."""
+        catalog = (self._to.catalog or dict(self._to.conf).get("spark.sql.defaultCatalog") or SESSION_CATALOG).lower()
+        names = frozenset(without_default(name.lower(), catalog) for name in (*reading.tables, *reading.inputs))
+        with self._lock:
+            self._left, self._inputs = [], dict(reading.inputs)
+            self._may = May(self.session, names, prefix=reading.prefix, python=self._python, catalog=catalog)
+
+    def refuse(self) -> tuple[str, ...]:
+        """From now on let nothing through; the global views that were made since `admit`."""
+        with self._lock:
+            self._may = May(self.session)
+            return tuple(self._left)
+
+    def close(self) -> None:
+        """End the session with all that runs in it, and the server."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed, self._may = True, May(self.session)
+            spark, self._spark = self._spark, None
+        self._server.stop(grace=None)
+        if spark is not None:
+            spark.close()
+
+    # What pyspark asks
+
+    def _handlers(self) -> Any:
+        one, many = LIB.grpc.unary_unary_rpc_method_handler, LIB.grpc.unary_stream_rpc_method_handler
+        return LIB.grpc.method_handlers_generic_handler(
+            SERVICE,
+            {
+                "ExecutePlan": many(self._answering(self._execute, many=True)),
+                "ReattachExecute": many(self._answering(self._reattach, many=True)),
+                "AnalyzePlan": one(self._answering(self._analyze)),
+                "Config": one(self._answering(self._unary_handler("Config", LIB.proto.ConfigRequest))),
+                "Interrupt": one(self._answering(self._unary_handler("Interrupt", LIB.proto.InterruptRequest))),
+                "ReleaseExecute": one(
+                    self._answering(self._unary_handler("ReleaseExecute", LIB.proto.ReleaseExecuteRequest))
+                ),
+                "ArtifactStatus": one(
+                    self._answering(self._unary_handler("ArtifactStatus", LIB.proto.ArtifactStatusesRequest))
+                ),
+                "FetchErrorDetails": one(self._answering(self._details)),
+                "CloneSession": one(self._answering(self._clone)),
+                "ReleaseSession": one(self._answering(self._release)),
+                "AddArtifacts": LIB.grpc.stream_unary_rpc_method_handler(self._answering(self._add)),
+            },
+        )
+
+    def _answering(self, ask: Ask, *, many: bool = False) -> Ask:
+        """Around each answer: what is refused, and what Spark says is wrong, reaches the child as pyspark expects."""
+
+        def one(request: Any, context: Any) -> Any:
+            try:
+                return ask(request, context)
+            except Exception as error:
+                return _abort(context, error)
+
+        def all_of(request: Any, context: Any) -> Iterator[bytes]:
+            try:
+                yield from ask(request, context)
+            except Exception as error:
+                _abort(context, error)
+
+        return all_of if many else one
+
+    def _unary_handler(self, method: str, kind: Any) -> Ask:
+        def ask(data: bytes, context: Any) -> bytes:
+            return self._unary(method, self._admit_request(kind, data), context)
+
+        return ask
+
+    def _execute(self, data: bytes, context: Any) -> Iterator[bytes]:
+        request = self._admit_request(LIB.proto.ExecutePlanRequest, data)
+        view = view_of(request)
+        if view is not None:
+            self._make(view, request.operation_id)
+        if (function := function_of(request)) and request.operation_id:
+            with self._lock:
+                self._registering[request.operation_id] = function
+        return self._stream("ExecutePlan", request, context)
+
+    def _reattach(self, data: bytes, context: Any) -> Iterator[bytes]:
+        return self._stream("ReattachExecute", self._admit_request(LIB.proto.ReattachExecuteRequest, data), context)
+
+    def _analyze(self, data: bytes, context: Any) -> bytes:
+        request = self._admit_request(LIB.proto.AnalyzePlanRequest, data)
+        asked = request.WhichOneof("analyze")
+        if asked not in ("persist", "unpersist", "get_storage_level"):
+            return self._unary("AnalyzePlan", request, context)
+        # What Spark keeps in memory it keeps for all sessions, and after the model's end: rows are computed anew.
+        answer = LIB.proto.AnalyzePlanResponse(session_id=self.session, server_side_session_id=self._ready().number)
+        getattr(answer, asked).SetInParent()
+        return bytes_of(answer)
+
+    def _release(self, data: bytes, context: Any) -> bytes:
+        """The session ends with the child, and not before: another of its name would have no settings."""
+        self._admit_request(LIB.proto.ReleaseSessionRequest, data)
+        number = self._ready().number
+        return bytes_of(LIB.proto.ReleaseSessionResponse(session_id=self.session, server_side_session_id=number))
+
+    def _clone(self, data: bytes, context: Any) -> bytes:
+        raise NotAdmitted("A second session is not allowed to project code.")
+
+    def _details(self, data: bytes, context: Any) -> bytes:
+        request = self._admit_request(LIB.proto.FetchErrorDetailsRequest, data)
+        details = LIB.proto.FetchErrorDetailsResponse.FromString(self._unary("FetchErrorDetails", request, context))
+        for error in details.errors:
+            error.ClearField("stack_trace")
+        return bytes_of(details)
+
+    def _add(self, requests: Iterator[bytes], context: Any) -> bytes:
+        wrong: list[Exception] = []
+
+        def admit_requests() -> Iterator[Any]:
+            blocks = Blocks()
+            try:
+                for data in requests:
+                    request = self._admit_request(LIB.proto.AddArtifactsRequest, data)
+                    blocks.admit(request)
+                    yield request
+            except Exception as error:
+                wrong.append(error)
+                raise
+
+        try:
+            return self._ready().add_artifacts(admit_requests(), context)
+        except LIB.grpc.RpcError:
+            if wrong:
+                raise wrong[0] from None
+            raise
+
+    # Steps
+
+    def _admit_request(self, kind: Any, data: bytes) -> Any:
+        """The request as it may be passed on, in this session's name; NotAdmitted."""
+        request = message_of(kind, data)
+        with self._lock:
+            may = replace(self._may, views=self._views, functions=self._functions)
+        admit(request, may)
+        spark = self._ready()
+        request.user_context.Clear()
+        request.user_context.user_id = spark.user
+        if "client_observed_server_side_session_id" in kind.DESCRIPTOR.fields_by_name:
+            request.client_observed_server_side_session_id = spark.number
+        return request
+
+    def _make(self, view: TemporaryView, operation: str) -> None:
+        """Take down a view that is about to be made."""
+        with self._lock:
+            if view.is_global:
+                self._left.append(f"global_temp.{view.name}")
+            elif operation:
+                self._begun[operation] = view.name.lower()
+
+    def _ready(self) -> ProxiedSession:
+        """The session, begun when it is first asked for, with the views that the model is given."""
+        with self._beginning:
+            spark = self._spark or self._begin()
+            for name, sql in list(self._inputs.items()):
+                spark.make_view(name, sql)
+                self._inputs.pop(name, None)
+            return spark
+
+    def _begin(self) -> ProxiedSession:
+        spark = None if self._closed else ProxiedSession(self._to, self.session)
+        with self._lock:
+            if spark is not None and not self._closed:
+                self._spark = spark
+                return spark
+        if spark is not None:
+            spark.close()
+        raise NotAdmitted("This model has ended.")
+
+    def _unary(self, method: str, request: Any, context: Any) -> bytes:
+        return self._ready().answer(method, request, context)
+
+    def _stream(self, method: str, request: Any, context: Any) -> Iterator[bytes]:
+        for data in self._ready().answers(method, request, context):
+            if request.operation_id in self._begun or request.operation_id in self._registering:
+                self._record_creation(request.operation_id, data)
+            yield data
+
+    def _record_creation(self, operation: str, data: bytes) -> None:
+        """Know a temporary view or function as one of the session's once it is there: before that, its name would be
+        one of the catalog's."""
+        if LIB.proto.ExecutePlanResponse.FromString(data).HasField("result_complete"):
+            with self._lock:
+                if operation in self._begun:
+                    self._views |= {self._begun.pop(operation)}
+                if operation in self._registering:
+                    self._functions |= {self._registering.pop(operation)}
+
+
+def _options() -> list[tuple[str, int]]:
+    return [("grpc.max_receive_message_length", LARGEST), ("grpc.max_send_message_length", LARGEST)]
+
+
+def _abort(context: Any, error: Exception) -> None:
+    """End a request with what went wrong; what is our own defect is not shown to project code."""
+    if isinstance(error, NotAdmitted):
+        code = (
+            LIB.grpc.StatusCode.INVALID_ARGUMENT
+            if isinstance(error, Malformed)
+            else LIB.grpc.StatusCode.PERMISSION_DENIED
+        )
+        status = LIB.status(code=code.value[0], message=str(error)[:1500])
+    elif isinstance(error, LIB.grpc.RpcError) and hasattr(error, "code"):
+        status = _without_trace(error)
+    else:
+        status = LIB.status(code=LIB.grpc.StatusCode.INTERNAL.value[0], message="The connection to Spark failed.")
+    context.abort_with_status(LIB.statuses.to_status(status))
+
+
+def _without_trace(error: Any) -> Any:
+    """What the server said was wrong, without where in its code."""
+    status = LIB.statuses.from_call(error)
+    if status is None:
+        return LIB.status(code=error.code().value[0], message=(error.details() or "")[:1500])
+    for detail in status.details:
+        info = LIB.error_info()
+        if detail.Is(info.DESCRIPTOR):
+            detail.Unpack(info)
+            info.metadata.pop("stackTrace", None)
+            detail.Pack(info)
+    return status

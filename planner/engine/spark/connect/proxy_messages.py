@@ -1,0 +1,82 @@
+"""Bytes of project code become a message of Spark Connect, however deep they are nested, or are refused."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from mergeplan.planner.engine.spark.connect.admission import DEEPEST
+from mergeplan.planner.engine.spark.process.libraries import LIB
+from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted
+
+
+class Malformed(NotAdmitted):
+    """Bytes that are no request at all."""
+
+
+_lock = threading.Lock()  # how deep may be read is a setting of the whole process
+
+
+def message_of(kind: Any, data: bytes) -> Any:
+    """The message; NotAdmitted for bytes that are none, are nested too deeply, or hold an unknown field."""
+    with _lock:
+        try:
+            message = kind.FromString(data)
+        except LIB.undecodable:
+            message = _deep(kind, data)
+    size = message.ByteSize()
+    message.DiscardUnknownFields()
+    if message.ByteSize() != size:
+        raise NotAdmitted("The request holds a field that this version of pyspark does not know.")
+    return message
+
+
+def _deep(kind: Any, data: bytes) -> Any:
+    """A message that is nested deeper than is read at first: it is measured before, because the reader recurs."""
+    if depth_of(kind.DESCRIPTOR, data) > DEEPEST:
+        raise NotAdmitted("The plan is nested too deeply.")
+    if LIB.reader is None:
+        raise Malformed("The request cannot be read.")
+    LIB.reader.SetAllowOversizeProtos(True)
+    try:
+        return kind.FromString(data)
+    except LIB.undecodable:
+        raise Malformed("The request cannot be read.") from None
+    finally:
+        LIB.reader.SetAllowOversizeProtos(False)
+
+
+def depth_of(kind: Any, data: bytes) -> int:
+    """How many messages stand within each other, at most one more than are admitted; NotAdmitted for bytes that are no
+    message of the kind."""
+    waiting, deepest = [(0, len(data), kind, 1)], 0
+    while waiting:
+        at, end, kind, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        if depth > DEEPEST:
+            break
+        while at < end:
+            key, at = _number(data, at, end)
+            field, form = kind.fields_by_number.get(key >> 3), key & 7
+            if form == 0:
+                _, at = _number(data, at, end)
+                continue
+            size, at = _number(data, at, end) if form == 2 else ({1: 8, 5: 4}.get(form, end), at)
+            if field is None or at + size > end:
+                raise Malformed("The request cannot be read.")
+            if form == 2 and field.message_type is not None:
+                waiting.append((at, at + size, field.message_type, depth + 1))
+            at += size
+    return deepest
+
+
+def _number(data: bytes, at: int, end: int) -> tuple[int, int]:
+    """The number that begins at a place, and the place after it."""
+    value = shift = 0
+    while at < end and shift < 70:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+    raise Malformed("The request cannot be read.")

@@ -1,0 +1,104 @@
+"""Writes on a Spark Connect server that go on without their client: named before they begin, found again by that name.
+
+A server keeps an operation whose client has gone, with all that it answered, until a client attaches to it again (five
+minutes by default, `spark.connect.execute.manager.detachedTimeout`). pyspark attaches again when its connection breaks;
+here another process does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from mergeplan.planner.engine.protocol import OperationGone
+from mergeplan.planner.engine.spark.process.libraries import LIB
+
+EXECUTE, RELEASE = (f"/spark.connect.SparkConnectService/{name}" for name in ("ExecutePlan", "ReleaseExecute"))
+WRITES = ("write_operation", "write_operation_v2")
+
+
+@dataclass
+class _Named:
+    """The operation that a thread's next write is; `again` when it began elsewhere and is only waited for."""
+
+    id: str
+    again: bool
+    begun: bool = False
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """The end of a call that was not sent."""
+
+    answer: Any
+
+    def result(self, timeout: float | None = None) -> Any:
+        """What the call returns."""
+        return self.answer
+
+
+class Attaching:
+    """What stands between one client and its server, as an interceptor of gRPC: it gives writes their names."""
+
+    def __init__(self) -> None:
+        self._thread = threading.local()
+        self._kept: set[str] = set()
+
+    def __deepcopy__(self, _: object) -> Attaching:
+        """What a clone of the session gets, for which pyspark copies how the server is reached: no names yet."""
+        return Attaching()
+
+    def channel(self, remote: str) -> Any:
+        """How pyspark reaches the server, with this in between."""
+        for kind in (LIB.grpc.UnaryStreamClientInterceptor, LIB.grpc.UnaryUnaryClientInterceptor):
+            kind.register(Attaching)
+        builder = LIB.builder(remote)
+        builder.add_interceptor(self)
+        return builder
+
+    @property
+    def name(self) -> str:
+        """The operation that this thread's next write is; '' for none."""
+        named: _Named | None = getattr(self._thread, "named", None)
+        return named.id if named else ""
+
+    @contextmanager
+    def naming(self, operation: str, *, again: bool) -> Iterator[None]:
+        """A context in which this thread's next write is that operation; `again`: it is not begun but waited for, and
+        OperationGone where the server does not know it."""
+        self._thread.named = _Named(operation, again)
+        self._kept.add(operation)
+        try:
+            yield
+        finally:
+            self._thread.named = None
+            self._kept.discard(operation)
+
+    def intercept_unary_stream(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
+        """A thread's first write is sent as its operation, or not sent at all: an answer that ends too early makes
+        pyspark attach again."""
+        named: _Named | None = getattr(self._thread, "named", None)
+        if named is None or details.method != EXECUTE or not _is_write(request):
+            return continuation(details, request)
+        if named.again and request.operation_id == named.id:
+            raise OperationGone  # pyspark found no such operation, and would begin it now
+        if not named.begun:
+            named.begun = True
+            request.operation_id = named.id
+            if named.again:
+                return iter(())
+        return continuation(details, request)
+
+    def intercept_unary_unary(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
+        """The server keeps all that it answered of an operation: whoever attaches later has heard nothing of it."""
+        is_kept = details.method == RELEASE and request.HasField("release_until")
+        if is_kept and request.operation_id in self._kept:
+            return _Answered(LIB.proto.ReleaseExecuteResponse())
+        return continuation(details, request)
+
+
+def _is_write(request: Any) -> bool:
+    return request.plan.HasField("command") and request.plan.command.WhichOneof("command_type") in WRITES

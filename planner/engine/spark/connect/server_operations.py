@@ -1,0 +1,76 @@
+"""The writes that a Spark Connect server goes on with when their client has gone, as one session knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from typing import Protocol
+from uuid import uuid4
+
+from mergeplan.planner.engine.protocol import Operation
+from mergeplan.planner.engine.spark.connect.reattach import Attaching
+from mergeplan.planner.engine.spark.session import EngineSession
+from mergeplan.planner.errors import RequestError
+
+
+class ClientSession(EngineSession, Protocol):
+    """A session on a Spark Connect server; `attached` is the operation of another client for which it was opened."""
+
+    attached: Operation | None
+
+    @property
+    def address(self) -> str:
+        """The server's, without its token."""
+
+    @property
+    def session_id(self) -> str:
+        """By which the server knows it."""
+
+    def end_attached(self) -> None:
+        """End the operation to which it is attached."""
+
+
+class ConnectOperations:
+    """The operations of one session on a server; `open_attached` opens the session of another client's operation."""
+
+    def __init__(
+        self, session: ClientSession, attaching: Attaching, open_attached: Callable[[Operation], ClientSession]
+    ) -> None:
+        self.server = session.address
+        self._session, self._attaching, self._open_attached = session, attaching, open_attached
+
+    def new(self) -> Operation:
+        """A name for this session's next write."""
+        return Operation(self.server, self._session.session_id, str(uuid4()))
+
+    def writing(self, operation: Operation) -> AbstractContextManager[None]:
+        """A context in which this thread's next write is this operation."""
+        return self._attaching.naming(operation.id, again=operation == self._session.attached)
+
+    def attach(self, operation: Operation) -> EngineSession:
+        """The session of an operation that another process began; RequestError where it cannot be entered any more."""
+        return self._open_attached(operation)
+
+    def end(self, operation: Operation) -> None:
+        """End an operation that another process began; where the server does not answer, it is left."""
+        if operation.server != self.server:
+            return
+        with suppress(RequestError):
+            session = self._open_attached(operation)
+            try:
+                session.end_attached()
+            finally:
+                session.let_go()
+
+
+def session_url(remote: str, session: str) -> str:
+    """The address of one session of a Spark Connect server.
+
+    >>> session_url("sc://spark:443/;use_ssl=true", "4f"), session_url("sc://spark", "4f")
+    ('sc://spark:443/;use_ssl=true;session_id=4f', 'sc://spark/;session_id=4f')
+    """
+    address, _, url_parameters = remote.partition("/;")
+    parameters = [
+        parameter for parameter in url_parameters.split(";") if parameter and not parameter.startswith("session_id=")
+    ]
+    return f"{address.rstrip('/')}/;{';'.join([*parameters, f'session_id={session}'])}"

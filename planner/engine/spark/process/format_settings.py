@@ -1,0 +1,63 @@
+"""The table formats that a Spark of ours is started with, and those that a running one must have.
+
+The embedded catalog remembers each format that it was opened with: as long as it may hold a table of it, every verb
+must be able to read and drop that table, whatever the project's files say by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from mergeplan.planner.engine.formats.tested_pairs import CATALOG, EXTENSIONS, FORMATS, settings_for, sign_of, title_of
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.catalog import driver_conf, is_embedded, spark_folder
+from mergeplan.planner.engine.spark.process.installed import spark_version
+from mergeplan.planner.errors import RequestError
+
+REMEMBERED = "table_formats"
+SIGNS = (EXTENSIONS, CATALOG)  # by which a Spark tells which formats it knows
+
+
+def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
+    """The settings a Spark of our own starts with, those of its table formats among them."""
+    conf, formats = driver_conf(connection, home), startup_formats(connection, home)
+    if not formats and not connection.apart:
+        return conf
+    if is_embedded(connection) and "iceberg" in formats:
+        # The embedded metastore has no tables for locks; its commits compare and swap.
+        conf["spark.hadoop.iceberg.engine.hive.lock-enabled"] = "false"
+    try:
+        return conf | settings_for(formats, conf, spark_version(), connection.jars_dir, connection.apart)
+    except RequestError as error:
+        if set(formats) - set(connection.formats):
+            path = spark_folder(home) / REMEMBERED
+            error.hint += f" {path} lists the formats that this catalog was opened with: remove those without tables."
+        raise
+
+
+def remember_formats(connection: Connection, home: Path) -> None:
+    """Let the embedded catalog remember the formats with which a Spark has started on it."""
+    path = spark_folder(home) / REMEMBERED
+    if is_embedded(connection) and not (known := _read_formats(path)).issuperset(connection.formats):
+        path.write_text("".join(f"{name}\n" for name in sorted(known.union(connection.formats))), encoding="utf-8")
+
+
+def startup_formats(connection: Connection, home: Path) -> tuple[str, ...]:
+    """The table formats that a Spark of ours is started with for this connection."""
+    before = _read_formats(spark_folder(home) / REMEMBERED) if is_embedded(connection) else frozenset()
+    return tuple(sorted(before.union(connection.formats)))
+
+
+def check_formats(formats: Iterable[str], conf: Mapping[str, str], where: str) -> None:
+    """RequestError when a Spark that runs already was started without a format that is needed."""
+    for name in sorted(set(formats)):
+        key, value = sign_of(name)
+        if value not in conf.get(key, ""):
+            title = title_of(name)
+            hint = f"Start that Spark with {title}'s jars and `{key}={value}`."
+            raise RequestError(f"{where} was started without {title}, which this project's tables need.", hint=hint)
+
+
+def _read_formats(path: Path) -> frozenset[str]:
+    return frozenset(path.read_text("utf-8").split()).intersection(FORMATS) if path.exists() else frozenset()

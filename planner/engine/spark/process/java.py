@@ -1,0 +1,303 @@
+"""One quiet JVM for Spark, that ends with the process that started it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Any
+
+from mergeplan.planner.engine.spark.process.class_archive import ClassArchive, archive_of
+from mergeplan.planner.engine.spark.process.confinement import Confinement, confine, open_reason
+from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
+from mergeplan.planner.engine.spark.process.workers import Workers, prepare_workers
+from mergeplan.planner.engine.spark.resolving import resolution_error, start_timeout
+from mergeplan.planner.errors import RequestError, SparkAway
+from mergeplan.planner.isolation.mode import isolation_of
+from mergeplan.planner.isolation.probe import cannot
+
+PROFILE_VARIABLE = "MERGEPLAN_SPARK_PROFILE"
+START_TIMEOUT = 120.0
+LOG_LIMIT = 5_000_000  # bytes after which a new JVM starts the log anew
+
+# What the JVM and the Python workers below it may see of our environment: nothing that could be a secret.
+ENVIRONMENT = re.compile(
+    r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|VIRTUAL_ENV|PYTHONPATH|PYTHONHASHSEED|LD_LIBRARY_PATH"
+    r"|SPARK_CONF_DIR|SPARK_LOCAL_DIRS|SPARK_LOCAL_IP|HADOOP_HOME|HADOOP_CONF_DIR|YARN_CONF_DIR|KRB5CCNAME|KRB5_CONFIG"
+)
+OPENS = (
+    "java.base/java.lang", "java.base/java.lang.invoke", "java.base/java.lang.reflect", "java.base/java.io",
+    "java.base/java.net", "java.base/java.nio", "java.base/java.util", "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic", "java.base/jdk.internal.ref", "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs", "java.base/sun.security.action", "java.base/sun.util.calendar",
+    "java.security.jgss/sun.security.krb5",
+)  # fmt: skip
+# With one compiler Java reserves 48 MB for compiled code. Since Java 20 that is emptied by garbage collections only, of
+# which a quiet JVM makes few: Spark filled it after some thousand queries, and from then on nothing could be linked.
+# This is what Java reserves with both compilers; it is used only as it fills. After an OutOfMemoryError anything may
+# fail: a JVM that ends is noticed and replaced.
+ROOM = ("-XX:ReservedCodeCacheSize=240m", "-XX:+ExitOnOutOfMemoryError")
+LOG4J = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex{short}
+# The same level as the root's, otherwise Spark says that it sets a default one.
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+# It logs a stack trace for every CREATE SCHEMA IF NOT EXISTS of a schema that exists.
+logger.hive.name = org.apache.hadoop.hive.metastore.RetryingHMSHandler
+logger.hive.level = fatal
+"""
+
+
+class Profile(StrEnum):
+    """What a JVM is tuned for: many small statements that start fast, or few long ones."""
+
+    METADATA = "metadata"
+    BACKFILL = "backfill"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        if self is Profile.METADATA:
+            return ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *ROOM)
+        return ("-XX:+UseParallelGC", *ROOM)
+
+    @property
+    def memory(self) -> str:
+        return "1g" if self is Profile.METADATA else "4g"
+
+
+def profile_of(wanted: str) -> Profile:
+    """The profile that was asked for, unless the environment variable says otherwise."""
+    name = os.environ.get(PROFILE_VARIABLE) or wanted
+    try:
+        return Profile(name)
+    except ValueError:
+        known = " or ".join(Profile)
+        raise RequestError(f"there is no Spark profile '{name}'.", hint=f"Say {known}.") from None
+
+
+class SparkEnded(SparkAway):
+    """Java ended before Spark was there."""
+
+
+@dataclass(frozen=True)
+class Jvm:
+    """A running JVM that listens for a Python driver; it ends when its standard input closes, so never outlives us."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    secret: str
+    python: str  # that runs the functions in frames
+    workers: Workers | None = None
+    archive: ClassArchive | None = None  # the one that it has, or would have
+    confinement: Confinement | None = None
+    open_reason: str = ""  # why it is not confined
+
+    def stop(self, timeout: float = 20.0) -> None:
+        """End the JVM and wait for its end."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(timeout)
+        if self.workers is not None:
+            self.workers.close()
+        if self.confinement is not None:
+            self.confinement.close()
+
+
+def start_jvm(
+    folder: Path,
+    conf: Mapping[str, str],
+    profile: Profile,
+    *,
+    config_dir: Path | None = None,
+    keep_open: Sequence[int] = (),
+) -> Jvm:
+    """Start a JVM with Spark in it; what it has to say goes to `spark.log` in the folder, never to the terminal.
+
+    It is started without Spark's shell scripts: that saves a second JVM, and lets a Java without the incubator
+    modules serve. `keep_open` are file descriptors that it holds as long as it lives.
+    """
+    java = find_java()
+    folder.mkdir(parents=True, exist_ok=True)
+    workers = _workers(conf)
+    python = workers.python if workers else _python()
+    conf = {**conf, **(workers.conf if workers else {})}
+    archive = None if config_dir or conf.get("spark.driver.extraClassPath") else archive_of(java, spark_home())
+    with tempfile.TemporaryDirectory(prefix="mergeplan-") as scratch, _log(folder) as log:
+        began = log.tell()
+        answer = Path(scratch) / "gateway"
+        properties = Path(scratch) / "spark.properties"
+        properties.touch(mode=0o600)  # confs may hold passwords; an argument would show them to the whole machine
+        properties.write_text(
+            "".join(f"{key}={escape_property(value)}\n" for key, value in conf.items()), encoding="ascii"
+        )
+        options = _options(folder, conf, profile, config_dir)
+        environment = _environment(java, answer, conf, config_dir, python)
+        reason = open_reason(conf, config_dir)
+        read, write = _confinement_paths(archive, workers, scratch)
+        confined: list[Confinement | None] = []
+
+        def launch(first: Sequence[str]) -> tuple[subprocess.Popen[bytes], int, str]:
+            limits = None if reason else confine(folder, conf, java, read, write)
+            main = ["org.apache.spark.deploy.SparkSubmit", "--properties-file", str(properties), "pyspark-shell"]
+            process = _start(
+                [str(java), *first, *options, *main], limits, stdin=subprocess.PIPE, stdout=log, stderr=log,
+                env=environment, pass_fds=tuple(keep_open), process_group=0,
+            )  # fmt: skip
+            confined[:] = [limits]
+            return process, *_listening(process, answer, Path(log.name), began, conf)
+
+        process, port, secret = _launch_with_archive(archive, launch)
+        if confined[0] is not None:
+            confined[0].gate.close_start()
+        return Jvm(process, port, secret, python, workers, archive, confined[0], reason)
+
+
+def _confinement_paths(
+    archive: ClassArchive | None, workers: Workers | None, scratch: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a confined Java reads and what it writes besides Spark's own folder."""
+    read = (str(spark_home()), *((str(archive.path.parent),) if archive else ()))
+    return (*read, *(workers.read if workers else ())), (scratch, *(workers.write if workers else ()))
+
+
+def _start(command: list[str], limits: Confinement | None, **how: Any) -> subprocess.Popen[bytes]:
+    """Start Java, in a process group of its own: Ctrl-C is for us, and we end it in good order."""
+    if limits is None:
+        return subprocess.Popen(command, **how)
+    try:
+        how["pass_fds"] += (limits.descriptor,)
+        java, *arguments = command
+        process = subprocess.Popen(limits.command([java, *limits.options, *arguments]), **how)
+        limits.start_gate(process.pid)
+    except BaseException:
+        limits.close()
+        raise
+    return process
+
+
+def _launch_with_archive(
+    archive: ClassArchive | None, launched: Callable[[Sequence[str]], tuple[subprocess.Popen[bytes], int, str]]
+) -> tuple[subprocess.Popen[bytes], int, str]:
+    """Start it with the archive; if Java ends at once, without it: then the archive is to blame, and is removed."""
+    using = archive.options if archive else ()
+    if archive is None or not using:
+        return launched(())
+    try:
+        launch_result = launched(using)
+    except SparkEnded:
+        launch_result = launched(())
+        archive.discard()
+    else:
+        archive.used()
+    return launch_result
+
+
+def _python() -> str:
+    return os.environ.get("PYSPARK_PYTHON", sys.executable)
+
+
+def _workers(conf: Mapping[str, str]) -> Workers | None:
+    """Isolated Python workers, where that is asked for and can be; a cluster's are its operator's to isolate."""
+    isolation = isolation_of(os.environ)
+    if not isolation.required or not conf.get("spark.master", "local").startswith("local") or cannot():
+        return None  # where it cannot, no project with Python is run at all
+    return prepare_workers(_python(), spark_home(), isolation)
+
+
+def _listening(
+    process: subprocess.Popen[bytes], answer: Path, log: Path, began: int, conf: Mapping[str, str]
+) -> tuple[int, str]:
+    """The port and the secret of the JVM, once it listens; its part of the log began there."""
+    deadline = time.monotonic() + start_timeout(conf, START_TIMEOUT)
+    while not answer.exists():  # it is moved into place when it is whole
+        ended = process.poll() is not None
+        if ended or time.monotonic() > deadline:
+            process.kill()
+            process.wait(10)
+            assert process.stdin is not None
+            process.stdin.close()
+            if error := resolution_error(conf, log, began):
+                raise error
+            away = SparkEnded if ended else SparkAway
+            raise away("Spark did not start.", hint=f"What Java said about it is in {log}.")
+        time.sleep(0.02)
+    content = answer.read_bytes()
+    return int.from_bytes(content[:4], "big"), content[8:].decode()
+
+
+def _log(folder: Path) -> IO[bytes]:
+    path = folder / "spark.log"
+    full = path.exists() and path.stat().st_size > LOG_LIMIT
+    return path.open("wb" if full else "ab")
+
+
+def _options(folder: Path, conf: Mapping[str, str], profile: Profile, config_dir: Path | None) -> list[str]:
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(LOG4J, encoding="utf-8")
+    classpath = [conf.get("spark.driver.extraClassPath", ""), str(config_dir or ""), f"{spark_home() / 'jars'}/*"]
+    return [
+        "-cp", os.pathsep.join(filter(None, classpath)),
+        f"-Xmx{conf.get('spark.driver.memory', profile.memory)}",
+        *profile.options,
+        "-XX:+IgnoreUnrecognizedVMOptions", "--enable-native-access=ALL-UNNAMED",
+        *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
+        "-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true",
+        "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8",
+        f"-Dderby.system.home={folder}", f"-Dlog4j2.configurationFile={log4j.as_uri()}",
+        *shlex.split(conf.get("spark.driver.extraJavaOptions", "")),
+    ]  # fmt: skip
+
+
+def java_environment() -> dict[str, str]:
+    """What of our environment Java may see."""
+    return {name: value for name, value in os.environ.items() if ENVIRONMENT.fullmatch(name)}
+
+
+def _environment(
+    java: Path, answer: Path, conf: Mapping[str, str], config_dir: Path | None, python: str
+) -> dict[str, str]:
+    kept = java_environment()
+    if config_dir:
+        kept["SPARK_CONF_DIR"] = str(config_dir)
+    if not kept.keys() & {"LANG", "LC_ALL", "LC_CTYPE"}:
+        kept["LC_ALL"] = "C.UTF-8"  # otherwise Java cannot name files outside of ASCII
+    if host := conf.get("spark.driver.host"):
+        kept.setdefault("SPARK_LOCAL_IP", host)
+    return {
+        **kept,
+        "PATH": os.pathsep.join(filter(None, (kept.get("PATH"), os.defpath))),  # Hadoop calls `chmod`
+        # Spark starts its Python workers in the folder of a project: no module of it, or below HOME, is one of theirs.
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONSAFEPATH": "1",
+        "JAVA_HOME": str(java.parent.parent),
+        "SPARK_HOME": str(spark_home()),
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": python,
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
+    }
+
+
+def escape_property(value: str) -> str:
+    """A value as a Java properties file writes it."""
+    text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    wide = text.encode("utf-16-be")
+    units = (int.from_bytes(wide[i : i + 2], "big") for i in range(0, len(wide), 2))
+    return "".join(chr(unit) if 32 <= unit < 127 else f"\\u{unit:04x}" for unit in units)

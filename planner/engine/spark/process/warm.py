@@ -1,0 +1,227 @@
+"""A warm Spark: holds the embedded catalog and serves it over Spark Connect to the other processes of this machine.
+
+It is one Java process, started by and ending with the Python process that runs `serve_warm`. Beside Spark's own port
+it answers one question that Spark Connect does not: how many jobs a client has started.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.catalog import WAIT, CatalogLock, Owner, command, is_embedded, spark_folder
+from mergeplan.planner.engine.spark.classic_session import ClassicSession
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.spark.process.format_requests import (
+    FormatRequest,
+    accept,
+    is_empty,
+    is_waited_for,
+    jars_of,
+    latest_accepted_request,
+    next_request,
+    refuse,
+    request_of,
+)
+from mergeplan.planner.engine.spark.process.format_settings import starting_conf, startup_formats
+from mergeplan.planner.engine.spark.process.java import profile_of
+from mergeplan.planner.engine.spark.process.pulse import Pulse
+from mergeplan.planner.engine.spark.session import silence
+from mergeplan.planner.errors import RequestError
+
+SHARED = {
+    "spark.scheduler.mode": "FAIR",
+    "spark.ui.retainedJobs": "10000",  # as far back as jobs are counted
+}
+
+
+Asked = tuple[Path, FormatRequest]
+
+
+class _LentLock(CatalogLock):
+    """The catalog's lock as a session of the warm Spark gets it: the session ends, and the catalog stays held."""
+
+    def __init__(self, lock: CatalogLock) -> None:
+        super().__init__(lock.folder)
+        self.descriptor = lock.descriptor
+
+    def release(self) -> None:
+        """Nothing: whoever lent it releases it."""
+
+
+def serve_warm(
+    home: Path,
+    connection: Connection,
+    *,
+    profile: str = "backfill",
+    wait: float = WAIT,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serve the embedded catalog until SIGTERM or SIGINT; a line is printed each time that it is ready.
+
+    It starts again when a client needs a table format that it was not started with, as soon as no other is there.
+    """
+    if not is_embedded(connection):
+        raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
+    silence()
+    lock = CatalogLock(spark_folder(home))
+    own = request_of(connection)  # of a project; outside of one, what the last client needed
+    with _stop_event() as stop:
+        lock.acquire(wait)
+        lock.publish(Owner(os.getpid(), command(), warm=True))
+        try:
+            known = (
+                connection
+                if own != FormatRequest()
+                else latest_accepted_request(lock.folder).extend_connection(connection)
+            )
+            try:
+                session = _start_session(lock, known, home, profile)
+            except RequestError as error:
+                if known == connection:
+                    raise
+                say(f"Spark starts without the table formats of before: {error.message}")
+                session, known = _start_session(lock, connection, home, profile), connection
+            while asked := _serve_clients(session, lock, known, home, stop, say):
+                session, known = _restart_session(lock, known, asked, home, profile)
+        finally:
+            lock.release()
+
+
+def _start_session(lock: CatalogLock, connection: Connection, home: Path, profile: str) -> ClassicSession:
+    conf = {**dict(connection.conf), **SHARED}
+    serving = replace(connection, conf=tuple(conf.items()), serves=True)
+    return ClassicSession(serving, home, profile_of(profile), _LentLock(lock))
+
+
+def _restart_session(
+    lock: CatalogLock, known: Connection, asked: Asked, home: Path, profile: str
+) -> tuple[ClassicSession, Connection]:
+    """A session with what a client asked for; where that fails the request is refused, and all is as before."""
+    path, request = asked
+    wanted = request.extend_connection(known)
+    try:
+        session = _start_session(lock, wanted, home, profile)
+    except RequestError as error:
+        refuse(path, error)
+        return _start_session(lock, known, home, profile), known
+    accept(lock.folder, path, request)
+    return session, wanted
+
+
+def _serve_clients(
+    session: ClassicSession,
+    lock: CatalogLock,
+    connection: Connection,
+    home: Path,
+    stop: threading.Event,
+    say: Callable[[str], None],
+) -> Asked | None:
+    """Serves until a client needs another start and all others have left; None when it was asked to stop.
+
+    The session is closed at the end, whatever ends it.
+    """
+    pulse = Pulse(partial(_analyse_new_query, session))
+    try:
+        with _counter(session) as counter:
+            owner = Owner(
+                os.getpid(), command(), session.serving.port, counter, session.serving.token, warm=True,
+                isolated=session.is_isolated, formats=startup_formats(connection, home), apart=connection.apart,
+                jars=jars_of(connection),
+            )  # fmt: skip
+            lock.publish(owner)
+            reason = session.jvm.open_reason
+            confined = f"not confined: {reason}" if reason else "confined"
+            say(f"warm Spark ready on 127.0.0.1:{owner.port} (process {os.getpid()}), {confined}")
+            session.make_archive()  # it may run for weeks
+            while not stop.wait(1.0):
+                _see_that_it_runs(session, home)
+                pulse.check()
+                if asked := _next(lock, connection, home):
+                    lock.publish(replace(owner, port=0))  # from here on nobody is let in
+                    if _wait_until_idle(session, lock, asked[0], home, stop):
+                        return asked
+                    lock.publish(owner)
+    finally:
+        session.close()
+    return None
+
+
+def _next(lock: CatalogLock, connection: Connection, home: Path) -> Asked | None:
+    """The next request that a start may fulfil; one that cannot be, by the settings alone, is refused."""
+    asked = next_request(lock.folder)
+    if asked is None:
+        return None
+    try:
+        starting_conf(asked[1].extend_connection(connection), home)
+    except RequestError as error:
+        refuse(asked[0], error)
+        return None
+    return asked
+
+
+def _wait_until_idle(session: ClassicSession, lock: CatalogLock, path: Path, home: Path, stop: threading.Event) -> bool:
+    """Waits until no client is there; False when nobody waits for the new start any more, or it was asked to stop."""
+    while not is_empty(lock.folder):
+        _see_that_it_runs(session, home)
+        if stop.wait(0.2) or not is_waited_for(path):
+            return False
+    return True
+
+
+def _see_that_it_runs(session: ClassicSession, home: Path) -> None:
+    if session.jvm.process.poll() is not None:
+        log = spark_folder(home) / "spark.log"
+        raise RequestError("the warm Spark ended by itself.", hint=f"What it said is in {log}.")
+
+
+def _analyse_new_query(session: ClassicSession) -> None:
+    SparkEngine(session).schema(f"SELECT {time.monotonic_ns()} AS now")
+
+
+@contextmanager
+def _stop_event() -> Iterator[threading.Event]:
+    """An event that SIGTERM and SIGINT set, while this lasts."""
+    stop = threading.Event()
+    signals = (signal.SIGTERM, signal.SIGINT) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in signals}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _counter(session: ClassicSession) -> Iterator[int]:
+    """A port that answers `token user session tag` with the number of jobs that Spark has started for these."""
+
+    class WarmRequest(socketserver.StreamRequestHandler):
+        timeout = 30
+
+        def handle(self) -> None:
+            asked, _, whose = self.rfile.readline(1000).decode().strip().partition(" ")
+            if secrets.compare_digest(asked.encode(), session.serving.token.encode()):
+                self.wfile.write(f"{session.serving.client_jobs(*whose.split())}\n".encode())
+
+    class WarmServer(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        block_on_close = False
+
+    with WarmServer(("127.0.0.1", 0), WarmRequest) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()

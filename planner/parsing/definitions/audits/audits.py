@@ -1,0 +1,146 @@
+"""AUDIT blocks as Audits: those that models call, and standalone ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.model import Audit, AuditCall
+from mergeplan.planner.parsing.definitions.audits.audit_calls import parameters
+from mergeplan.planner.parsing.definitions.body import is_jinja
+from mergeplan.planner.parsing.definitions.common_blocks import begins, block_statements, property_date, table_names
+from mergeplan.planner.parsing.definitions.kinds import cron
+from mergeplan.planner.parsing.definitions.project_defaults import Defaults
+from mergeplan.planner.parsing.definitions.properties import (
+    Property,
+    audit_calls,
+    block,
+    boolean,
+    name,
+    pairs,
+    settings,
+    word,
+)
+from mergeplan.planner.parsing.macros.expand import check_places, expand, expand_block
+from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
+from mergeplan.planner.parsing.sql.misreading import misread
+from mergeplan.planner.parsing.sql.names import name_tables, name_tokens
+from mergeplan.planner.parsing.sql.tokens import (
+    SourceText,
+    Tokens,
+    create_source,
+    parse_dialect,
+    parse_tokens,
+    spark_query,
+    tokenize,
+)
+from mergeplan.planner.parsing.sql.verbatim import verbatim, without_trailing_commas
+
+_AUDIT_KEYS = """name dialect blocking defaults standalone skip depends_on cron cron_tz start owner description tags
+    formatting stamp""".split()
+_AUDIT_ALONE = ("depends_on", "cron", "start")  # only of standalone audits
+_AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
+
+
+def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
+    """The audits of a file in audits/; ProjectError(s)."""
+    source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
+    return read_audits(source, block_statements(source, tokenize(source), "AUDIT"), defaults)
+
+
+def audit_call(text: str, place: Place) -> AuditCall:
+    """One audit as config.yaml writes it: `not_null(columns := id)`; ProjectError at `place`."""
+    source = SourceText(place.path, text, "spark")
+    try:
+        tokens = tokenize(source)
+        return audit_calls(Property(source, tokens[0], tuple(tokens)))[0]
+    except (ProjectError, IndexError):
+        raise ProjectError(f"`{text}` is not an audit's name or call.", place=place) from None
+
+
+def read_audits(source: SourceText, found: list[list[Token]], defaults: Defaults) -> tuple[Audit, ...]:
+    audits: list[Audit] = []
+    for header, query in zip(found[::2], [*found[1::2], []], strict=False):
+        if not begins(header, "AUDIT"):
+            raise source.error(header[0], "An audit begins with `AUDIT (...);` and has exactly one query.")
+        if not query or begins(query, "AUDIT"):
+            raise source.error(header[0], "The audit has no query.", "Write a SELECT of the failing rows.")
+        audits.append(_audit(source, header, query, defaults))
+    return tuple(audits)
+
+
+def _audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
+    header = expand_block(source, header, defaults.scope)
+    properties = settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
+    if "name" not in properties:
+        raise source.error(header[0], "The audit has no name.", "Add `name ...` to AUDIT.")
+    own = source
+    if "dialect" in properties:
+        own = replace(source, dialect=parse_dialect(word(properties["dialect"]), properties["dialect"].place))
+    parameters = pairs(properties["defaults"]) if "defaults" in properties else ()
+    scope = replace(defaults.scope, any_name=True)
+    if is_jinja(query):
+        raise own.error(query[0], "Jinja in an audit is not supported.", "Write `@name` macros instead.")
+    words = expand(own, query, scope)
+    tree = parse_tokens(own, words, "The audit's query")
+    if not isinstance(tree, exp.Query):
+        raise own.error(query[0], "The audit's query must be a SELECT of the failing rows.")
+    alone = "standalone" in properties and boolean(properties["standalone"])
+    check_places(tree, own, query, names=not alone)
+    placed, called = is_placed(tree), name_tokens(tree, own, words)
+    tables = name_tables(tree, own, query)
+    blocking = boolean(properties["blocking"]) if "blocking" in properties else not alone
+    sql = spark_query(tree, own, query)
+    audit = Audit(name(properties["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
+    audit = replace(audit, skip="skip" in properties and boolean(properties["skip"]))
+    audit = _as_written(audit, own, called, tree, as_is=list(called) == list(words)) if placed else audit
+    return _standalone(audit, own, query, properties, tables, defaults) if alone else _model_audit(audit, properties)
+
+
+def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr, *, as_is: bool) -> Audit:
+    """The audit with the text of its query, if Spark can run that text."""
+    words = without_trailing_commas(tokens)
+    text = verbatim(source, words, tree)
+    as_is = as_is and len(words) == len(tokens)
+    if not text or not (as_is or reads_as(text, audit.sql, frozenset(), source.catalog)):
+        return audit
+    return replace(audit, text=text, misread=misread(words, tree, audit.sql))
+
+
+def _model_audit(audit: Audit, given: Mapping[str, Property]) -> Audit:
+    """An audit that models call; ProjectError for what only a standalone one can have."""
+    for key in _AUDIT_ALONE:
+        if key in given:
+            raise given[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or remove it.")
+    return audit
+
+
+def _standalone(
+    audit: Audit, source: SourceText, query: Tokens, given: Mapping[str, Property], tables: set[str], defaults: Defaults
+) -> Audit:
+    """A standalone audit; ProjectError if it uses values that only a model can provide."""
+    for token, after in pairwise(query):
+        if token.text == "@" and after.text.lower() == "this_model":
+            raise source.error(
+                token, "A standalone audit has no `@this_model`.", "Use the names of the tables that it reads."
+            )
+    for missing in sorted(parameters(audit) - {*dict(audit.defaults)}):
+        raise source.error(query[0], f"`@{missing}` has no value here.", "Add it to `defaults (...)`.")
+    zone = given.get("cron_tz")
+    if zone is not None and zone.text.lower() not in ("utc", "etc/utc"):
+        raise zone.error(f"`{zone.key} {zone.text}` is not supported yet.")
+    return replace(
+        audit,
+        standalone=True,
+        depends_on=tuple(sorted(tables | set(table_names(given["depends_on"]) if "depends_on" in given else ()))),
+        cron=cron(given["cron"]) if "cron" in given else Cron(defaults.cron),
+        start=property_date(given["start"], defaults) if "start" in given else None,
+        owner=word(given["owner"]) if "owner" in given else defaults.owner,
+        description=given["description"].text if "description" in given else "",
+    )

@@ -1,0 +1,1 @@
+"""The category of a change: breaking, non-breaking or forward-only, and its reasons."""

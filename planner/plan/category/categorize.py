@@ -1,0 +1,407 @@
+"""What a change does: old model and new model -> a category, the rule that gave it, and the columns it touches.
+
+Every rule here errs on one side: where it cannot prove that rows stay what they are, it says that they change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mergeplan.planner.fingerprint import Fingerprint, digest
+from mergeplan.planner.model.model import Model, PythonCode, Statement
+from mergeplan.planner.plan.category.reasons import (
+    SAME_QUERY,
+    Causes,
+    chance_reason,
+    edit_reason,
+    names,
+    no_change_reason,
+    parents_reason,
+    sentence,
+    verbs,
+)
+from mergeplan.planner.plan.change import Category, Columns
+from mergeplan.planner.semantics.columns import Shape
+from mergeplan.planner.semantics.digests import SORTED, Digests, Seen
+from mergeplan.planner.semantics.spark.spark_settings import default_of
+
+UNTOUCHED = Columns()
+EVERY = Columns(every=True)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A category, the rule's name, one sentence that says why, and which columns a reader must take as changed."""
+
+    category: Category
+    rule: str
+    reason: str
+    columns: Columns = UNTOUCHED
+
+
+@dataclass(frozen=True)
+class Side:
+    """A model before or after a change: itself, the shape of its query (None: it has none), what its rows mean, and
+    whether a table with another layout is filled by copying its rows."""
+
+    model: Model
+    shape: Shape | None
+    seen: Seen
+    is_copied: bool = True
+
+    @property
+    def is_known(self) -> bool:
+        return self.shape is None or self.shape.known
+
+
+def fingerprint_of(
+    model: Model, shape: Shape | None, parents: Mapping[str, Fingerprint], began: str = ""
+) -> Fingerprint:
+    """The canonical query and what else shapes rows; what is only said of the model; what it reads."""
+    under = [part for pair in model.settings for part in pair]
+    # a table's rows have no order; that of a view is part of what its readers get
+    order = shape.order if shape and not model.kind.is_stored else ""
+    said = (*row_settings(model).values(), *layout(model).values(), began, *under, *([order] if order else []))
+    data = digest(shape.text if shape else "", *said)
+    metadata = digest(model.sql, *_metadata_settings(model).values())
+    read = digest(*(f"{name}={digest(p.data, p.parents)}" for name, p in sorted(parents.items())))
+    return Fingerprint(data, metadata, read)
+
+
+def is_edited(old: Model, new: Model) -> bool:
+    """True when a person changed this model itself, not only something it reads."""
+    if body(old) != body(new) or old.settings != new.settings:
+        return True
+    return any(said(old) != said(new) for said in (row_settings, layout, _metadata_settings))
+
+
+def difference(old: Seen, new: Seen) -> Columns:
+    """What of the old rows a reader cannot take from the new ones."""
+    # column digests are about the same rows: over other rows equal ones prove nothing
+    if old.rows != new.rows:
+        return EVERY
+    return Columns(
+        added=frozenset(new.columns.keys() - old.columns.keys()),
+        removed=frozenset(old.columns.keys() - new.columns.keys()),
+        altered=frozenset(
+            name for name in new.columns.keys() & old.columns.keys() if new.columns[name] != old.columns[name]
+        ),
+        order=new.order != old.order,
+    )
+
+
+def is_reordered(old: Seen, new: Seen) -> bool:
+    """True when the columns that stay stand in another order, which matters to the table, not to who reads by name."""
+    return [c for c in old.columns if c in new.columns] != [c for c in new.columns if c in old.columns]
+
+
+def verdict(old: Side, new: Side, causes: Causes, between: Side | None = None) -> Verdict:
+    """What becomes of a model, by its own edit and by what its parents' changes do to it.
+
+    The rows decide, not the texts: of two queries that mean the same over the same tables neither is a change.
+    `between` is the old text over the new parents, by which the reason tells the edit from what comes from above.
+    """
+    difference_now, reordered = difference(old.seen, new.seen), is_reordered(old.seen, new.seen)
+    touched = replace(difference_now, order=False)
+    same = touched == UNTOUCHED and not reordered
+    # the order of a view's rows concerns only readers that take rows by it, so it is judged apart from the rows
+    own = _own_change(old, new) if is_edited(old.model, new.model) else None
+    if same and difference_now.order and _is_sorted(old, new) and (own is None or own.rule in ("same-query", "query")):
+        return _order_verdict(difference_now, causes, edited=own is not None)
+    if own is None:
+        return _no_effect_verdict(new, causes) if same else _parents_verdict(old, new, causes, touched)
+    if own.category in (Category.METADATA, Category.EQUIVALENT) or own.rule == "layout-changed":
+        # such an edit changes no row, so what does differ comes from above
+        said = own.reason if own.rule != "layout-changed" else f"{_layout_words(old, new)}."
+        return own if same else _parents_verdict(old, new, causes, touched, said)
+    edit = _edit(old, new, causes, between)
+    if own.rule in ("kind-changed", "settings-changed", "seed-content"):
+        return _settings_verdict(own, touched, reordered, edit)
+    if same:
+        return _same_query(old, new, edit)
+    return _query_changed(old, new, touched, reordered, edit)
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """What a person's edit alone does to the rows: the columns it touches, whether it reorders them, the clauses that
+    it changed as a sentence; and as sentences, '' where nothing does: what comes from above besides, and what comes out
+    otherwise whenever the table is computed."""
+
+    columns: Columns
+    reordered: bool
+    clauses: str
+    above: str
+    chance: str
+
+    @property
+    def besides(self) -> str:
+        return " ".join(filter(None, (self.above, self.chance)))
+
+
+def _edit(old: Side, new: Side, causes: Causes, between: Side | None) -> _Edit:
+    middle, before, after, above = between or old, (between or old).seen, new.seen, ""
+    if between and not (between.is_known and (between.shape is None or between.shape.unresolved is None)):
+        # the old text reads what is gone by now, and the new one was edited to fit: they are compared by names
+        middle, before, after = old, _digest_by_names(old), _digest_by_names(new)
+    elif not _is_alike(old.seen, middle.seen):
+        above = parents_reason(old.model.sql, old.shape, middle.shape, causes)[1]
+    columns = replace(difference(before, after), order=False)
+    clauses = edit_reason(old.model, middle.shape, new.model, new.shape)
+    return _Edit(columns, is_reordered(before, after), clauses, above, chance_reason(causes, columns))
+
+
+def _is_alike(old: Seen, new: Seen) -> bool:
+    return replace(difference(old, new), order=False) == UNTOUCHED and not is_reordered(old, new)
+
+
+def _digest_by_names(side: Side) -> Seen:
+    """What a query means, whatever its tables hold; its own text where that is not known."""
+    return Digests().relation(side.shape.relation) if side.shape and side.shape.relation else Seen(side.model.sql, {})
+
+
+def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:
+    if layout(old.model) != layout(new.model):
+        return _layout_changed(old, new)
+    anew = "The new text over what it reads now means what the old one meant." if edit.above else SAME_QUERY
+    return Verdict(Category.EQUIVALENT, "same-query", anew)
+
+
+def _is_sorted(old: Side, new: Side) -> bool:
+    """True when the rows of a model without a table are sorted, by its text or that of one below it, then or now."""
+    return not new.model.kind.is_stored and any(side.seen.order.startswith(SORTED) for side in (old, new))
+
+
+def _order_verdict(touched: Columns, causes: Causes, *, edited: bool) -> Verdict:
+    """A view, or an embedded query, that returns the same rows in another order."""
+    if not edited:
+        above = names(parent for parent in causes.parents_with_effect if causes.effects[parent].order)
+        reason = f"{above} returns its rows in another order, and so does it."
+        return Verdict(Category.INDIRECT_BREAKING, "reads-changed-order", reason, touched)
+    reason = "It returns the same rows in another order, which matters to what takes rows by their order."
+    return Verdict(Category.BREAKING, "order-changed", reason, touched)
+
+
+def _own_change(old: Side, new: Side) -> Verdict:
+    """The edit itself; `BREAKING` stands for whatever the rows will say."""
+    settings = [name for name, value in row_settings(new.model).items() if row_settings(old.model)[name] != value]
+    if "kind" in settings:
+        reason = f"The kind changed from {old.model.kind} to {new.model.kind}"
+        return Verdict(Category.BREAKING, "kind-changed", reason)
+    # columns that nobody declared are read off the file, so an edit of the file may change both
+    if "seed" in settings and set(settings) <= {"seed", "columns"}:
+        path = new.model.seed.path if new.model.seed else "the file"
+        return Verdict(Category.BREAKING, "seed-content", f"`{path}` changed")
+    changed = [f"{names(settings)} changed"] if settings else []
+    changed += _spark_setting_changes(old.model, new.model)
+    same_query = _is_same_query(old, new)
+    if changed:
+        changed += [] if same_query else ["the query changed"]
+        return Verdict(Category.BREAKING, "settings-changed", " and ".join(changed))
+    if layout(old.model) != layout(new.model) and same_query:
+        return _layout_changed(old, new)
+    if body(old.model) == body(new.model):
+        about = [
+            name
+            for name, value in _metadata_settings(new.model).items()
+            if _metadata_settings(old.model)[name] != value
+        ]
+        return Verdict(
+            Category.METADATA, "metadata-only", f"Only {names(about)} changed; the rows come from the same query."
+        )
+    if same_query:
+        return Verdict(Category.EQUIVALENT, "same-query", SAME_QUERY)
+    return Verdict(Category.BREAKING, "query", "")
+
+
+def _is_same_query(old: Side, new: Side) -> bool:
+    """True when no digest is needed to see that both are one query: equal texts over parents with known columns."""
+    before, after = old.shape, new.shape
+    known = before and after and before.known and after.known and before.text == after.text
+    return body(old.model) == body(new.model) or bool(known)
+
+
+def _layout_changed(old: Side, new: Side) -> Verdict:
+    how = "the rows are copied from the table that holds them"
+    if new.model.kind.is_seed:
+        how = "the file is loaded again"
+    elif not old.is_copied:
+        how = "the table is computed anew"
+    return Verdict(Category.NON_BREAKING, "layout-changed", f"{_layout_words(old, new)}: {how}.")
+
+
+def _layout_words(old: Side, new: Side) -> str:
+    before = layout(old.model)
+    return f"{names(name for name, value in layout(new.model).items() if before.get(name) != value)} changed"
+
+
+def _spark_setting_changes(old: Model, new: Model) -> list[str]:
+    """What changed of the settings of the Spark that computes a model."""
+    before, after = dict(old.settings), dict(new.settings)
+    changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    return [
+        f"The setting `{key}` changed from {before.get(key, default_of(key))} to {after.get(key, default_of(key))}"
+        for key in changed
+    ]
+
+
+def _settings_verdict(own: Verdict, touched: Columns, reordered: bool, edit: _Edit) -> Verdict:
+    is_kept = touched == UNTOUCHED and not reordered and own.rule != "kind-changed"
+    besides = edit.above if is_kept else edit.besides
+    reason = f"{own.reason}{_effect_of(edit, besides)}{f' {besides}' if besides else ''}"
+    if touched.every:
+        return replace(own, reason=reason, columns=EVERY)
+    # a table of another kind is another table, though its rows are the same: it is built, and its readers are not
+    if touched == UNTOUCHED and own.rule == "kind-changed":
+        return Verdict(Category.NON_BREAKING, own.rule, reason)
+    if is_kept:
+        return Verdict(Category.EQUIVALENT, own.rule, reason)
+    only_added = not (touched.altered or touched.removed or reordered)
+    category = Category.NON_BREAKING if only_added else Category.BREAKING
+    return replace(own, category=category, reason=reason, columns=touched)
+
+
+def _effect_of(edit: _Edit, besides: str) -> str:
+    """What an edit of settings does to the rows, as the end of a sentence."""
+    if edit.columns.every:
+        return ", and with it the rows."
+    if does := verbs(edit.columns):
+        return f"; it {does}."
+    if edit.reordered:
+        return "; it puts the columns in another order."
+    return "." if besides else "; the rows stay the same ones."
+
+
+def _query_changed(old: Side, new: Side, touched: Columns, reordered: bool, edit: _Edit) -> Verdict:
+    besides = f" {edit.besides}" if edit.besides else ""
+    # Undecided is built like breaking, but a person who knows better may say so, and the plan asks for it.
+    if new.model.python:
+        reason = _python_reason(old.model.python, new.model.python)
+        return Verdict(Category.UNDECIDED, "undecidable", reason + besides, EVERY)
+    if not (old.is_known and new.is_known):
+        reason = "The query's columns are not known for certain, so it counts as breaking."
+        return Verdict(Category.UNDECIDED, "undecidable", reason + besides, EVERY)
+    reason = _edit_words(edit) + besides
+    if touched.every:
+        return Verdict(Category.BREAKING, "rows-changed", reason, EVERY)
+    if touched.removed or touched.altered:
+        rule = "column-removed" if touched.removed else "column-altered"
+        return Verdict(Category.BREAKING, rule, reason, touched)
+    if reordered:
+        return Verdict(Category.BREAKING, "columns-reordered", reason, touched)
+    return Verdict(Category.NON_BREAKING, "column-added", reason, touched)
+
+
+def _python_reason(old: PythonCode | None, new: PythonCode) -> str:
+    """Why another digest of Python code counts: the code, or a file that it may read."""
+    if old is None or not old.code or old.code != new.code:
+        return "What an edit of Python code does to the rows is not known, so it counts as breaking."
+    reason = "A file that its Python code may read changed, so it counts as breaking."
+    return f"{reason} It may read every file of the project because of {new.any_file}." if new.any_file else reason
+
+
+def _edit_words(edit: _Edit) -> str:
+    """What a person's edit of a query does to its rows."""
+    columns = edit.columns
+    if columns.every:
+        return edit.clauses
+    if columns == UNTOUCHED:
+        return "The columns stand in another order." if edit.reordered else SAME_QUERY
+    if edit.besides:  # what stays as it is, is not the edit's to say
+        return sentence(f"the edit {verbs(columns)}")
+    if not (columns.altered or columns.removed or edit.reordered):
+        return f"Only adds {names(sorted(columns.added))}; the rows and the other columns stay as they are."
+    return sentence(f"{verbs(columns)}; the rows stay the same ones")
+
+
+def _parents_verdict(old: Side, new: Side, causes: Causes, touched: Columns, own: str = "") -> Verdict:
+    """What its parents' changes do to a model whose own meaning is what it was; its `own` edit is named first."""
+    if not (old.is_known and new.is_known) and causes.parents_with_effect:
+        reason = f"Which columns of {names(causes.parents_with_effect)} it reads is not known, so it counts as changed."
+        return Verdict(Category.INDIRECT_BREAKING, "undecidable", f"{own} {reason}".strip(), EVERY)
+    rule, reason = parents_reason(new.model.sql, old.shape, new.shape, causes)
+    touched = touched if old.is_known and new.is_known else EVERY
+    besides = chance_reason(causes, touched)
+    return Verdict(Category.INDIRECT_BREAKING, rule, " ".join(filter(None, (own, reason, besides))), touched)
+
+
+def _no_effect_verdict(new: Side, causes: Causes) -> Verdict:
+    rule, reason = no_change_reason(new.model.sql, new.shape, causes)
+    return Verdict(Category.INDIRECT_NON_BREAKING, rule, reason)
+
+
+def body(model: Model) -> str:
+    """What returns the rows: a query, or code."""
+    return model.python.digest if model.python else model.sql + model.misread
+
+
+def row_settings(model: Model) -> dict[str, str]:
+    """What besides the query decides a model's rows and how its table is cut."""
+    ranged = model.kind.is_incremental
+    return {
+        "kind": str(model.kind),
+        "columns": repr([(column.name, column.type) for column in model.columns]),
+        "time_column": f"{model.time_column} {model.time_format}".strip(),
+        # when a cron ticks within its unit decides on no row; the unit is the size of what a batch computes
+        "interval_unit": model.cron.unit if ranged else "",
+        "start": (model.start_text if model.start_moves else str(model.start or "")) if ranged else "",
+        "end": str(model.end or ""),
+        "seed": repr((model.seed.digest, model.seed.header)) if model.seed else "",
+        "stamp": model.stamp,
+        # a batch that reads what its table held before sees other rows when batches are larger
+        "batch_size": str(model.batch_size) if model.reads_itself else "",
+        "unique_key": repr(model.unique_key),
+        "when_matched": model.when_matched,
+        "merge_filter": model.merge_filter,
+        "history": repr(model.history or ""),
+        "insert_overwrite": str(model.insert_overwrite),
+        "partitioned_by": repr(model.partitioned_by) if model.replaces_partitions else "",
+        "pre_statements": repr(listed) if (listed := model.shaping) else "",
+    }
+
+
+def layout(model: Model) -> dict[str, str]:
+    """How the rows are kept, whichever they are."""
+    if not model.kind.is_stored:
+        return {}  # a view has no files
+    return {
+        "storage_format": model.storage_format,
+        "table_format": model.table_format,
+        "physical_properties": repr(model.physical_properties),
+        "partitioned_by": "" if model.replaces_partitions else repr(model.partitioned_by),
+        "clustered_by": repr(model.clustered_by),
+        "partition_by_time_column": str(model.partition_by_time_column),
+    }
+
+
+def _harmless(model: Model) -> tuple[tuple[Statement, ...], ...]:
+    """The statements beside a model's query that change no row."""
+    before = tuple(statement for statement in model.pre_statements if statement.harmless)
+    return before, model.post_statements, model.on_virtual_update
+
+
+def _metadata_settings(model: Model) -> dict[str, str]:
+    """What is said of a model without changing a row."""
+    return {
+        "description": model.description,
+        "column_descriptions": repr(model.column_descriptions),
+        "gateway": model.gateway,
+        "virtual_properties": repr(model.virtual_properties) if model.virtual_properties else "",
+        "owner": model.owner,
+        "tags": repr(model.tags),
+        "grain": repr(model.grain),
+        "audits": repr(model.audits),
+        "cron": f"{model.cron.text} {model.cron.tz}".strip(),
+        "allow_partials": str(model.allow_partials or ""),
+        "signals": repr(model.signals) if model.signals else "",
+        "start": model.start_text if model.start_moves else str(model.start or ""),
+        "lookback": str(model.lookback),
+        "batch_size": f"{model.batch_size} {model.batch_concurrency}",
+        "forward_only": str(model.forward_only),
+        "disable_restatement": str(model.disable_restatement),
+        "on_destructive_change": model.on_destructive_change,
+        "on_additive_change": model.on_additive_change,
+        "auto_restatement": f"{model.auto_restatement_cron} {model.auto_restatement_intervals}",
+        "statements": repr(listed) if any(listed := _harmless(model)) else "",
+    }

@@ -1,0 +1,205 @@
+"""From models to changes: each model is decided by its own edit and by the decisions about its parents.
+
+`decide` walks the graph, parents first; `decide_model` is the story of one model. Its steps stand in files of their
+own: `new_table` (what the model would be if it were built anew), `verdict` (the rules), `override` (a person's
+category), `keep_rows` (forward-only), `parent_effects` (what a model sees of its parents and shows to its readers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.intervals import Timeline, build_timeline
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.blockers import find_column_problem, readers_of_removed
+from mergeplan.planner.plan.category.categorize import (
+    EVERY,
+    UNTOUCHED,
+    Verdict,
+    difference,
+    is_edited,
+)
+from mergeplan.planner.plan.category.decision import (
+    Analysis,
+    Candidate,
+    Decision,
+    Decisions,
+    Inputs,
+)
+from mergeplan.planner.plan.category.override import overridden, override_of
+from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
+from mergeplan.planner.plan.category.verdict import build_change, forward_only_verdict, verdict_by_rule
+from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind, Override
+from mergeplan.planner.plan.diffs import source_diff
+from mergeplan.planner.plan.forward_only import still_mixed
+from mergeplan.planner.plan.keep_rows import keep_rows
+from mergeplan.planner.plan.new_table import (
+    adopt_rows,
+    analyze_query,
+    assign_own_rows,
+    build_new_snapshot,
+    empty_if_requested,
+    has_own_start,
+    holds_part,
+)
+from mergeplan.planner.snapshot.snapshot import Snapshot
+
+ALWAYS = build_timeline(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+
+
+def decide(inputs: Inputs) -> Decisions:
+    """Decide every model against the base; ProjectErrors when a query reads a column that is nowhere."""
+    graph, base = inputs.graph, inputs.base
+    decision_by_model: dict[str, Decision] = {}
+    for name in graph.order:
+        decision_by_model[name] = decide_model(
+            inputs, graph.models[name], {parent: decision_by_model[parent] for parent in graph.parents[name]}
+        )
+    removed = tuple(_build_removal(base[name]) for name in sorted(base.keys() - graph.models.keys()))
+    decisions = Decisions(decision_by_model, removed, tuple(readers_of_removed(graph, base)))
+    if decisions.errors:  # all of them, so that a person mends them in one go
+        raise ProjectErrors(decisions.errors)
+    return decisions
+
+
+def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Decision:
+    """What becomes of one model, given what became of those that it reads."""
+    old = inputs.base.get(model.name)
+    if old is not None and _is_as_before(inputs, model, old, parents):
+        return Decision(old)
+    analysis = analyze_query(inputs, model, parents)
+    effects = {name: parent.effect for name, parent in parents.items()}
+    known = {column for parent in parents.values() for column in parent.snapshot.as_parent.columns or ()}
+    problem = find_column_problem(inputs.graph, model, analysis.shape, effects, known)
+    return _decide_by_analysis(inputs, model, old, analysis, parents).add_problem(problem)
+
+
+def _decide_by_analysis(
+    inputs: Inputs, model: Model, old: Snapshot | None, analysis: Analysis, parents: Mapping[str, Decision]
+) -> Decision:
+    edited = old is not None and is_edited(old.model, model)
+    if old is not None and analysis.fingerprint == old.fingerprint and not edited:
+        return Decision(old)  # the edit above it touches nothing that the fingerprint is made of
+    fresh = build_new_snapshot(inputs, model, analysis, parents)
+    if old is None:
+        return _decide_addition(inputs, fresh, parents)
+    return _decide_change(Candidate(inputs, old, fresh, analysis, parents, edited))
+
+
+def _decide_change(candidate: Candidate) -> Decision:
+    """The rules speak first, then a person, then whoever asked for forward-only; last comes the table."""
+    inputs, old = candidate.inputs, candidate.old
+    seen = over_parents(candidate)
+    by_rule = verdict_by_rule(candidate, seen)
+    override = override_of(candidate, inputs.overrides)
+    # A person outweighs every rule, and a model's or a plan's wish for forward-only too: that is a rule like others.
+    verdict = overridden(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
+    if verdict.category is Category.FORWARD_ONLY:
+        decision = keep_rows(candidate, verdict)
+    else:
+        decision = _rebuilt_or_kept(candidate, seen, verdict, override)
+    assert decision.change is not None
+    change = replace(
+        decision.change,
+        override=override,
+        copies=_time_to_copy(decision.change, old, seen),
+        preview=decision.change.shares is None and holds_part(inputs, candidate.model, candidate.parents),
+    )
+    return replace(decision, change=change, comparisons=seen.unanswered)
+
+
+def _rebuilt_or_kept(candidate: Candidate, seen: OverParents, found: Verdict, override: Override | None) -> Decision:
+    """The model on a table that is built anew, or on the one that it has; and what its readers see of it."""
+    inputs, old, model = candidate.inputs, candidate.old, candidate.model
+    rebuilt = found.category in REBUILT
+    whole = candidate.fresh
+    if override is not None and override.category is Category.BREAKING:
+        whole = assign_own_rows(inputs, whole, candidate.parents, override)
+    table = empty_if_requested(inputs, whole, candidate.parents) if rebuilt else whole
+    # What holds no rows is never rebuilt but re-made, so that it reads its parents' newest tables.
+    keeps = not rebuilt if model.kind.is_stored else table.version == old.version
+    # Its query over its parents as they are may mean something else than over what they report: an override or a
+    # comparison then keeps its table. From here on the table holds rows that its version does not say; it is `forced`,
+    # and nobody takes it for the one that the version names.
+    drifts = not rebuilt and seen.rows != whole.raw
+    place = old if keeps else table
+    snapshot = replace(table, version=place.version, stored=place.stored, forced=keeps and (drifts or old.forced))
+    if keeps or found.rule == "layout-changed":
+        # rows that an earlier forward-only change kept stay in the table, also when they are copied to another layout
+        snapshot = still_mixed(snapshot, old)
+    decision = Decision(snapshot, reported=digest_for_readers(old, whole, snapshot, seen.rows, found, override))
+    change = build_change(candidate, snapshot, found, recomputed=rebuilt and model.kind.is_stored)
+    return replace(
+        decision,
+        effect=difference(old.visible_digest, decision.visible),
+        change=replace(change, shares=inputs.compared.name if keeps else None),
+    )
+
+
+def _time_to_copy(change: Change, old: Snapshot, seen: OverParents) -> Timeline:
+    """The time whose rows a table that is built anew takes from the old one."""
+    laid_out = change.rule == "layout-changed" and not change.kind.is_seed
+    if change.category is Category.FORWARD_ONLY:
+        # Days before an effective date stay those of the old table, also where a restatement took them from the new.
+        return change.forward.rows if change.recomputed and change.forward and change.kind.is_by_time else ()
+    if not change.recomputed:
+        return ()
+    # A table that an override or a comparison kept does not hold what its query would return: nothing is copied from
+    # it. Rows that a forward-only change kept are meant to stay, when only the files are laid out anew.
+    if old.forced and not (laid_out and old.is_mixed):
+        return ()
+    return ALWAYS if laid_out else seen.same
+
+
+def _decide_addition(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Decision:
+    adoption = inputs.adopted.get(fresh.name)
+    snapshot = adopt_rows(inputs, fresh, adoption) if adoption else empty_if_requested(inputs, fresh, parents)
+    reason = f"`{fresh.name}` is not in `{inputs.compared.name}` yet."
+    change = Change(
+        name=fresh.name,
+        change=ChangeKind.ADDED,
+        category=None,
+        rule="adopted" if adoption else "added",
+        reason=f"`{adoption.table}` holds its rows." if adoption else reason,
+        columns=UNTOUCHED,
+        old=None,
+        new=snapshot,
+        recomputed=fresh.kind.is_stored and adoption is None,
+        preview=holds_part(inputs, fresh.model, parents),
+        diff=source_diff(None, fresh.model),
+        adopts=adoption,
+    )
+    return Decision(snapshot, change, EVERY)
+
+
+def _build_removal(old: Snapshot) -> Change:
+    return Change(
+        name=old.name,
+        change=ChangeKind.REMOVED,
+        category=None,
+        rule="removed",
+        reason=f"`{old.name}` is no longer in the project.",
+        columns=EVERY,
+        old=old,
+        new=None,
+        recomputed=False,
+        diff=source_diff(old.model, None),
+    )
+
+
+def _is_as_before(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[str, Decision]) -> bool:
+    """True when neither the model nor anything it reads changed.
+
+    Its query is not even looked at, so that a plan takes as long as its change is large, and not as its project.
+    """
+    read = {name for name in old.model.depends_on if name in inputs.base}
+    # the very same snapshots, and not equal ones: a parent that was decided anew must be looked at
+    same = read == parents.keys() and all(parents[name].snapshot is inputs.base[name] for name in read)
+    return (
+        same
+        and not is_edited(old.model, model)
+        and (has_own_start(model) or model.name not in inputs.below_moved_starts)
+    )

@@ -1,0 +1,167 @@
+"""What every model of a plan is decided by, and what is decided of one: values that no step changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.fingerprint import Fingerprint
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import DEFAULT, Naming
+from mergeplan.planner.plan.category.categorize import UNTOUCHED
+from mergeplan.planner.plan.change import Adoption, Blocker, Category, Change, Columns, Override
+from mergeplan.planner.plan.early_cutoff import Comparison
+from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.semantics.columns import Shape
+from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The same for every model of a plan: the project, what it is compared with, and what was asked for.
+
+    A request may ask for the days `since` a date only: `limited` are the models whose earliest days that leaves out.
+    """
+
+    graph: Graph
+    compared: Environment  # the base: its snapshots are the models before the change
+    loaded: Loaded
+    overrides: tuple[Override, ...] = ()
+    limited: frozenset[str] = frozenset()
+    since: str = ""
+    naming: Naming = DEFAULT  # of tables that are built anew
+    forward: ForwardOnly = NOT_ASKED
+    empty: bool = False  # tables that are built anew are left empty
+    adopted: Mapping[str, Adoption] = field(default_factory=dict)  # model that is added -> whose rows it takes over
+
+    @property
+    def base(self) -> Mapping[str, Snapshot]:
+        return self.compared.snapshots
+
+    @cached_property
+    def base_graph(self) -> Graph:
+        """The models before the change."""
+        return graph_of({name: snapshot.model for name, snapshot in self.base.items()})
+
+    @cached_property
+    def below_moved_starts(self) -> frozenset[str]:
+        """The models that may take their own first day from one above them that starts elsewhere now."""
+        models, base = self.graph.models.items(), self.base
+        moved = (name for name, model in models if name not in base or _start(model) != _start(base[name].model))
+        return self.graph.downstream(moved)
+
+
+def _start(model: Model) -> str | datetime | None:
+    return model.start_text or model.start
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A model over its parents as they are decided: the shape of its query (None: it has none), since when its table
+    is filled by time ('' for any other), and its fingerprint."""
+
+    shape: Shape | None
+    began: str
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is decided of one model, which is all that its readers are decided by.
+
+    `visible` is what its readers see. That is mostly what its snapshot holds, but not always: a person may have said
+    that an edit does not concern them, or a comparison of tables may have shown that the rows are the same ones.
+    """
+
+    snapshot: Snapshot
+    change: Change | None = None  # None: it is as it was in the base
+    effect: Columns = UNTOUCHED  # what of its old rows a reader cannot take from the new ones
+    reported: Seen | None = None  # what readers see where that is not what the snapshot holds
+    comparisons: tuple[Comparison, ...] = ()  # of tables, that might show it unchanged inputs
+    blockers: tuple[Blocker, ...] = ()
+    warnings: tuple[Blocker, ...] = ()
+    errors: tuple[ProjectError, ...] = ()
+
+    @property
+    def visible(self) -> Seen:
+        return self.snapshot.visible_digest if self.reported is None else self.reported
+
+    @property
+    def override(self) -> Override | None:
+        """The category that a person chose for this change."""
+        return self.change.override if self.change else None
+
+    @property
+    def is_forward_only(self) -> bool:
+        return self.change is not None and self.change.category is Category.FORWARD_ONLY
+
+    @property
+    def is_partial(self) -> bool:
+        """True when its table is new and will hold part of the rows that it should, because a request asked so."""
+        return self.change is not None and self.change.preview
+
+    def add_problem(self, problem: Blocker | ProjectError | None) -> Decision:
+        """The decision about a model whose query reads a column that is not there."""
+        if isinstance(problem, ProjectError):
+            return replace(self, errors=(problem, *self.errors))
+        return replace(self, blockers=(problem, *self.blockers)) if problem else self
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that is not what it was: as the base has it, as it would be with a table of its own, and its parents."""
+
+    inputs: Inputs
+    old: Snapshot
+    fresh: Snapshot
+    analysis: Analysis
+    parents: Mapping[str, Decision]
+    edited: bool  # a person changed the model itself, and not only something that it reads
+
+    @property
+    def model(self) -> Model:
+        return self.fresh.model
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """The decision of each model, parents first, and what concerns the plan as a whole."""
+
+    by_name: Mapping[str, Decision] = field(default_factory=dict)
+    removed: tuple[Change, ...] = ()
+    broken: tuple[Blocker, ...] = ()  # readers of what is removed
+
+    @property
+    def snapshots(self) -> dict[str, Snapshot]:
+        return {name: decision.snapshot for name, decision in self.by_name.items()}
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return (*(decision.change for decision in self.by_name.values() if decision.change), *self.removed)
+
+    @property
+    def blockers(self) -> tuple[Blocker, ...]:
+        return (*(blocker for decision in self.by_name.values() for blocker in decision.blockers), *self.broken)
+
+    @property
+    def warnings(self) -> tuple[Blocker, ...]:
+        return tuple(warning for decision in self.by_name.values() for warning in decision.warnings)
+
+    @property
+    def errors(self) -> tuple[ProjectError, ...]:
+        return tuple(error for decision in self.by_name.values() for error in decision.errors)
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        return tuple(comparison for decision in self.by_name.values() for comparison in decision.comparisons)
+
+    @property
+    def used_overrides(self) -> tuple[Override, ...]:
+        return tuple(decision.override for decision in self.by_name.values() if decision.override)

@@ -1,0 +1,67 @@
+"""A person's category for a change, in place of the one that a rule gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.plan.category.categorize import EVERY, Verdict
+from mergeplan.planner.plan.category.decision import Candidate
+from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
+from mergeplan.planner.plan.forward_only import why_not
+
+CHOICES = (Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY)
+
+
+def overrides_for(changes: Iterable[Change], wanted: Mapping[str, Category], who: str = "") -> tuple[Override, ...]:
+    """A person's categories as overrides of these very changes.
+
+    RequestError unless each names a directly changed model and says breaking, non-breaking or forward-only.
+    """
+    direct = {change.name: change for change in changes if change.change is ChangeKind.DIRECT}
+    overrides = []
+    for name, category in wanted.items():
+        if category not in CHOICES:
+            hint = "Choose `breaking`, `non-breaking` or `forward-only`."
+            raise RequestError(f"`{category}` cannot be chosen for `{name}`.", hint=hint)
+        if name not in direct:
+            choices = ", ".join(f"`{n}`" for n in direct) or "none in this plan"
+            raise RequestError(
+                f"`{name}` is not directly changed here.", hint=f"Models that can be categorized: {choices}."
+            )
+        change = direct[name]
+        assert change.old is not None
+        assert change.new is not None
+        # refused now, and not where the plan is carried out: its table could not go on with the old rows
+        if category is Category.FORWARD_ONLY and (why := why_not(change.old.model, change.new.model)):
+            raise RequestError(f"`{name}` cannot be forward-only: {why}.", hint="Choose another category.")
+        overrides.append(Override(name, category, change.old.fingerprint.text, change.new.fingerprint.text, who))
+    return tuple(overrides)
+
+
+def override_of(candidate: Candidate, overrides: tuple[Override, ...]) -> Override | None:
+    """The last category that somebody chose for this very change.
+
+    It is about one edit: from the model as the base has it to the model as it is now. After another edit, on either
+    side, nobody has judged what lies between, and the rules decide again.
+    """
+    about = (candidate.model.name, candidate.old.fingerprint.text, candidate.fresh.fingerprint.text)
+    chosen = (override for override in reversed(overrides) if (override.model, override.old, override.new) == about)
+    return next(chosen, None) if candidate.edited else None
+
+
+def end_of(override: Override, changes: Iterable[Change]) -> str:
+    """What ended an override that is no longer about its model's change: `base`, where that has another version of the
+    model now, or `edit` of the model or of what it reads."""
+    change = next((change for change in changes if change.name == override.model), None)
+    return "base" if change and change.old and change.old.fingerprint.text != override.old else "edit"
+
+
+def overridden(found: Verdict, override: Override) -> Verdict:
+    """The person's verdict in place of the rule's, which it names."""
+    who = f"@{override.who}" if override.who else "Somebody"
+    category = str(override.category).replace("_", "-")
+    reason = f"{who} categorized it as {category}; the rule `{found.rule}` had said: {found.reason}"
+    # who says breaking does not say which columns: all of them may have changed
+    columns = EVERY if override.category is Category.BREAKING else found.columns
+    return Verdict(override.category, "categorized", reason, columns)

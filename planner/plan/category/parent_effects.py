@@ -1,0 +1,115 @@
+"""What a model sees of its parents, and what its own readers will see of it.
+
+That is what tables hold, with two exceptions: where a person said that an edit does not concern readers, and where
+Spark compared a new table with the old one and found the same rows. Then a reader sees the rows as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.plan.category.categorize import UNTOUCHED, Verdict
+from mergeplan.planner.plan.category.decision import Candidate, Decision
+from mergeplan.planner.plan.change import REBUILT, Category, Override
+from mergeplan.planner.plan.early_cutoff import Comparison, comparison, equal_time, open_questions
+from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.snapshot.meaning import meaning_of
+from mergeplan.planner.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class OverParents:
+    """What a model's rows are over its parents as it sees them.
+
+    `unchanged` are the comparisons to which it owes that its parents look as before, `unanswered` those that Spark has
+    still to make, `same` the time in which its rows are those of its old table.
+    """
+
+    rows: Seen
+    unchanged: tuple[Comparison, ...] = ()
+    unanswered: tuple[Comparison, ...] = ()
+    same: Timeline = ()
+
+
+def over_parents(candidate: Candidate) -> OverParents:
+    """What a model is decided by: its parents as they are visible, and where tables were compared and found to hold
+    the same rows, as they were before."""
+    old, shape, began = candidate.old, candidate.analysis.shape, candidate.analysis.began
+    loaded = candidate.inputs.loaded
+
+    def rows(alike: Iterable[Comparison]) -> Seen:
+        seen = {name: parent.visible for name, parent in candidate.parents.items()}
+        before = {question.model: question.old.visible_digest for question in alike}
+        return meaning_of(candidate.model, shape, seen | before, began).table_digest
+
+    plain = rows(())
+    if loaded.contents is None or plain == old.raw:
+        return OverParents(plain)  # nothing may be compared, or nothing need be
+    asked = _comparable(candidate)
+    answers = [question.answer(loaded) for question in asked]
+    if None not in answers and False in answers and rows(asked) == old.raw:
+        # Some tables differ, so the model is computed; but in the periods in which all of them are alike its rows are
+        # the old ones, which are copied.
+        return OverParents(plain, same=equal_time(candidate.fresh, shape, asked, loaded))
+    hoped = [question for question, answer in zip(asked, answers, strict=True) if answer is not False]
+    if not hoped or rows(hoped) != old.raw:
+        return OverParents(plain)  # even if all of these came out alike, it would not be what it was
+    if None in answers:
+        return OverParents(plain, unanswered=open_questions(hoped, loaded))
+    return OverParents(rows(hoped), unchanged=tuple(hoped))
+
+
+def digest_for_readers(
+    old: Snapshot, whole: Snapshot, snapshot: Snapshot, rows: Seen, found: Verdict, override: Override | None
+) -> Seen | None:
+    """What readers see of a model that is decided so; None: what its snapshot holds.
+
+    `whole` is the model at its own version, with all its rows; `snapshot` what the plan makes of it, which may be left
+    empty or stand on its old table; `rows` what it means over its parents as it sees them.
+    """
+    if override is not None and override.category is Category.NON_BREAKING:
+        return _as_it_was(old.visible_digest, snapshot.visible_digest)
+    emptied = snapshot.raw != whole.raw
+    if rows != whole.raw:
+        if found.category not in REBUILT:
+            return old.visible_digest
+        if override is None:
+            return _holding(whole if emptied else snapshot, rows)
+    # what a reader does not feel of the edit it does not feel of the empty table either: it keeps its rows
+    return whole.visible_digest if emptied else None
+
+
+def _comparable(candidate: Candidate) -> list[Comparison]:
+    """The comparisons of a parent's new table with its old one that might show the model unchanged parents."""
+    base = candidate.inputs.base
+    news = ((name, parent) for name, parent in candidate.parents.items() if _may_be_the_same(parent))
+    asked = (
+        comparison(candidate.model.name, candidate.analysis.shape, base.get(name), parent.snapshot)
+        for name, parent in news
+    )
+    return [question for question in asked if question is not None]
+
+
+def _may_be_the_same(parent: Decision) -> bool:
+    """True when a parent's change is one that its tables may turn out not to show.
+
+    Where a person said breaking, no comparison says otherwise; and a forward-only table holds old rows on purpose.
+    """
+    insisted = parent.override is not None and parent.override.category is Category.BREAKING
+    return parent.effect != UNTOUCHED and not insisted and not parent.is_forward_only
+
+
+def _holding(snapshot: Snapshot, rows: Seen) -> Seen:
+    """What readers of a snapshot see when its rows are reported to be these."""
+    assert snapshot.meaning is not None
+    meaning = replace(snapshot.meaning, rows=rows.rows, columns=tuple(rows.columns.items()), order=rows.order)
+    return replace(snapshot, meaning=meaning).visible_digest
+
+
+def _as_it_was(old: Seen, new: Seen) -> Seen:
+    """What readers see of a model whose change is called non-breaking: what was there is as it was."""
+    return Seen(
+        old.rows, {name: old.columns.get(name, column_digest) for name, column_digest in new.columns.items()}, old.order
+    )

@@ -1,0 +1,230 @@
+"""The sentences that say why: each states facts of the queries and of what they read, and no more than is known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import Columns
+from mergeplan.planner.semantics.columns import Reads, Shape
+from mergeplan.planner.semantics.digests import Digests
+from mergeplan.planner.semantics.query.clause_texts import dependent_clause, find_changed_clauses
+from mergeplan.planner.semantics.written_columns import column_names, has_star_over
+
+NOTHING = Columns()
+NO_COLUMNS = frozenset[str]()
+LIMITED = "the query that LIMIT takes rows of"  # as `clauses` calls it
+SAME_QUERY = "The new text means the same query."
+UNFOLLOWED = "Rows and columns cannot be distinguished here, so every row counts as changed."
+
+
+@dataclass(frozen=True)
+class Causes:
+    """What besides its own edit may change a model's rows.
+
+    `effects` are the changed columns by parent; `added` are parents that are new models, `reordered` those whose
+    columns stand in another order, `overridden` those whose change somebody categorized as non-breaking. `moved_start`:
+    the first day that the model takes from them. `loses_kept_rows`: its own table holds rows of a forward-only change.
+    `volatile` are columns, and `volatile_rows` says it of all rows, that may come out otherwise each time.
+    """
+
+    effects: Mapping[str, Columns] = field(default_factory=dict)
+    added: frozenset[str] = frozenset()
+    reordered: frozenset[str] = frozenset()
+    overridden: frozenset[str] = frozenset()
+    moved_start: bool = False
+    loses_kept_rows: bool = False
+    volatile: frozenset[str] = frozenset()
+    volatile_rows: bool = False
+
+    @property
+    def parents_with_effect(self) -> list[str]:
+        """The parents with any effect."""
+        return sorted(parent for parent, effect in self.effects.items() if effect != NOTHING)
+
+    @property
+    def parents_with_other_data(self) -> list[str]:
+        """The parents whose rows or columns changed, and not only their order."""
+        return sorted(parent for parent, effect in self.effects.items() if replace(effect, order=False) != NOTHING)
+
+
+def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | None) -> str:
+    """Why an edit of a query changes its rows: the clauses that changed, if it is they that did."""
+    one, two = (shape.frame if shape else {} for shape in (before, after))
+    labels = [label for label in {**one, **two} if one.get(label, "") != two.get(label, "")]
+    if new.reads_itself:
+        return "It reads itself: each row depends on those before it, and its query changed."
+    if not one or not two:
+        return UNFOLLOWED
+    if labels:
+        return _clauses_reason(labels, old.sql, new.sql)
+    if new.time_column and _column(before, new.time_column) != _column(after, new.time_column):
+        return f"`{new.time_column}` changed, and it says in which interval a row lies."
+    return UNFOLLOWED
+
+
+def _clauses_reason(labels: list[str], before: str, after: str) -> str:
+    if labels == [LIMITED]:
+        return "The query that LIMIT takes rows of changed, and with it the rows."
+    if clauses := find_changed_clauses(labels, before, after):
+        return f"{names(clauses, ticked=False)} changed, and with it the rows."
+    if keyword := dependent_clause(labels, after):
+        return f"What SELECT computes changed, and {keyword} depends on it."
+    return "What SELECT computes changed, and with it the rows."
+
+
+def chance_reason(causes: Causes, touched: Columns) -> str:
+    """What else is other than before in a table that is computed anew: what is not deterministic."""
+    if touched.every:
+        return ""
+    if causes.volatile_rows:
+        return "Its rows may come out otherwise when they are computed anew."
+    columns = sorted(causes.volatile - touched.added - touched.altered)
+    return f"{names(columns)} may come out otherwise when computed anew." if columns else ""
+
+
+def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: Causes) -> tuple[str, str]:
+    """The rule and the sentence for a text whose rows differ since its parents changed: its shape was `before` and is
+    `after`."""
+    reason = (
+        _rows_of_parents(causes)
+        or _columns_of_parents(after, causes)
+        or _keys_of_parents(before, after)
+        or _start_or_order(causes)
+        or _other_reading(sql, before, after, causes)
+    )
+    if causes.loses_kept_rows:
+        rule, sentence = reason or ("reads-changed-rows", "")
+        return rule, f"{sentence} The rows that a forward-only change kept in its table are computed anew too.".strip()
+    return reason or ("reads-changed-column", _other_meaning(causes))
+
+
+def no_change_reason(sql: str, shape: Shape | None, causes: Causes) -> tuple[str, str]:
+    """The rule and the sentence for a model whose rows are the same, whatever became of its parents."""
+    parents = causes.parents_with_other_data
+    if parents and shape is not None:
+        effects = causes.effects
+        facts = [
+            f"{_reading(sql, shape, parent, effects[parent])}, which {verbs(effects[parent]) or 'changes'}"
+            for parent in parents
+        ]
+        return "reads-nothing-changed", sentence(" and ".join(facts))
+    if causes.overridden:
+        chosen = sorted(causes.overridden)
+        return "parents-unchanged", f"{names(chosen)} {_is(chosen)} categorized as non-breaking, so it keeps its table."
+    return "parents-unchanged", "What it reads holds the same rows as before."
+
+
+def verbs(touched: Columns) -> str:
+    """alters `a`, removes `b` and adds `c`"""
+    pairs = (("alters", touched.altered), ("removes", touched.removed), ("adds", touched.added))
+    parts = [f"{verb} {names(sorted(columns))}" for verb, columns in pairs if columns]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def sentence(text: str) -> str:
+    """The text with a capital and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def names(items: Iterable[str], *, ticked: bool = True, of: str = "") -> str:
+    """`a`, `b` and `c`."""
+    shown = [f"`{of}.{item}`" if of else f"`{item}`" if ticked else item for item in items]
+    return ", ".join(shown[:-1]) + " and " + shown[-1] if len(shown) > 1 else "".join(shown)
+
+
+def columns_read(reads: Reads) -> frozenset[str]:
+    """The columns that a query reads of a parent, in whatever clause."""
+    return reads.rows | frozenset[str]().union(*reads.outputs.values())
+
+
+def _rows_of_parents(causes: Causes) -> tuple[str, str] | None:
+    """What is said where all rows of a parent count as changed."""
+    every = [parent for parent in causes.parents_with_effect if causes.effects[parent].every]
+    if added := [parent for parent in every if parent in causes.added]:
+        return (
+            "reads-changed-rows",
+            f"{names(added)} {_is(added)} added as {'a model' if len(added) == 1 else 'models'}.",
+        )
+    return ("reads-changed-rows", f"The rows of {names(every)} change.") if every else None
+
+
+def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] | None:
+    """What is said where columns of a parent changed that are read."""
+    hits: list[str] = []
+    for parent in causes.parents_with_other_data:
+        effect, reads = causes.effects[parent], after.reads.get(parent) if after else None
+        changed = effect.altered | effect.removed
+        if reads is None or reads.every:
+            unknown = f"Which columns of `{parent}` it reads is not known, so all of them count"
+            return "reads-every-column", f"{unknown}; `{parent}` {verbs(effect) or 'changes'}."
+        if hit := changed & reads.rows:
+            return "reads-changed-column", f"{names(sorted(hit), of=parent)} changed, and its rows depend on that."
+        hits += [f"{parent}.{column}" for column in sorted(changed & columns_read(reads))]
+    return ("reads-changed-column", f"Reads {names(hits)}, which changed.") if hits else None
+
+
+def _keys_of_parents(before: Shape | None, after: Shape | None) -> tuple[str, str] | None:
+    """What is said where other keys of a parent are known than when the table was judged."""
+    then, now = ({*shape.relies} if shape else set() for shape in (before, after))
+    if parents := sorted({parent for parent, _ in then ^ now}):
+        return (
+            "reads-changed-rows",
+            f"The keys of {names(parents)} changed, and which rows it takes may depend on them.",
+        )
+    return None
+
+
+def _start_or_order(causes: Causes) -> tuple[str, str] | None:
+    if causes.moved_start:
+        return "starts-elsewhere", "Its first day, which it takes from what it reads, is another one now."
+    if ordered := [parent for parent in causes.parents_with_effect if causes.effects[parent].order]:
+        order = "their rows in another order" if len(ordered) > 1 else "its rows in another order"
+        return "reads-changed-order", f"{names(ordered)} may return {order}, and what is taken of them depends on that."
+    return None
+
+
+def _other_reading(sql: str, before: Shape | None, after: Shape | None, causes: Causes) -> tuple[str, str] | None:
+    """What is said where the same text reads other columns by its names than before."""
+    for parent in causes.parents_with_other_data:
+        effect, starred = causes.effects[parent], has_star_over(sql, parent)
+        then, now = (
+            columns_read(shape.reads.get(parent, Reads())) if shape else NO_COLUMNS for shape in (before, after)
+        )
+        if added := sorted(effect.added & now):
+            how = "Its `*` now includes" if starred else "By its names it now reads"
+            return "reads-changed-column", f"{how} {names(added, of=parent)}, which {_is(added)} added."
+        if removed := sorted(effect.removed & then):
+            how = "Its `*` no longer includes" if starred else "By its names it read"
+            return "reads-changed-column", f"{how} {names(removed, of=parent)}, which {_is(removed)} removed."
+    if reordered := sorted(parent for parent in causes.reordered if has_star_over(sql, parent)):
+        order = f"The columns of {names(reordered)} stand in another order"
+        return "reads-reordered-columns", f"{order}, and its `*` takes them in that order."
+    return None
+
+
+def _other_meaning(causes: Causes) -> str:
+    facts = [f"`{parent}` {verbs(causes.effects[parent]) or 'changes'}" for parent in causes.parents_with_other_data]
+    return sentence(f"{' and '.join(facts) or 'what it reads changed'}, and the same query means something else now")
+
+
+def _reading(sql: str, shape: Shape, parent: str, effect: Columns) -> str:
+    reads = shape.reads.get(parent, Reads(every=True))
+    if reads.every:
+        return f"reads `{parent}`"
+    read = columns_read(reads)
+    # a column in an ORDER BY, or in the SELECT of an EXISTS, is read and decides nothing
+    idle = column_names(sql) & (effect.altered | effect.removed) - read
+    verb = "its rows depend on" if idle else "reads"
+    return f"{verb} only {names(sorted(read))} of `{parent}`" if read else f"{verb} no column of `{parent}`"
+
+
+def _column(shape: Shape | None, name: str) -> str:
+    """The digest of a column, whatever the tables hold."""
+    columns = Digests().relation(shape.relation).columns if shape and shape.relation else {}
+    return columns.get(name, "")
+
+
+def _is(items: Collection[str]) -> str:
+    return "is" if len(items) == 1 else "are"

@@ -1,0 +1,139 @@
+"""The verdict of the rules on one model: by its own edit, by its parents, by what its tables hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mergeplan.planner.plan.category.categorize import (
+    Side,
+    Verdict,
+    is_reordered,
+    verdict,
+)
+from mergeplan.planner.plan.category.decision import Candidate, Decision
+from mergeplan.planner.plan.category.parent_effects import OverParents
+from mergeplan.planner.plan.category.reasons import Causes
+from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind
+from mergeplan.planner.plan.diffs import source_diff
+from mergeplan.planner.plan.early_cutoff import Comparison
+from mergeplan.planner.plan.forward_only import apply_forward_only
+from mergeplan.planner.plan.new_table import as_keyed, first_day, shape_of
+from mergeplan.planner.semantics.columns import Parent
+from mergeplan.planner.snapshot.meaning import meaning_of
+from mergeplan.planner.snapshot.snapshot import Snapshot
+
+
+def verdict_by_rule(candidate: Candidate, seen: OverParents) -> Verdict:
+    """What the rules say of a model that sees this of its parents."""
+    old, model, base = candidate.old, candidate.model, candidate.inputs.base
+    # what it read then is asked of the base: a parent may be gone, or be another thing now
+    read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}
+    # an override or a comparison that kept the table left rows in it that its query does not return
+    before = Side(old.model, shape_of(old.model, as_keyed(read, old)), old.raw, not old.forced or old.is_mixed)
+    after = Side(model, candidate.analysis.shape, seen.rows)
+    causes = _causes(candidate, seen)
+    between = _build_middle_side(candidate, seen) if candidate.edited and causes.effects else None
+    result = verdict(before, after, causes, between)
+    if old.is_mixed and result.category in REBUILT and result.rule != "layout-changed":
+        # Judged by its query it changed little, but the rebuilt table loses the rows that a forward-only change had
+        # kept, and its readers lose them too.
+        losing = replace(causes, loses_kept_rows=True)
+        result = verdict(replace(before, seen=old.visible_digest), after, losing, between or before)
+    if seen.unchanged and result.category is Category.INDIRECT_NON_BREAKING:
+        return _same_data_verdict(seen.unchanged)
+    return result
+
+
+def _causes(candidate: Candidate, seen: OverParents) -> Causes:
+    """What changed of what the model read before; what it begins to read by an edit is the edit's."""
+    base, old, model = candidate.inputs.base, candidate.old, candidate.model
+    # what was computed anew and holds the same rows has no effect, whatever its own edit was
+    same = {comparison.model for comparison in seen.unchanged}
+    parents = {
+        name: parent for name, parent in candidate.parents.items() if name not in same and name in old.model.depends_on
+    }
+    meaning = candidate.fresh.meaning if model.kind.is_stored else None
+    return Causes(
+        effects={name: parent.effect for name, parent in parents.items()},
+        added=frozenset(name for name in parents if name not in base),
+        reordered=frozenset(
+            n for n, p in parents.items() if n in base and is_reordered(base[n].visible_digest, p.visible)
+        ),
+        overridden=frozenset(n for n, p in parents.items() if _is_called_non_breaking(p)),
+        moved_start=model.name in candidate.inputs.below_moved_starts
+        and candidate.analysis.began != first_day(candidate.inputs.base_graph, old.model),
+        volatile=(meaning.volatile if meaning else frozenset()) & frozenset(old.columns or ()),
+        volatile_rows=meaning is not None and meaning.volatile_rows,
+    )
+
+
+def _is_called_non_breaking(parent: Decision) -> bool:
+    return parent.override is not None and parent.override.category is Category.NON_BREAKING
+
+
+def _build_middle_side(candidate: Candidate, seen: OverParents) -> Side:
+    """The old text over the new parents: what of a change comes from above, and what is the edit's own."""
+    old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
+    unchanged = {comparison.model: comparison.old.visible_digest for comparison in seen.unchanged}
+    read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}
+    read |= {name: parents[name].snapshot.as_parent for name in read if name in parents}
+    rows = {name: base[name].visible_digest for name in old.model.depends_on if name in base}
+    rows |= {name: parents[name].visible for name in old.model.depends_on if name in parents} | unchanged
+    shape = shape_of(old.model, read)
+    return Side(old.model, shape, meaning_of(old.model, shape, rows, candidate.analysis.began).table_digest)
+
+
+def forward_only_verdict(candidate: Candidate, found: Verdict) -> Verdict:
+    """The verdict as a forward-only one, where the rules would rebuild the table and the model, the plan or what it
+    reads asks to keep its rows."""
+    if found.category not in REBUILT:
+        return found
+    calm = () if candidate.edited else _forward_only_parents(candidate)
+    return apply_forward_only(
+        found, candidate.old.model, candidate.model, candidate.edited, calm, candidate.inputs.forward
+    )
+
+
+def build_change(candidate: Candidate, new: Snapshot, found: Verdict, *, recomputed: bool) -> Change:
+    """The change that a verdict makes of a model."""
+    edited, kind = candidate.edited, ChangeKind.INDIRECT
+    if found.category is Category.METADATA:
+        kind = ChangeKind.METADATA
+    elif edited:
+        kind = ChangeKind.DIRECT
+    return Change(
+        name=new.name,
+        change=kind,
+        category=found.category,
+        rule=found.rule,
+        reason=found.reason,
+        columns=found.columns,
+        old=candidate.old,
+        new=new,
+        recomputed=recomputed,
+        diff=source_diff(candidate.old.model, new.model) if edited else "",
+    )
+
+
+def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
+    """The parents with forward-only changes, if no other change would touch the model.
+
+    That is so when it would mean what it meant, had only these parents stayed what they were.
+    """
+    old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
+    going = tuple(name for name, parent in parents.items() if parent.is_forward_only and name in base)
+    if not going:
+        return ()
+    snapshots = {name: base[name] if name in going else parent.snapshot for name, parent in parents.items()}
+    shape = shape_of(old.model, {name: snapshot.as_parent for name, snapshot in snapshots.items()})
+    seen = {name: base[name].visible_digest if name in going else parent.visible for name, parent in parents.items()}
+    return going if meaning_of(old.model, shape, seen, candidate.analysis.began).table_digest == old.raw else ()
+
+
+def _same_data_verdict(unchanged: tuple[Comparison, ...]) -> Verdict:
+    """The verdict on a model whose parents came out the same."""
+    facts = []
+    for comparison in unchanged:
+        columns = ", ".join(f"`{column}`" for column in comparison.columns)
+        facts.append(f"`{comparison.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
+    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed anew, {' and '.join(facts)}.")

@@ -1,0 +1,1 @@
+"""The meaning of a query, clause by clause."""

@@ -1,0 +1,227 @@
+"""GROUP BY: a block becomes one row for each combination of keys, and expressions become values of those rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from sqlglot import exp
+
+from mergeplan.planner.semantics.digests import Digests
+from mergeplan.planner.semantics.expressions import Reader, Scope, has_op
+from mergeplan.planner.semantics.query.algebra import (
+    Block,
+    Opaque,
+    Part,
+    Ref,
+    Relation,
+    Term,
+    Value,
+)
+from mergeplan.planner.semantics.query.rewrites import conjuncts
+from mergeplan.planner.semantics.query.row_order import Way
+from mergeplan.planner.semantics.query.sources import Group, is_constant
+from mergeplan.planner.semantics.query.unique import mark_deterministic_aggregate
+from mergeplan.planner.semantics.syntax import clause_keys
+from mergeplan.planner.semantics.types import PLAIN, type_of
+
+# Operations with the same result for all equal keys of a group, even for keys that look different (0.0 and -0.0). A
+# predicate made of these may be applied before the rows are grouped.
+_ALIKE = frozenset(("EQ", "NEQ", "LT", "LTE", "NullSafeEQ", "is null", "in", "any of", "and", "or", "not"))
+# Their results are no floating point numbers, so that equal results also look alike.
+_OF_NO_FLOAT = frozenset(
+    "Year Month Day Quarter Hour TsOrDsToDate TimestampTrunc DateTrunc Lower Upper Trim Substring Length".split()
+)
+_CUBED = 5  # columns of a CUBE that is expanded into its 2^n grouping sets
+_SETS = (exp.Cube, exp.Rollup, exp.GroupingSets)
+_LITERALS = frozenset(("int", "number", "text", "NULL", "TRUE", "FALSE"))
+
+
+class Among:
+    """Digests of the values of one block, to recognise two spellings of the same value."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self._digests = Digests()
+        # Within one query the identity of a source is a good name: these digests are never stored.
+        self._own = {source: f"own {id(source)}" for source in block.all_sources}
+
+    def digest(self, value: Value) -> str:
+        around = {source: f"outer {id(source)}" for source in value.free if source not in self._own}
+        return self._digests.part(value, around | self._own)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """A group and its keys by digest: rewrites values of the ungrouped rows as values of the groups."""
+
+    group: Group
+    among: Among
+    keys: Mapping[str, Value]
+
+    def lift_value(self, value: Part) -> Part:
+        """The value over the group's rows; Opaque when it uses a column that is neither a key nor aggregated."""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, (Term, Ref)):
+            if (key := self.keys.get(self.among.digest(value))) is not None:
+                # GROUP BY x, f(x): the group has one x of several equal ones, and f of another one may look different.
+                if isinstance(value, Term) and value.op not in _OF_NO_FLOAT and self._holds_key(value):
+                    raise Opaque("one key or another made of it")
+                return Ref(self.group, key)
+            if isinstance(value, Term) and value.op == "aggregate":
+                return Ref(self.group, mark_deterministic_aggregate(value, self.group))
+        if isinstance(value, Term) and value.op not in ("exists", "scalar"):
+            return replace(value, parts=tuple(self.lift_value(part) for part in value.parts))
+        if value.free & frozenset(self.among.block.all_sources):
+            raise Opaque("a column that is neither grouped by nor aggregated")
+        return value
+
+    def _holds_key(self, value: Term) -> bool:
+        """True when a key is computed from another key whose equal values may look different."""
+        return any(
+            not isinstance(part, str)
+            and (
+                (isinstance(part, (Term, Ref)) and type_of(part) not in PLAIN and self.among.digest(part) in self.keys)
+                or (isinstance(part, Term) and self._holds_key(part))
+            )
+            for part in value.parts
+        )
+
+
+def group_block(
+    block: Block, keys: Sequence[Value], sets: Value | None, having: Value | None, way: Way
+) -> tuple[Grouping, Block]:
+    """The block with its rows grouped, and HAVING applied; predicates on keys alone filter before grouping."""
+    among = Among(block)
+    by_digest = {among.digest(key): key for key in keys}
+    early, late = list[Value](), list[Value]()
+    for predicate in conjuncts([having]) if having else []:
+        # ROLLUP and the like add groups in which a key is NULL, so that the predicate must wait for them.
+        (early if keys and sets is None and _is_of_keys(among, predicate, by_digest) else late).append(predicate)
+    group = Group(block.add_predicates(early), tuple(keys), way, sets)
+    grouping = Grouping(group, among, by_digest)
+    predicates = [as_value(grouping.lift_value(predicate)) for predicate in late]
+    return grouping, Block((group,), (), tuple(predicates))
+
+
+def distinct(relation: Relation, way: Way) -> Relation:
+    """SELECT DISTINCT: a group of all columns."""
+    group = Group(relation.block, tuple(relation.columns.values()), way)
+    return Relation(Block((group,)), {name: Ref(group, value) for name, value in relation.columns.items()})
+
+
+def as_value(part: Part) -> Value:
+    """The part, which is a value."""
+    assert isinstance(part, (Term, Ref))
+    return part
+
+
+def folds(value: Part) -> bool:
+    """True when the value aggregates rows of its own query."""
+    return has_op(value, "aggregate")
+
+
+def group_keys(
+    reader: Reader, node: exp.Select, scope: Scope, outputs: Mapping[str, Value]
+) -> tuple[list[Value], Value | None]:
+    """The keys of GROUP BY, and the grouping sets of ROLLUP, CUBE and GROUPING SETS."""
+    group = node.args.get("group")
+    if group is None:
+        return [], None
+    if group.args.get("all"):
+        if any(has_op(value, "window") for value in outputs.values()):
+            raise Opaque("GROUP BY ALL beside a window")
+        # Spark takes such columns for further keys; which ones, the parser does not tell.
+        if any(folds(value) and _uses_bare(value) for value in outputs.values()):
+            raise Opaque("GROUP BY ALL with columns beside an aggregate")
+        return [value for value in outputs.values() if not folds(value)], None
+    if odd := set(clause_keys(group)) - {"expressions", "cube", "rollup", "grouping_sets"}:
+        raise Opaque(f"GROUP BY with {sorted(odd)}")
+    sets = [grouping_set for kind in ("cube", "rollup", "grouping_sets") for grouping_set in group.args.get(kind) or ()]
+    sets += [expression for expression in group.expressions if isinstance(expression, _SETS)]
+    if any(map(_is_ordinal, group.find_all(exp.Literal))):
+        raise Opaque("a number in GROUP BY")
+    keys = [reader.value(expression, scope) for expression in group.expressions if not isinstance(expression, _SETS)]
+    if not sets:
+        return keys, None
+    if any(map(is_constant, keys)):
+        raise Opaque("a constant in a grouping of several sets")
+    inner = [column for grouping_set in sets for column in _set_members(grouping_set)]
+    whole = [grouping_set for grouping_set in sets if not grouping_set.expressions]  # WITH ROLLUP: over all the keys
+    if whole and len(sets) > 1:
+        raise Opaque("several groupings, one of them over all keys")
+    set_terms = [_grouping_set(reader, grouping_set, scope) for grouping_set in sets]
+    if whole:
+        return keys, Term("sets", ("then", _expand_grouping_sets(type(whole[0]).__name__, keys)))
+    all_sets = Term("sets", (*keys, "then", *set_terms))
+    return [*keys, *(reader.value(member, scope) for member in inner)], all_sets
+
+
+def _grouping_set(reader: Reader, node: exp.Expr, scope: Scope) -> Value:
+    """ROLLUP, CUBE and GROUPING SETS, in the order they are written."""
+    if isinstance(node, (*_SETS, exp.Tuple)):
+        members = [_grouping_set(reader, member, scope) for member in node.expressions]
+        return (
+            Term("Tuple", tuple(members))
+            if isinstance(node, exp.Tuple)
+            else _expand_grouping_sets(type(node).__name__, members)
+        )
+    if isinstance(node, exp.Paren):
+        return Term("Tuple", (_grouping_set(reader, node.this, scope),))
+    return reader.value(node, scope)
+
+
+def _expand_grouping_sets(kind: str, members: Sequence[Value]) -> Value:
+    """ROLLUP and CUBE as the equivalent GROUPING SETS, in the order that GROUPING_ID numbers them."""
+    if any(isinstance(member, Term) and member.op == "GroupingSets" for member in members):
+        return Term(kind, tuple(members))  # one inside another
+    count = len(members)
+    if kind == "GroupingSets":
+        return Term(kind, tuple(_tuple([member]) for member in members))
+    if kind == "Rollup":
+        return Term("GroupingSets", tuple(_tuple(members[:length]) for length in range(count, -1, -1)))
+    if count > _CUBED:
+        return Term(kind, tuple(members))
+    chosen = (member for length in range(count, -1, -1) for member in combinations(members, length))
+    return Term("GroupingSets", tuple(map(_tuple, chosen)))
+
+
+def _tuple(members: Sequence[Value]) -> Value:
+    flat: list[Part] = []
+    for member in members:
+        flat += member.parts if isinstance(member, Term) and member.op == "Tuple" else [member]
+    return Term("Tuple", tuple(flat))
+
+
+def _is_of_keys(among: Among, value: Value, keys: Mapping[str, Value]) -> bool:
+    """True for comparisons of keys with literals."""
+    if among.digest(value) in keys:
+        return not isinstance(value, Term)
+    if isinstance(value, Term):
+        if value.op in _LITERALS:
+            return True
+        parts = [part for part in value.parts if isinstance(part, (Term, Ref))]
+        return value.op in _ALIKE and all(_is_of_keys(among, part, keys) for part in parts)
+    return False
+
+
+def _uses_bare(value: Value) -> bool:
+    """True when an output uses columns outside its aggregates."""
+    if isinstance(value, Term) and value.op == "aggregate":
+        return False
+    if isinstance(value, Ref):
+        return True
+    return any(_uses_bare(part) for part in value.parts if isinstance(part, (Term, Ref)))
+
+
+def _set_members(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, (*_SETS, exp.Tuple)):
+        return [member for child in node.expressions for member in _set_members(child)]
+    return _set_members(node.this) if isinstance(node, exp.Paren) else [node]
+
+
+def _is_ordinal(literal: exp.Literal) -> bool:
+    """True for a number that names an output: `GROUP BY 1`, `GROUP BY CUBE(1)`."""
+    return isinstance(literal.parent, (exp.Group, *_SETS, exp.Tuple, exp.Paren))

@@ -1,0 +1,113 @@
+"""The clauses of a query as they are written, by keyword: of two texts it can be said which of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from sqlglot import exp
+
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
+
+SELECT = "SELECT"
+# clause of `clauses` -> the keywords under which it may be written
+KEYWORDS: Mapping[str, tuple[str, ...]] = {
+    "WHERE": ("WHERE", "QUALIFY", "HAVING", "ON", "JOIN"),
+    "ON or WHERE": ("ON", "WHERE", "QUALIFY", "HAVING", "JOIN"),
+    "HAVING": ("HAVING", "WHERE", "QUALIFY"),
+    "GROUP BY": ("GROUP BY", "DISTINCT", "UNION"),
+    "DISTINCT": ("DISTINCT", "UNION", "GROUP BY"),
+    "LIMIT": ("LIMIT", "OFFSET"),
+    "ORDER BY": ("ORDER BY",),
+    "LEFT JOIN or LATERAL": ("LATERAL VIEW", "JOIN", "ON", "FROM"),
+    "FROM": (
+        "UNION",
+        "EXCEPT",
+        "INTERSECT",
+        "PIVOT",
+        "UNPIVOT",
+        "TABLESAMPLE",
+        "VALUES",
+        "JOIN",
+        "ON",
+        "FROM",
+        "WHERE",
+    ),
+}
+# what goes by values that a SELECT below it computes
+DEPENDENT = frozenset(KEYWORDS["ON or WHERE"] + KEYWORDS["DISTINCT"] + KEYWORDS["FROM"][:5] + ("ORDER BY",)) - {"JOIN"}
+_NODES: Mapping[type[exp.Expr], str] = {
+    exp.Where: "WHERE",
+    exp.Having: "HAVING",
+    exp.Qualify: "QUALIFY",
+    exp.Group: "GROUP BY",
+    exp.Distinct: "DISTINCT",
+    exp.Limit: "LIMIT",
+    exp.Offset: "OFFSET",
+    exp.Order: "ORDER BY",
+    exp.Values: "VALUES",
+    exp.TableSample: "TABLESAMPLE",
+}
+
+
+def find_changed_clauses(labels: Iterable[str], before: str, after: str) -> tuple[str, ...]:
+    """The keywords whose text differs, of clauses whose meaning does; of any clause where that is none of these."""
+    old, new = clause_texts(before), clause_texts(after)
+    wanted = list(dict.fromkeys(keyword for label in labels for keyword in KEYWORDS.get(label, ())))
+    written = [keyword for keyword in dict.fromkeys((*old, *new)) if keyword != SELECT]
+    differ = [keyword for keyword in written if old.get(keyword) != new.get(keyword)]
+    return tuple(keyword for keyword in wanted if keyword in differ) or tuple(differ)
+
+
+def dependent_clause(labels: Iterable[str], sql: str) -> str:
+    """The keyword under which the query has one of these clauses, which goes by what SELECT computes; '' if it has
+    none."""
+    written = clause_texts(sql)
+    keywords = (keyword for label in labels for keyword in KEYWORDS.get(label, ()) if label != "LEFT JOIN or LATERAL")
+    return next((keyword for keyword in keywords if keyword in written and keyword in DEPENDENT), "")
+
+
+@lru_cache(maxsize=1024)
+def clause_texts(sql: str) -> Mapping[str, tuple[str, ...]]:
+    """Keyword -> each clause of that name, wherever in the query it stands; {} for a text that cannot be parsed."""
+    try:
+        tree = tree_of(sql)
+    except FAILURES:
+        return {}
+    texts_by_keyword: dict[str, list[str]] = {}
+    for node in tree.walk():
+        for keyword, text in _node_clauses(node):
+            texts_by_keyword.setdefault(keyword, []).append(text)
+    return {keyword: tuple(sorted(texts)) for keyword, texts in texts_by_keyword.items()}
+
+
+def _node_clauses(node: exp.Expr) -> list[tuple[str, str]]:
+    if keyword := _NODES.get(type(node)):
+        return [(keyword, _text(node))]
+    if isinstance(node, exp.Select):
+        return [(SELECT, ", ".join(map(_text, node.expressions)))]
+    if isinstance(node, exp.Table):
+        return [("FROM", _tables(node))]
+    if isinstance(node, exp.Join):
+        on = node.args.get("on") or node.args.get("using")
+        kind = " ".join(filter(None, (node.method, node.side, node.kind)))
+        return [("JOIN", f"{kind} {_text(node.this)}"), *([("ON", _text(on))] if on else [])]
+    if isinstance(node, exp.SetOperation):
+        keyword = type(node).__name__.upper()
+        branches = " | ".join(_tables(branch) for branch in (node.this, node.expression))
+        return [(keyword, f"{'DISTINCT' if node.args.get('distinct') else 'ALL'} {branches}")]
+    if isinstance(node, exp.Lateral):
+        return [("LATERAL VIEW", _text(node))]
+    if isinstance(node, exp.Pivot):
+        return [("UNPIVOT" if node.args.get("unpivot") else "PIVOT", _text(node))]
+    return []
+
+
+def _tables(node: exp.Expr) -> str:
+    return ", ".join(".".join(part.name.lower() for part in table.parts) for table in node.find_all(exp.Table))
+
+
+def _text(node: object) -> str:
+    if isinstance(node, list):
+        return ", ".join(map(_text, node))
+    return node.sql(dialect="spark", comments=False) if isinstance(node, exp.Expr) else str(node)

@@ -1,0 +1,60 @@
+"""A digest of each clause that decides a query's rows, so that the reason of a change can name the clause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mergeplan.planner.semantics.digests import Digests
+from mergeplan.planner.semantics.query.algebra import Block, Relation, Source
+from mergeplan.planner.semantics.query.sources import Group, Limit, is_constant
+
+
+def clauses(relation: Relation) -> Mapping[str, str]:
+    """Clause -> its digest, '' if it is missing; clauses with equal digests are equivalent over equal tables."""
+    digests_by_clause: dict[str, str] = {}
+    digests = Digests()
+    block = relation.block
+    while len(block.sources) == 1 and not block.steps:
+        source: Source = block.sources[0]
+        inside = digests.inside(block, {})
+        where = digests.hash_texts(*sorted(digests.part(value, inside) for value in block.where))
+        if isinstance(source, Group):
+            name = "DISTINCT" if _is_distinct(relation, source) else "GROUP BY"
+            digests_by_clause |= {name: _keys(digests, source), "HAVING": where if block.where else ""}
+            block = source.block
+        elif isinstance(source, Limit):
+            digests_by_clause["LIMIT"] = digests.hash_texts(*(digests.part(count, {}) for count in source.count))
+            digests_by_clause["ORDER BY"] = digests.hash_texts(
+                *(digests.part(key, digests.inside(source.block, {})) for key in source.order)
+            )
+            digests_by_clause["the query that LIMIT takes rows of"] = digests.part(source.way, {})
+            block = source.block
+        else:
+            break
+    return digests_by_clause | _digest_from_clause(digests, block)
+
+
+def _digest_from_clause(digests: Digests, block: Block) -> dict[str, str]:
+    inside = digests.inside(block, {})
+    tables = sorted(source.rows(digests, inside) for source in block.sources)
+    steps = sorted(step.source.rows(digests, inside) for step in block.steps)
+    where = sorted({digests.part(value, inside) for value in block.where})
+    joined = (
+        len(block.sources) > 1
+    )  # an inner join's ON is a filter like WHERE, and the algebra does not distinguish them
+    return {
+        "FROM": digests.hash_texts(*tables),
+        "LEFT JOIN or LATERAL": digests.hash_texts(*steps) if steps else "",
+        "ON or WHERE" if joined else "WHERE": digests.hash_texts(*where) if where else "",
+    }
+
+
+def _keys(digests: Digests, group: Group) -> str:
+    inside = digests.inside(group.block, {})
+    sets = digests.part(group.sets, inside) if group.sets else ""
+    keys = sorted({digests.part(key, inside) for key in group.keys if not is_constant(key)})
+    return digests.hash_texts(str(bool(group.keys)), sets, *keys)
+
+
+def _is_distinct(relation: Relation, group: Group) -> bool:
+    return len(group.keys) == len(relation.columns) and group.sets is None

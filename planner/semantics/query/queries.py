@@ -1,0 +1,244 @@
+"""From a qualified SQL query to a relation: SELECT with all its clauses, set operations, LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from mergeplan.planner.semantics.expressions import Scope, has_op, place_windows
+from mergeplan.planner.semantics.query import rewrites as rules
+from mergeplan.planner.semantics.query.aggregation import (
+    Grouping,
+    as_value,
+    distinct,
+    folds,
+    group_block,
+    group_keys,
+)
+from mergeplan.planner.semantics.query.algebra import (
+    Block,
+    LateralJoin,
+    Opaque,
+    Ref,
+    Relation,
+    Term,
+    Value,
+)
+from mergeplan.planner.semantics.query.generators import read_generator, without_volatility
+from mergeplan.planner.semantics.query.joins import FromClause, settle_using
+from mergeplan.planner.semantics.query.row_order import Way, With
+from mergeplan.planner.semantics.query.set_operations import apply_set_operation, push_filter, tells_groups_apart
+from mergeplan.planner.semantics.query.sources import Generated, Limit
+from mergeplan.planner.semantics.spark.spark_functions import is_unknown, multiplies_rows
+from mergeplan.planner.semantics.syntax import clause_keys, has
+
+_KNOWN_CLAUSES = frozenset(
+    """expressions from_ joins laterals where group having qualify windows distinct order limit offset with_ hint
+    sort cluster distribute kind""".split()
+)
+# CTEs are expanded wherever they are used, so nested ones can grow exponentially.
+_MAX_QUERIES = 1000
+
+
+@dataclass
+class Query(FromClause):
+    """Translates the query of one model."""
+
+    def relation(self, tree: exp.Expr) -> Relation:
+        """The relation of the whole query; Opaque if it cannot be translated."""
+        return self._query(tree, With(), None)
+
+    def _query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:
+        self._queries += 1
+        if self._queries > _MAX_QUERIES:
+            raise Opaque("a CTE that is used again and again")
+        # A CTE is expanded with the CTEs of the place where it was defined, not of where it is used.
+        before, self._ctes = self._ctes, self._read_ctes(node, ctes)
+        try:
+            return self._read(node, outer)
+        finally:
+            self._ctes = before
+
+    def _read_ctes(self, node: exp.Expr, ctes: With) -> With:
+        clause = node.args.get("with_")
+        if clause is None:
+            return ctes
+        if clause.args.get("recursive"):
+            raise Opaque("a recursive CTE")
+        for cte in clause.expressions:
+            if cte.args["alias"].columns:
+                raise Opaque("a CTE that renames its columns")
+            ctes = With({**ctes.queries, cte.alias.lower(): (cte.this, ctes)})
+        return ctes
+
+    def _read(self, node: exp.Expr, outer: Scope | None) -> Relation:
+        match node:
+            case exp.Subquery():
+                if set(clause_keys(node)) - {"this", "with_", "alias"}:
+                    raise Opaque("a subquery with clauses of its own")
+                return self._query(node.this, self._ctes, outer)
+            case exp.Select():
+                return self._select(node, outer)
+            case exp.SetOperation():
+                return self._set_operation(node, outer)
+        raise Opaque(type(node).__name__)
+
+    def _select(self, node: exp.Select, outer: Scope | None) -> Relation:
+        if odd := set(clause_keys(node)) - _KNOWN_CLAUSES:
+            raise Opaque(f"clauses {sorted(odd)}")
+        if node.args.get("kind") or (has(node, "sort", "cluster", "distribute") and has(node, "limit", "offset")):
+            raise Opaque("an unusual SELECT")
+        block, scope = self._read_from(node, outer)
+        settle_using(node)
+        if (whole := self._only_star(node, block, scope)) is not None:
+            return whole
+        windows = {window.name.lower(): window for window in node.args.get("windows") or ()}
+        if where := node.args.get("where"):
+            block, scope = push_filter(
+                block.add_predicates(rules.filters(self._reader.value(where.this, scope))), scope
+            )
+        # The clauses in Spark's order of evaluation: GROUP BY, HAVING, windows, QUALIFY, DISTINCT, LIMIT.
+        relation, order = self._outputs(node, block, scope, windows)
+        if once := node.args.get("distinct"):
+            if once.args.get("on"):
+                raise Opaque("DISTINCT ON")
+            relation, order = relation if tells_groups_apart(relation) else distinct(relation, _way(scope)), []
+        # Without LIMIT or OFFSET, ORDER BY is dropped: a table has no order.
+        if has(node, "limit", "offset"):
+            if node.args.get("distinct") and node.args.get("order"):
+                raise Opaque("DISTINCT with ORDER BY and LIMIT")
+            return self._apply_limit(node, relation, order, _way(scope))
+        return relation
+
+    def _only_star(self, node: exp.Select, block: Block, scope: Scope) -> Relation | None:
+        """A `SELECT *` that remains after qualification, over columns without known names (PIVOT); Opaque for other
+        stars."""
+        if not any(isinstance(output, exp.Star) or output.is_star for output in node.selects):
+            return None
+        if len(node.selects) > 1 or len(scope.tables) > 1 or set(clause_keys(node)) - {"expressions", "from_"}:
+            raise Opaque("a star over unknown columns")
+        (columns,) = scope.tables.values()
+        return Relation(block, columns)
+
+    def _outputs(
+        self, node: exp.Select, block: Block, scope: Scope, windows: Mapping[str, exp.Expr]
+    ) -> tuple[Relation, list[Value]]:
+        """The projected relation and the values of ORDER BY."""
+        raw = self._raw_outputs(node, scope, windows)
+        values = {name: value for name, value in raw.items() if not isinstance(value, exp.Expr)}
+        order = self._order(node, scope, windows, values) if has(node, "limit", "offset") else []
+        # Values are read over the ungrouped rows and lifted afterwards: an output may be the key of its own GROUP BY.
+        lift, block = self._apply_grouping(node, block, scope, windows, values)
+
+        def final(value: Value) -> Value:
+            return as_value(place_windows(lift.lift_value(value) if lift else value, windowed))
+
+        # Windows see the rows after GROUP BY and before QUALIFY and the generators of this SELECT.
+        windowed = block
+        columns: dict[str, Value] = {}
+        for name, value in raw.items():
+            if isinstance(value, exp.Expr):
+                if node.args.get("qualify") or any(has_op(output, "window") for output in values.values()):
+                    raise Opaque("a generator beside a window")
+                block, made = read_generator(self._reader, value, scope, block, lift)
+                columns |= made
+            else:
+                columns[name] = final(value)
+        if qualify := node.args.get("qualify"):
+            conditions = rules.filters(self._reader.value(qualify.this, scope, windows))
+            block = block.add_predicates([final(condition) for condition in conditions])
+        block = self._join_unknown_functions(node, block, columns)
+        return Relation(block, columns), [final(value) for value in order]
+
+    def _raw_outputs(
+        self, node: exp.Select, scope: Scope, windows: Mapping[str, exp.Expr]
+    ) -> dict[str, Value | exp.Expr]:
+        """The outputs over the ungrouped rows; generators are left as expressions."""
+        raw: dict[str, Value | exp.Expr] = {}
+        for output in node.selects:
+            name = output.alias_or_name.lower()
+            name = f"{name} {len(raw)}" if name in raw else name  # an ambiguous name cannot be referred to
+            if isinstance(output, exp.Aliases):
+                raw[f"{len(raw)} aliases"] = output
+            elif not name:
+                raise Opaque("an output without a name")
+            elif multiplies_rows(output.unalias()):
+                raw[name] = output
+            else:
+                raw[name] = rules.output(self._reader.value(output.unalias(), scope, windows))
+        return raw
+
+    def _apply_grouping(
+        self,
+        node: exp.Select,
+        block: Block,
+        scope: Scope,
+        windows: Mapping[str, exp.Expr],
+        outputs: Mapping[str, Value],
+    ) -> tuple[Grouping | None, Block]:
+        """The block after GROUP BY and HAVING, if there is one; an aggregate alone makes one group of all rows."""
+        having = node.args.get("having")
+        condition = self._reader.value(having.this, scope, windows) if having else None
+        if node.args.get("group") or any(map(folds, (*outputs.values(), *([condition] if condition else [])))):
+            keys, sets = group_keys(self._reader, node, scope, outputs)
+            return group_block(block, keys, sets, condition, _way(scope))
+        if condition is not None:
+            raise Opaque("HAVING without a group")  # Spark makes it a global aggregate or a WHERE, by a legacy setting
+        return None, block
+
+    def _join_unknown_functions(self, node: exp.Select, block: Block, columns: Mapping[str, Value]) -> Block:
+        """An unknown function may generate rows, so it also counts as a lateral join."""
+        for output in node.selects:
+            name = output.alias_or_name.lower()
+            if name in columns and any(is_unknown(function) for function in output.find_all(exp.Func)):
+                block = block.add_step(LateralJoin(Generated(Term("maybe rows", (without_volatility(columns[name]),)))))
+        return block
+
+    def _order(
+        self, node: exp.Expr, scope: Scope, windows: Mapping[str, exp.Expr], outputs: Mapping[str, Value]
+    ) -> list[Value]:
+        order = node.args.get("order")
+        values: list[Value] = []
+        for key in order.expressions if order else ():
+            bare = isinstance(key.this, exp.Column) and not key.this.table  # then an output's alias comes first
+            if bare and key.this.name.lower() in outputs:
+                value = outputs[key.this.name.lower()]
+            elif isinstance(key.this, exp.Literal):
+                raise Opaque("ORDER BY a number")
+            else:
+                value = self._reader.value(key.this, scope, windows)
+            values.append(Term("ordered", (str(bool(key.args.get("desc"))), str(key.args.get("nulls_first")), value)))
+        return values
+
+    def _apply_limit(self, node: exp.Expr, relation: Relation, order: list[Value], way: Way) -> Relation:
+        counts = []
+        for key in ("limit", "offset"):
+            clause = node.args.get(key)
+            if clause is not None and not isinstance(clause, (exp.Limit, exp.Offset)):
+                raise Opaque(type(clause).__name__)
+            counts.append(self._reader.value(clause.expression, Scope()) if clause else Term("none"))
+        limit = Limit(relation.block, tuple(order), tuple(counts), way.rows_trace)
+        return Relation(Block((limit,)), {name: Ref(limit, value) for name, value in relation.columns.items()})
+
+    def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Relation:
+        known = {"this", "expression", "distinct", "order", "limit", "offset", "with_"}
+        if set(clause_keys(node)) - known:
+            raise Opaque("an unusual set operation")
+        left = self._query(node.this, self._ctes, outer)
+        right = self._query(node.expression, self._ctes, outer)
+        if len(left.columns) != len(right.columns):
+            raise Opaque("branches of different width")
+        # The order of branches matters only to what takes rows by their order, which the written form represents.
+        way = Way(node, self._ctes, outer.way if outer else None)
+        relation = apply_set_operation(node, left, right, way)
+        if not has(node, "limit", "offset"):
+            return relation
+        order = self._order(node, Scope(), {}, relation.columns)
+        return self._apply_limit(node, relation, order, way)
+
+
+def _way(scope: Scope) -> Way:
+    assert scope.way is not None
+    return scope.way

@@ -1,0 +1,252 @@
+"""Normal forms of values: each function builds a value in the one form that all its spellings share.
+
+Each rewriting is exact in Spark for every row for which neither side fails: in three-valued logic, for NaN (which is
+equal to itself and greater than all numbers) and in ANSI mode. Whether an expression fails is not preserved, because
+Spark itself evaluates the parts of a query in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from mergeplan.planner.semantics.query.algebra import (
+    Block,
+    Part,
+    Ref,
+    Relation,
+    Term,
+    Value,
+)
+from mergeplan.planner.semantics.query.sources import Group
+from mergeplan.planner.semantics.types import PLAIN, normalize_type, type_of
+
+TRUE, FALSE, NULL = Term("TRUE"), Term("FALSE"), Term("NULL")
+# `NOT a < b` is `b <= a` even for NaN, because Spark orders all values; True: the operands change places.
+_OPPOSITE = {"LT": ("LTE", True), "LTE": ("LT", True), "EQ": ("NEQ", False), "NEQ": ("EQ", False)}
+# Beyond it, Spark raises an overflow in ANSI mode and wraps around without, so nothing is computed here.
+_INT_MAX = 2**31 - 1
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "Add": lambda one, two: one + two,
+    "Sub": lambda one, two: one - two,
+    "Mul": lambda one, two: one * two,
+}
+_COMPARED: dict[str, Callable[[int, int], bool]] = {
+    "EQ": lambda one, two: one == two,
+    "NEQ": lambda one, two: one != two,
+    "LT": lambda one, two: one < two,
+    "LTE": lambda one, two: one <= two,
+    "NullSafeEQ": lambda one, two: one == two,
+}
+
+
+def conjunction(values: Iterable[Value]) -> Value:
+    """AND of all: nested ANDs are flattened, TRUE is dropped, FALSE decides."""
+    operands = [value for value in conjuncts(values) if not _is(value, "TRUE")]
+    if any(_is(value, "FALSE") for value in operands):
+        return FALSE
+    alone = len(operands) == 1 and type_of(operands[0]) == "boolean"  # AND casts a string to boolean, so it must stay
+    return TRUE if not operands else operands[0] if alone else Term("and", tuple(operands))
+
+
+def conjuncts(values: Iterable[Value]) -> list[Value]:
+    """The operands of nested ANDs, one after another."""
+    operands: list[Value] = []
+    for value in values:
+        operands += conjuncts(_values(value)) if _is(value, "and") else [value]
+    return operands
+
+
+def filters(value: Value) -> list[Value]:
+    """The predicates of a condition that is a filter: only rows for which all are true count, so NULL is FALSE."""
+    return [_as_filter(predicate) for predicate in conjuncts([conjunction([value])]) if predicate is not TRUE]
+
+
+def _as_filter(value: Value) -> Value:
+    """`x IN (SELECT y ...)` as a filter is EXISTS with y = x: NULL and FALSE both exclude the row."""
+    if isinstance(value, Term) and value.op in ("EQ", "NEQ", "NullSafeEQ"):
+        return _truth_test(value)
+    if not _is(value, "in query"):
+        return value
+    assert isinstance(value, Term)
+    this, query = value.parts
+    assert isinstance(this, (Term, Ref))
+    assert isinstance(query, Relation)
+    # tuples are compared field by field, with NULL rules of their own
+    if len(query.columns) != 1 or _is(this, "Tuple"):
+        return value
+    (column,) = query.columns.values()
+    return exists(query.block.add_predicates([comparison("EQ", column, this)]))
+
+
+def _truth_test(value: Term) -> Value:
+    """`b = TRUE` as a filter is `b`, and `b = FALSE` is `NOT b`: NULL excludes the row either way."""
+    for truth, other in (_values(value), _values(value)[::-1]):
+        if truth in (TRUE, FALSE) and other not in (TRUE, FALSE):
+            same = (truth is TRUE) is (value.op != "NEQ")
+            return other if same else negation(other) if value.op != "NullSafeEQ" else value
+    return value
+
+
+def membership(this: Value, listed: Sequence[Value]) -> Value:
+    """IN over literals of one type is OR of equalities, if the other side has a plain type. With decimals, or
+    literals of several types, IN compares in a common type of all."""
+    ops = {literal.op if isinstance(literal, Term) else "" for literal in listed}
+    if ops in ({"int"}, {"text"}) and type_of(this) in PLAIN:
+        return disjunction([comparison("EQ", this, literal) for literal in listed])
+    return Term("in", (this, Term("any of", tuple(listed))))
+
+
+def disjunction(values: Sequence[Value]) -> Value:
+    """OR of all: nested ORs are flattened, FALSE is dropped, TRUE decides."""
+    operands: list[Value] = []
+    for value in values:
+        operands += _values(value) if _is(value, "or") else [] if _is(value, "FALSE") else [value]
+    if any(_is(value, "TRUE") for value in operands):
+        return TRUE
+    alone = len(operands) == 1 and type_of(operands[0]) == "boolean"  # OR casts a string to boolean too
+    return FALSE if not operands else operands[0] if alone else Term("or", tuple(operands))
+
+
+def negation(value: Value) -> Value:
+    """NOT, pushed inside as far as possible: by De Morgan, and by the opposite comparison."""
+    if not isinstance(value, Term):
+        return Term("not", (value,))
+    match value.op:
+        case "TRUE":
+            return FALSE
+        case "FALSE":
+            return TRUE
+        # `NOT NOT x` casts a string to boolean, so only booleans lose the pair
+        case "not" if type_of(value.parts[0]) == "boolean":
+            return _values(value)[0]
+        case "and":
+            return disjunction([negation(operand) for operand in _values(value)])
+        case "or":
+            return conjunction([negation(operand) for operand in _values(value)])
+        case "EQ" | "NEQ" | "LT" | "LTE":
+            op, turned = _OPPOSITE[value.op]
+            one, two = _values(value)  # NULL stays NULL on both sides, so that this is exact in three-valued logic
+            return Term(op, (two, one) if turned else (one, two))
+    return Term("not", (value,))
+
+
+def comparison(op: str, one: Value, two: Value) -> Value:
+    """`a > b` is `b < a`; a comparison of two whole numbers is evaluated."""
+    if op in ("GT", "GTE"):
+        return comparison({"GT": "LT", "GTE": "LTE"}[op], two, one)
+    if (numbers := _numbers(one, two)) and op in _COMPARED:
+        return TRUE if _COMPARED[op](*numbers) else FALSE
+    return Term(op, (one, two))
+
+
+def arithmetic(op: str, one: Value, two: Value) -> Value:
+    """Operations on small whole numbers are evaluated: sum, difference and product are INT too."""
+    if numbers := _numbers(one, two):
+        result = _ARITHMETIC[op](*numbers)
+        if abs(result) <= _INT_MAX:
+            return as_constant(number(result))
+    return Term(op, (one, two))
+
+
+def as_constant(value: Value) -> Value:
+    """A literal that comes from elsewhere than where it is used. Next to a decimal Spark gives a literal 3 the type
+    DECIMAL(1, 0), but 3 from a column or a computation DECIMAL(10, 0), so the two are different values."""
+    return Term("constant", (value,)) if isinstance(value, Term) and value.op in ("int", "number", "text") else value
+
+
+def output(value: Value) -> Value:
+    """A value as an output column: there it does not matter where a literal comes from."""
+    if isinstance(value, Term) and value.op == "constant":
+        (inner,) = _values(value)
+        return inner
+    return value
+
+
+def number(value: int) -> Term:
+    """A whole number, of Spark's type INT."""
+    return Term("int", (str(value),))
+
+
+def choice(cases: Sequence[tuple[Value, Value]], otherwise: Value) -> Value:
+    """CASE, IF, NULLIF and NVL2: conditions and results in order; without ELSE the result is NULL."""
+    flat = [part for case in cases for part in case]
+    return Term("case", (*flat, otherwise))
+
+
+def cast(value: Value, type_: str, *, safe: bool) -> Value:
+    """A cast; one to the type that the value has already is dropped."""
+    # The declared type of a table's column may be wrong, so a cast of a column always stays; a computed type is
+    # certain.
+    computed = value.inner if isinstance(value, Ref) else value
+    if isinstance(computed, Term) and type_of(computed) == normalize_type(type_):
+        return as_constant(value)
+    return Term("try cast" if safe else "cast", (value, type_))
+
+
+def concatenation(parts: Sequence[Value]) -> Value:
+    """`||` and CONCAT of strings, nested or not, are one operation."""
+    nested: list[Value] = []
+    for part in parts:
+        nested += _values(part) if _is(part, "concat") else [part]
+    # Without a string literal they may be arrays, whose types are widened pair by pair: there the nesting matters.
+    if not any(_is(operand, "text") for operand in nested):
+        return Term("concat", tuple(parts))
+    flat: list[Value] = []
+    for operand in nested:
+        # Only neighbours: a value between two literals keeps them apart.
+        if flat and _is(flat[-1], "text") and _is(operand, "text"):
+            flat[-1] = Term("text", (text_of(flat[-1]) + text_of(operand),))
+        else:
+            flat.append(operand)
+    return flat[0] if len(flat) == 1 else Term("concat", tuple(flat))
+
+
+def text_of(value: Value) -> str:
+    """The value of a string literal."""
+    assert isinstance(value, Term)
+    return str(value.parts[0])
+
+
+def exists(block: Block) -> Value:
+    """EXISTS: a group exists if one of its rows does, so GROUP BY and DISTINCT are removed."""
+    while len(block.sources) == 1 and not block.steps and isinstance(block.sources[0], Group):
+        group = block.sources[0]
+        # Without keys there is one group even of no rows, and HAVING on an aggregate needs the groups.
+        early = [ungroup_predicate(group, predicate) for predicate in block.where]
+        if group.sets or not group.keys or None in early:
+            break
+        block = group.block.add_predicates([predicate for predicate in early if predicate])
+    return Term("exists", (block,))
+
+
+def ungroup_predicate(group: Group, predicate: Value) -> Value | None:
+    """An equality of a key with a value outside, applied to the ungrouped rows; None for any other predicate."""
+    if not isinstance(predicate, Term) or predicate.op != "EQ":
+        return None
+    sides = [part.inner if isinstance(part, Ref) and part.source is group else part for part in predicate.parts]
+    keys = [side for side, part in zip(sides, predicate.parts, strict=True) if side is not part]
+    if len(keys) != 1 or not any(keys[0] is key for key in group.keys):
+        return None
+    one, two = sides
+    assert isinstance(one, (Term, Ref))
+    assert isinstance(two, (Term, Ref))
+    return (
+        None
+        if any(not isinstance(s, str) and group in s.free for s in sides if s is not keys[0])
+        else comparison("EQ", one, two)
+    )
+
+
+def _values(value: Value) -> list[Value]:
+    assert isinstance(value, Term)
+    return [part for part in value.parts if isinstance(part, (Term, Ref))]
+
+
+def _is(value: Part, op: str) -> bool:
+    return isinstance(value, Term) and value.op == op
+
+
+def _numbers(*values: Value) -> tuple[int, int] | None:
+    plain = [output(value) for value in values]
+    numbers = [int(str(v.parts[0])) for v in plain if isinstance(v, Term) and v.op == "int"]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None

@@ -1,0 +1,415 @@
+"""Where the rows of a block come from: tables, and whatever of a query cannot be flattened into one block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from mergeplan.planner.semantics.query.algebra import (
+    NOTHING,
+    ROW,
+    Block,
+    Digesting,
+    Names,
+    Part,
+    Ref,
+    Relation,
+    Source,
+    Term,
+    Value,
+)
+from mergeplan.planner.semantics.query.row_order import Way
+from mergeplan.planner.semantics.types import are_of_one_type, is_collated, is_collation, type_of
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource(Source):
+    """A table that a query names; the digests know its rows and columns."""
+
+    name: str
+    volatile_columns: frozenset[str] = frozenset()
+    volatile_rows: bool = False
+    types: tuple[tuple[str, str], ...] = ()  # of the columns of which the type is known
+    keys: tuple[tuple[str, ...], ...] = ()  # no two rows agree in all the columns of one, by the query that made it
+    audited: tuple[tuple[str, ...], ...] = ()  # the same, held by audits
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return ()
+
+    @property
+    def volatile(self) -> bool:
+        return self.volatile_rows
+
+    def column_volatile(self, inner: Part) -> bool:
+        return inner in self.volatile_columns
+
+    def column_type(self, inner: Part) -> str | None:
+        return dict(self.types).get(str(inner))
+
+    def column_collated(self, inner: Part) -> bool:
+        return is_collation(self.column_type(inner))
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        return digests.table_rows(self.name)
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        assert isinstance(inner, str)
+        return digests.table_column(self.name, inner)
+
+
+@dataclass(frozen=True, eq=False)
+class _Over(Source):
+    """A source that contains a block; the values inside it are values of that block."""
+
+    block: Block
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.block,)
+
+    def column_collated(self, inner: Part) -> bool:
+        return is_collated(inner)
+
+    @property
+    def inner_sources(self) -> frozenset[Source]:
+        return frozenset(self.block.all_sources)
+
+    def column_type(self, inner: Part) -> str | None:
+        return type_of(inner)
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        return digests.part(inner, digests.inside(self.block, names))
+
+
+@dataclass(frozen=True, eq=False)
+class Sealed(_Over):
+    """A block as a source, which must not be merged into the block around it: the right side of an outer join."""
+
+    @cached_property
+    def finds_at_most_one(self) -> bool:
+        """True for groups whose keys are all compared with values outside, of the same type: '1' and '01' both equal
+        1."""
+        group = self.block.sources[0] if len(self.block.sources) == 1 and not self.block.steps else None
+        if not isinstance(group, Group) or group.sets:
+            return False
+        equated = [
+            side for value in self.block.where if _is_of_one_type(value) for side in _equality_keys(group, value)
+        ]
+        return all(is_constant(key) or any(key is key_part for key_part in equated) for key in group.keys)
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        return digests.block(self.block, names)
+
+
+@dataclass(frozen=True, eq=False)
+class Group(_Over):
+    """One row for each combination of the keys; without keys one row, even of none. `sets` are those of ROLLUP and
+    the like.
+
+    DISTINCT is a group of all its columns. The keys' order does not matter, nor does naming one twice.
+    """
+
+    keys: tuple[Value, ...]
+    way: Way  # the written query, which decides which of several equal keys represents the group
+    sets: Value | None = None
+
+    @property
+    def is_single(self) -> bool:
+        return not self.keys and self.sets is None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.block, *self.keys, *((self.sets,) if self.sets else ()))
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        value = super().column(digests, names, inner)
+        if not _is_key(inner):
+            return value
+        # Not the value itself: a key is one of several equal values (-0.0 becomes 0.0), and NULL in a subtotal.
+        way = (digests.part(self.way.rows_trace, {}),) if is_collated(inner) else ()
+        return digests.hash_texts("key", value, *way)
+
+    def column_volatile(self, inner: Part) -> bool:
+        return super().column_volatile(inner) or (_is_key(inner) and is_collated(inner))
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        inside = digests.inside(self.block, names)
+        sets = digests.part(self.sets, inside) if self.sets else ""
+        splitting = [key for key in self.keys if sets or not is_constant(key)]  # a constant key splits no group
+        keys = sorted({digests.part(key, inside) for key in splitting})
+        some = "of some" if self.keys else "of any"  # without keys there is one group even of no rows
+        return digests.hash_texts("group", some, digests.block(self.block, names), sets, *keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Limit(_Over):
+    """The first rows in some order: the order of ties is undefined, so its rows are non-deterministic."""
+
+    order: tuple[Value, ...]
+    count: tuple[Value, ...]  # LIMIT and OFFSET
+    way: Term  # the written query, which decides which rows come first
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.block, *self.order, *self.count)
+
+    @property
+    def volatile(self) -> bool:
+        return True
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        inside = digests.inside(self.block, names)
+        order = [digests.part(value, inside) for value in self.order]
+        count = [digests.part(value, inside) for value in self.count]
+        way = digests.part(self.way, inside)
+        # The written form is part of it: two queries with the same rows may deliver them in another order.
+        return digests.hash_texts("limit", digests.block(self.block, names), *order, "count", *count, "way", way)
+
+
+@dataclass(frozen=True, eq=False)
+class Generated(Source):
+    """The rows that a generator such as explode makes of one row; an unknown function may be one.
+
+    `call` decides how many rows there are; the values inside are names of the generated columns (`value`, `pos`), or
+    values of the original row.
+    """
+
+    call: Value
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.call,)
+
+    @property
+    def volatile(self) -> bool:
+        # An unknown function that may generate rows is assumed to generate as many each time: its value is volatile
+        # already.
+        return self.call.volatile and not (isinstance(self.call, Term) and self.call.op == "maybe rows")
+
+    def column_volatile(self, inner: Part) -> bool:
+        return self.call.volatile or super().column_volatile(inner)
+
+    def column_collated(self, inner: Part) -> bool:
+        return is_collated(self.call) or is_collated(inner)
+
+    def free_of(self, inner: Part) -> frozenset[Source]:
+        return NOTHING if isinstance(inner, str) else inner.free
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        return digests.hash_texts("generated", digests.part(self.call, names))
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        return digests.hash_texts("generated column", digests.part(self.call, names), digests.part(inner, names))
+
+
+@dataclass(frozen=True, eq=False)
+class Values(Source):
+    """The rows of VALUES: their number, and each column's values in an order that does not depend on how it is
+    written."""
+
+    table: tuple[tuple[Value, ...], ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(value for row in self.table for value in row)
+
+    def column_volatile(self, inner: Part) -> bool:
+        return any(row[int(str(inner))].volatile for row in self.table)
+
+    def column_collated(self, inner: Part) -> bool:
+        return any(is_collated(row[int(str(inner))]) for row in self.table)
+
+    @property
+    def volatile(self) -> bool:
+        return False
+
+    def _sort_rows(self, digests: Digesting, names: Names) -> list[tuple[str, ...]]:
+        """The rows, sorted by the first column with unique values, else by all columns. An edit of another column
+        then does not reorder the rows, so that it changes the digest of that column only."""
+        rows = [tuple(digests.part(value, names) for value in row) for row in self.table]
+        columns = list(zip(*rows, strict=True))
+        key = next((i for i, cells in enumerate(columns) if len(set(cells)) == len(rows)), None)
+        return sorted(rows, key=(lambda row: row) if key is None else (lambda row: (row[key],)))
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        # Only the number: the cells are in the columns' digests, so that an edited cell changes one column.
+        return digests.hash_texts("values", str(len(self.table)))
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        return digests.hash_texts("cells", *(row[int(str(inner))] for row in self._sort_rows(digests, names)))
+
+
+@dataclass(frozen=True, eq=False)
+class Full(Source):
+    """FULL JOIN of two blocks; it is symmetric."""
+
+    left: Sealed
+    right: Sealed
+    on: tuple[Value, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.left.block, self.right.block, *self.on)
+
+    @property
+    def inner_sources(self) -> frozenset[Source]:
+        return frozenset((self.left, self.right, *self.left.block.all_sources, *self.right.block.all_sources))
+
+    @property
+    def volatile(self) -> bool:
+        return any(part.volatile for part in (self.left, self.right, *self.on))
+
+    def _names(self, digests: Digesting, names: Names) -> Names:
+        # Named after their content, so that `a FULL JOIN b` and `b FULL JOIN a` have the same names.
+        sides = sorted((self.left, self.right), key=lambda side: side.rows(digests, names))
+        return digests.around(names) | dict(zip(sides, ("one", "other"), strict=True))
+
+    def column_collated(self, inner: Part) -> bool:
+        return is_collated(inner)
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        on = sorted({digests.part(value, self._names(digests, names)) for value in self.on})
+        sides = sorted((self.left.rows(digests, names), self.right.rows(digests, names)))
+        return digests.hash_texts("full", *sides, *on)
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        return digests.part(inner, self._names(digests, names))
+
+
+@dataclass(frozen=True, eq=False)
+class Union(Source):
+    """UNION ALL: the rows of all branches, in no order; column `2` is the third one of each branch."""
+
+    branches: tuple[Relation, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(branch.block for branch in self.branches)
+
+    def column_volatile(self, inner: Part) -> bool:
+        return any(column_at(branch, inner).volatile for branch in self.branches)
+
+    def column_collated(self, inner: Part) -> bool:
+        return any(is_collated(column_at(branch, inner)) for branch in self.branches)
+
+    def column_type(self, inner: Part) -> str | None:
+        columns = [column_at(branch, inner) for branch in self.branches]
+        return type_of(columns[0]) if are_of_one_type(columns) else None
+
+    def _sort_branches(self, digests: Digesting, names: Names) -> list[Relation]:
+        # By rows and columns: two branches over the same rows differ in what they select.
+        return sorted(self.branches, key=lambda b: (digests.block(b.block, names), *columns_of(b, digests, names)))
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        return digests.hash_texts(
+            "union", *(digests.block(b.block, names) for b in self._sort_branches(digests, names))
+        )
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        parts = (
+            digests.part(column_at(branch, inner), digests.inside(branch.block, names))
+            for branch in self._sort_branches(digests, names)
+        )
+        return digests.hash_texts("union column", *parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Compound(Source):
+    """An operation on whole rows of relations (EXCEPT, INTERSECT, PIVOT): every column affects every row."""
+
+    op: str
+    relations: tuple[Relation, ...]
+    arguments: tuple[Value, ...] = ()
+    own_volatile: bool = False
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        columns = (value for relation in self.relations for value in relation.columns.values())
+        return (*(relation.block for relation in self.relations), *columns, *self.arguments)
+
+    @property
+    def inner_sources(self) -> frozenset[Source]:
+        return NOTHING.union(*(relation.block.all_sources for relation in self.relations))
+
+    @property
+    def volatile(self) -> bool:
+        return self.own_volatile or super().volatile
+
+    def column_collated(self, inner: Part) -> bool:
+        return any(map(is_collated, self.relations))
+
+    def rows(self, digests: Digesting, names: Names) -> str:
+        wholes = []
+        for relation in self.relations:
+            # The outputs of set operations have the names of the first query; those of PIVOT contain column names.
+            titles = relation.columns if self.op not in ("EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL") else ()
+            wholes.append(
+                digests.hash_texts(
+                    digests.block(relation.block, names), *columns_of(relation, digests, names), "named", *titles
+                )
+            )
+        arguments = [digests.part(value, self._names(digests, names)) for value in self.arguments]
+        if self.op.startswith("INTERSECT"):  # commutative, unlike EXCEPT
+            wholes.sort()
+        return digests.hash_texts(self.op, *wholes, "said", *arguments)
+
+    def _names(self, digests: Digesting, names: Names) -> Names:
+        for relation in self.relations:
+            names = names | digests.inside(relation.block, names)
+        return names
+
+    def column(self, digests: Digesting, names: Names, inner: Part) -> str:
+        # By position only: the digest of the rows contains every column already.
+        return digests.hash_texts("column", str(inner))
+
+
+def _is_key(inner: Part) -> bool:
+    return not (isinstance(inner, Term) and inner.op == "aggregate") and inner is not ROW
+
+
+def _is_of_one_type(predicate: Value) -> bool:
+    return isinstance(predicate, Term) and are_of_one_type(predicate.parts)
+
+
+def _equality_keys(group: Group, predicate: Value) -> list[Part]:
+    """The keys of a group that a predicate compares with a value outside of it."""
+    if not isinstance(predicate, Term) or predicate.op != "EQ":
+        return []
+    one, two = predicate.parts
+    pairs = ((one, two), (two, one))
+    return [
+        key.inner
+        for key, other in pairs
+        if isinstance(key, Ref) and key.source is group and (isinstance(other, str) or group not in other.free)
+    ]
+
+
+def column_at(relation: Relation, inner: Part) -> Value:
+    """The column of a relation at a position, counted from 0 and given as text."""
+    return list(relation.columns.values())[int(str(inner))]
+
+
+def columns_of(relation: Relation, digests: Digesting, names: Names) -> list[str]:
+    """The digests of a relation's columns, in order."""
+    inside = digests.inside(relation.block, names)
+    return [digests.part(value, inside) for value in relation.columns.values()]
+
+
+def is_constant(value: Part) -> bool:
+    """True for a value that is the same in every row and every run: literals and deterministic functions of them."""
+    if isinstance(value, Term):
+        return not value.volatile and value.op not in NOT_CONSTANT and all(is_constant(p) for p in value.parts)
+    return isinstance(value, str)
+
+
+NOT_CONSTANT = frozenset(("window", "scalar", "exists", "in query", "maybe rows", "date", "aggregate"))
+
+
+def fresh(relation: Relation, source: Source, at_place: bool = False) -> Relation:
+    """The relation with one source in place of its block."""
+    columns: dict[str, Value] = {
+        name: Ref(source, str(index) if at_place else value)
+        for index, (name, value) in enumerate(relation.columns.items())
+    }
+    return Relation(Block((source,)), columns)

@@ -1,0 +1,224 @@
+"""Which parts of a query depend on the intervals by which an incremental table is loaded.
+
+A table that was loaded day by day is loaded in one batch when it is rebuilt. A value that is computed from the rows of
+one day is the same either way. These are not: a window or a GROUP BY without the day, a join of two intervals, and the
+interval's dates anywhere but in the filter of the day. They count as changed whenever the table is rebuilt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from mergeplan.planner.semantics.query.algebra import (
+    Block,
+    Part,
+    Ref,
+    Relation,
+    Source,
+    Term,
+    Value,
+)
+from mergeplan.planner.semantics.query.sources import Group, TableSource, Union
+
+# Conversions that keep the day: a cast of the filtered column is still the day of the row.
+_OF_THE_DAY = frozenset(("cast", "try cast", "TsOrDsToDate"))
+
+
+@dataclass(frozen=True)
+class TimeDependence:
+    """`outputs` and `rows` differ between intervals of different length; `day` is the table column with a row's day."""
+
+    outputs: frozenset[str] = frozenset()
+    rows: bool = False
+    day: tuple[str, str] | None = None
+
+
+def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
+    """Which parts of a query, for a table with this time column, depend on the length of the intervals."""
+    if not _has_dates(relation):
+        return TimeDependence()  # without dates, every batch reads all rows
+    block = relation.block
+    if block.is_plain and isinstance(block.sources[0], Union):
+        return _union_dependence(relation, block.sources[0], time_column)
+    groups: list[Group] = []
+    above: list[Value] = []
+    # Down through GROUP BY and DISTINCT to the block that has the filter on the day.
+    while len(block.sources) == 1 and not block.steps and isinstance(block.sources[0], Group):
+        above += block.where
+        groups.append(block.sources[0])
+        block = groups[-1].block
+    day = _day(block)
+    time = relation.columns.get(time_column)
+    folded = [part for group in groups for part in group.keys]
+    # The time column must be the filtered column itself: else a row could belong to another day than it is loaded for.
+    if day is None or time is None or not _is(time, day) or any(map(_has_dates, (*above, *folded))):
+        return TimeDependence(rows=True)
+    # A group without the day gets rows of several days; ROLLUP and the like add such groups.
+    if any(group.sets or not any(_is(key, day) for key in group.keys) for group in groups):
+        return TimeDependence(rows=True)
+    if any(_leaves_day(value, day) for value in (*above, *folded, *block.where)):
+        return TimeDependence(rows=True)
+    outputs = frozenset(
+        name for name, value in relation.columns.items() if _has_dates(value) or _leaves_day(value, day)
+    )
+    source = day.source
+    assert isinstance(source, TableSource)
+    return TimeDependence(outputs, False, (source.name, str(day.inner)))
+
+
+def _union_dependence(relation: Relation, union: Union, time_column: str) -> TimeDependence:
+    """Each branch of UNION ALL loads its own rows, so each must filter by the day."""
+    names = list(relation.columns)
+    dependences = []
+    for branch in union.branches:
+        if len(branch.columns) != len(names) or time_column not in names:
+            return TimeDependence(rows=True)
+        named = Relation(branch.block, dict(zip(names, branch.columns.values(), strict=True)))
+        dependences.append(time_dependence(named, time_column))
+    return TimeDependence(
+        frozenset[str]().union(*(dependence.outputs for dependence in dependences)),
+        any(dependence.rows for dependence in dependences),
+    )
+
+
+def _day(block: Block) -> Ref | None:
+    """The only column that is filtered by dates; None if dates are used elsewhere, or for two columns."""
+    held: dict[tuple[int, str], Ref] = {}
+    for value in block.where:
+        if not _has_dates(value):
+            continue
+        column = _filter_column(value)
+        if column is None or column.source not in block.sources:
+            return None
+        held[id(column.source), str(column.inner)] = column
+    # Two filtered columns join the rows of two intervals; a date inside a source decides rows that the filter does not
+    # see.
+    if len(held) != 1 or any(map(_has_dates, (part for source in block.all_sources for part in source.parts))):
+        return None
+    return next(iter(held.values()))
+
+
+def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end")) -> Ref | None:
+    """The table column that a predicate filters by the start, or by the end, of the interval."""
+    if not isinstance(value, Term) or value.op not in ("LT", "LTE"):
+        return None
+    less, more = value.parts
+    for column, date, side in ((more, less, "start"), (less, more, "end")):
+        is_date = isinstance(date, Term) and date.op == "date" and str(date.parts[0]).startswith(side)
+        if side in sides and is_date and isinstance(column, Ref) and isinstance(column.source, TableSource):
+            return column
+    return None
+
+
+def _is(value: Part, day: Ref) -> bool:
+    """True for the day, or a cast of it."""
+    if isinstance(value, Ref):
+        if value.source is day.source:
+            return value.inner == day.inner
+        return isinstance(value.source, Group) and _is(value.inner, day)
+    return isinstance(value, Term) and value.op in _OF_THE_DAY and any(_is(part, day) for part in value.parts)
+
+
+def _leaves_day(part: Part, day: Ref) -> bool:
+    """True if a value contains a window that is not partitioned by the day."""
+    if isinstance(part, Ref):
+        return isinstance(part.source, Group) and _leaves_day(part.inner, day)
+    if not isinstance(part, Term):
+        return False
+    if part.op == "window":
+        partition = part.parts[1]
+        assert isinstance(partition, Term)
+        if not any(_is(key, day) for key in partition.parts):
+            return True
+    return any(_leaves_day(inner, day) for inner in part.parts if not isinstance(inner, Block))
+
+
+def _has_dates(part: Part) -> bool:
+    """True if a date of the interval occurs in it."""
+    if isinstance(part, str):
+        return False
+    if isinstance(part, Ref):
+        return isinstance(part.source, Group) and _has_dates(part.inner)
+    if isinstance(part, Relation):
+        return _has_dates(part.block) or any(map(_has_dates, part.columns.values()))
+    if isinstance(part, Block):
+        inside = (*part.where, *(inner for source in part.all_sources for inner in source.parts))
+        return any(map(_has_dates, inside))
+    if part.op == "date":
+        return str(part.parts[0]).startswith(("start", "end"))
+    # The last part of a window is the block of its rows, whose dates `_day` checks.
+    own = part.parts[:-1] if part.op == "window" else part.parts
+    return any(map(_has_dates, own))
+
+
+def interval_filters(relation: Relation) -> Mapping[str, frozenset[str]]:
+    """Table -> its columns that are filtered by the interval's own dates wherever the query reads that table."""
+    filters: dict[str, frozenset[str]] = {}
+    for table, columns in _appearances(relation):
+        filters[table] = filters.get(table, columns) & columns  # one unfiltered use reads rows of any day
+    return filters
+
+
+def _appearances(relation: Relation) -> Iterator[tuple[str, frozenset[str]]]:
+    for value in relation.columns.values():
+        yield from _within(value)
+    block = relation.block
+    while True:
+        for predicate in block.where:
+            yield from _within(predicate)
+        for step in block.steps:
+            yield from _all_of(step.source)
+        inner = [source for source in block.sources if isinstance(source, Group)]
+        for source in block.sources:
+            if isinstance(source, TableSource):
+                yield source.name, _interval_columns(block, source)
+            elif source not in inner or len(block.sources) > 1:
+                yield from _all_of(source)
+        if len(block.sources) != 1 or not inner:
+            return
+        yield from (appearance for part in inner[0].parts[1:] for appearance in _within(part))
+        block = inner[0].block
+
+
+def _interval_columns(block: Block, table: TableSource) -> frozenset[str]:
+    """The columns that are filtered by both a start and an end date."""
+    first, last = (
+        {
+            str(column.inner)
+            for value in block.where
+            if (column := _filter_column(value, (side,))) and column.source is table
+        }
+        for side in ("start", "end")
+    )
+    return frozenset(first & last)
+
+
+def _within(part: Part) -> Iterator[tuple[str, frozenset[str]]]:
+    """The tables of subqueries inside a value: the filter outside does not apply to their rows."""
+    if isinstance(part, Block):
+        for source in part.all_sources:
+            yield from _all_of(source)
+        for value in part.where:
+            yield from _within(value)
+    elif isinstance(part, Relation):
+        yield from _within(part.block)
+        for value in part.columns.values():
+            yield from _within(value)
+    elif isinstance(part, Ref):
+        yield from _within(part.inner)
+    elif isinstance(part, Term):
+        seen = part.parts[-1] if part.op == "window" else None
+        if isinstance(seen, Block):  # a window looks at rows of the block around it, before later filters
+            yield from (
+                (table.name, _interval_columns(seen, table)) for table in seen.sources if isinstance(table, TableSource)
+            )
+        for inner in part.parts:
+            yield from _within(inner) if inner is not seen else ()
+
+
+def _all_of(source: Source) -> Iterator[tuple[str, frozenset[str]]]:
+    if isinstance(source, TableSource):
+        yield source.name, frozenset()
+    for part in source.parts:
+        yield from _within(part)

@@ -1,0 +1,175 @@
+"""Find columns that identify the rows of a block: an ORDER BY on them is deterministic.
+
+`ROW_NUMBER() OVER (PARTITION BY k ORDER BY t)` picks any of the rows that agree in `k` and `t`. Where no two rows do,
+it is a function of the rows, and computing it again gives the same. What says so is a GROUP BY, a DISTINCT or a
+`ROW_NUMBER() ... = 1`, of the query itself or of a model that it reads, or a key that a blocking audit holds.
+
+Two values are alike here when GROUP BY calls them one: NULL and NULL, 0.0 and -0.0, texts that a collation makes equal.
+ORDER BY has no other ties, so that what tells rows apart by the one does so by the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice, product
+from typing import TypeAlias, TypeGuard
+
+from mergeplan.planner.semantics.query.algebra import (
+    Block,
+    Part,
+    Ref,
+    Relation,
+    Source,
+    Term,
+    Value,
+)
+from mergeplan.planner.semantics.query.sources import (
+    Group,
+    Sealed,
+    TableSource,
+    is_constant,
+)
+
+Keys: TypeAlias = tuple[tuple[str, ...], ...]  # names of columns; no two rows agree in all the columns of one key
+_Key: TypeAlias = tuple[Value, ...]
+_MOST = 16  # keys of one block that are looked at
+# What is told by the order of a window's rows and by nothing else; a stranger or RAND is told by more.
+_ORDERED = frozenset(
+    "RowNumber Ntile Lag Lead First Last FirstValue LastValue NthValue AnyValue ArrayAgg ArgMax ArgMin".split()
+)
+_EXTREME = ("ArgMax", "ArgMin")
+
+
+def mark_deterministic_window(window: Term, block: Block) -> Term:
+    """The window over this block; where its order has no ties, it is no chance, and how the rows come has no say."""
+    function, partition, order, frame, *rest = window.parts
+    values = [*_parts(partition), *(_sort_value(key) for key in _parts(order))]
+    if not _tells_apart(block, values):
+        return window
+    return replace(
+        window, parts=(_deterministic_function(function), partition, order, _deterministic_frame(frame), *rest)
+    )
+
+
+def mark_deterministic_aggregate(aggregate: Term, group: Group) -> Term:
+    """MAX_BY or MIN_BY of a group in which no two rows have the same extreme: there is one row to take."""
+    op, *parts = aggregate.parts
+    if op not in _EXTREME or group.sets is not None or parts[:1] != ["expression"] or parts[2:4] != ["end", "this"]:
+        return aggregate
+    by = parts[1]
+    if not isinstance(by, (Term, Ref)) or parts[5:6] != ["end"] or not _tells_apart(group.block, [*group.keys, by]):
+        return aggregate
+    return _without_way(aggregate)
+
+
+def keys_of(relation: Relation) -> Keys:
+    """The keys that a query has by what it says and by those of the models that it reads, whatever is audited."""
+    unique: dict[tuple[str, ...], None] = {}
+    for key in _keys(relation.block, audited=False):
+        names = [_name(relation, value) for value in key]
+        if all(names):
+            unique[tuple(sorted({name for name in names if name}))] = None
+    return tuple(sorted(unique))
+
+
+def _tells_apart(block: Block, values: Sequence[Value]) -> bool:
+    return any(all(any(_same(part, value) for value in values) for part in key) for key in _keys(block, audited=True))
+
+
+def _keys(block: Block, *, audited: bool) -> list[_Key]:
+    """Sets of values of a block's rows in which no two of its rows agree.
+
+    A row is made of one row of each source: where each of these is told apart, so is it. A step appends to a row what
+    it finds for it, or one row of NULLs where it finds nothing: among the rows found for one row, its own key tells.
+    """
+    sources: list[Source] = [*block.sources, *(step.source for step in block.steps if not step.is_lookup)]
+    units: list[list[_Key]] = []
+    for covered, key in _firsts(block):
+        if all(any(source is other for other in sources) for source in covered):
+            sources = [other for other in sources if not any(other is source for source in covered)]
+            units.append([key, *_product([_source_keys(part, audited=audited) for part in covered])])
+    units += [_source_keys(other, audited=audited) for other in sources]
+    return _product(units)
+
+
+def _product(units: Iterable[list[_Key]]) -> list[_Key]:
+    chosen = islice(product(*units), _MOST)
+    return [tuple(value for key in keys for value in key) for keys in chosen]
+
+
+def _source_keys(source: Source, *, audited: bool) -> list[_Key]:
+    if isinstance(source, TableSource):
+        named = (*source.keys, *(source.audited if audited else ()))
+        return [tuple(Ref(source, column) for column in key) for key in named]
+    if isinstance(source, Group) and source.sets is None:
+        return [tuple(Ref(source, key) for key in source.keys if not is_constant(key))]
+    if isinstance(source, Sealed):
+        return [tuple(Ref(source, value) for value in key) for key in _keys(source.block, audited=audited)]
+    return []  # of FULL JOIN, both sides may be NULL in two rows; of others nothing is known
+
+
+def _firsts(block: Block) -> list[tuple[tuple[Source, ...], _Key]]:
+    """`ROW_NUMBER() OVER (PARTITION BY k ...) = 1`: the sources that it is over, and `k`, which tells them apart."""
+    firsts = []
+    for predicate in block.where:
+        if not isinstance(predicate, Term) or predicate.op != "EQ":
+            continue
+        for window, number in (predicate.parts, predicate.parts[::-1]):
+            if not _is_term(window, "window") or not _is_number(number):
+                continue
+            function, partition, *_, over = window.parts
+            if _is_term(function, "window function") and function.parts[0] == "RowNumber" and isinstance(over, Block):
+                firsts.append((over.all_sources, tuple(_parts(partition))))
+    return firsts
+
+
+def _sort_value(ordered: Value) -> Value:
+    """What `ORDER BY x DESC NULLS LAST` orders by."""
+    if not isinstance(ordered, Term) or ordered.op != "Ordered" or "this" not in ordered.parts:
+        return ordered
+    this = ordered.parts[ordered.parts.index("this") + 1]
+    return this if isinstance(this, (Term, Ref)) else ordered
+
+
+def _deterministic_function(function: Part) -> Part:
+    """The function of a window without its doubt, if it is about the order of the rows alone."""
+    if _is_term(function, "IgnoreNulls", "RespectNulls", "filter"):
+        inner, *rest = function.parts
+        return replace(function, parts=(_deterministic_function(inner), *rest))
+    if _is_term(function, "window function") and function.parts[0] in _ORDERED:
+        return _without_way(function)
+    return function
+
+
+def _deterministic_frame(frame: Part) -> Part:
+    return _without_way(frame) if _is_term(frame, "WindowSpec") else frame
+
+
+def _without_way(term: Term) -> Term:
+    parts = tuple(part for part in term.parts if not _is_term(part, "way"))
+    return replace(term, parts=parts, own_volatile=False)
+
+
+def _name(relation: Relation, value: Value) -> str | None:
+    """The column in which a relation shows a value."""
+    return next((name for name, shown in relation.columns.items() if _same(shown, value)), None)
+
+
+def _same(one: Part, two: Part) -> bool:
+    """True for one column, or one key of a group, that is spoken of twice."""
+    if isinstance(one, Ref) and isinstance(two, Ref):
+        return one.source is two.source and _same(one.inner, two.inner)
+    return one == two if isinstance(one, str) else one is two
+
+
+def _is_number(part: Part) -> bool:
+    return _is_term(part, "int") or (_is_term(part, "constant") and _is_term(part.parts[0], "int"))
+
+
+def _parts(part: Part) -> list[Value]:
+    return [inner for inner in part.parts if isinstance(inner, (Term, Ref))] if isinstance(part, Term) else []
+
+
+def _is_term(part: Part, *ops: str) -> TypeGuard[Term]:
+    return isinstance(part, Term) and part.op in ops

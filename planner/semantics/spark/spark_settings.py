@@ -1,0 +1,171 @@
+"""Which Spark settings change results, and not only speed: these are part of a model's version.
+
+A setting counts unless it is known to change no results, or has the default value of Spark 4.1, for which the rules of
+equivalence hold. An unknown setting counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from mergeplan.planner.semantics.spark.spark_defaults import DEFAULTS
+
+TIME_ZONE = "spark.sql.session.timeZone"
+Settings = tuple[tuple[str, str], ...]  # (key, value), sorted
+
+# Settings that change no results: where and how things run, how they are logged, who may see them.
+_BESIDE_SQL = re.compile(
+    r"""spark\.(acls|admin|app|authenticate|barrier|block|blockManager|broadcast|buffer|checkpoint|cleaner|closure|
+    connect|cores|decommission|default|deploy|diskStore|dynamicAllocation|eventLog|excludeOnFailure|
+    files\.(maxPartitionBytes|openCostInBytes|overwrite|useFetchCache|fetchTimeout)|hadoop|history|hive|io|
+    jars\.(ivy|ivySettings|repositories|excludes)|kerberos|kryo|kryoserializer|kubernetes|launcher|listener|local|
+    locality|log|logConf|logLineage|master|memory|metrics|modify|network|port|proxyUser|pyspark|python|r|rdd|redaction|
+    reducer|repl|resources|rpc|scheduler|security|serializer|service|shuffle|speculation|ssl|stage|standalone|storage|
+    streaming|submit|taskMetrics|ui|unsafe|user|worker|yarn|
+    databricks\.delta\.(snapshotPartitions|vacuum\.enforceTimeTravelWithinDeletedFileRetentionDuration)|
+    (driver|executor|task)\.(?!extraJavaOptions|defaultJavaOptions|extraClassPath|extraLibraryPath|userClassPathFirst)
+    [\w.]+)(\..*)?""",
+    re.VERBOSE,
+)
+_OF_SQL = re.compile(
+    r"""spark\.sql\.(adaptive|addPartitionInBatch|artifact|autoBroadcastJoinThreshold|broadcastExchange|
+    broadcastTimeout|bucketing|cache|cartesianProductExec|catalog|catalogImplementation|cbo|classic|cli|codegen|
+    columnVector|connect|constraintPropagation|crossJoin|dataFrameQueryContext|dataframeCache|debug|defaultCatalog|
+    defaultCacheStorageLevel|defaultSizeInBytes|defaultUrlStreamHandlerFactory|error|event|exchange|
+    execution\.(arrow\.(?!pyspark|enabled|sparkr|useLargeVarTypes|fallback)[\w.]+|broadcastHashJoin|fastFail\w+|
+        interruptOnCancel|pandas\.udf\.buffer\.size|pyspark\.(python|udf)|python\.udf|pythonUDF\.arrow\.concurrency|
+        rangeExchange|removeRedundant\w+|replaceHashWithSortAgg|reuseSubquery|topKSortFallbackThreshold|
+        useObjectHashAggregateExec|usePartitionEvaluator)|
+    expressionTreeChangeLog|extendedExplainProviders|
+    files\.(maxPartitionBytes|maxPartitionNum|maxRecordsPerFile|minPartitionNum|openCostInBytes|
+        supportSecondOffsetFormat)|
+    filesourceTableRelationCacheSize|globalTempDatabase|
+    hive\.(advancedPartitionPredicatePushdown|dropPartitionByName|filesourcePartitionFileCacheSize|gatherFastStats|thriftServer|
+        manageFilesourcePartitions|metastore[\w.]*|tablePropertyLengthThreshold|version)|
+    inMemoryColumnarStorage|inMemoryTableScanStatistics|join|leafNodeDefaultParallelism|lightweightPlanChangeValidation|
+    limit|maven|maxBroadcastTableSize|maxConcurrentOutputFileWriters|maxMetadataStringLength|maxPlanStringLength|
+    maxSinglePartitionBytes|metadataCacheTTLSeconds|nameResolutionLog|objectHashAggregate|optimizer|
+    (orc|parquet|avro)\.(aggregatePushdown|columnar\w+|compression|deflate|filterPushdown|pushdown|xz|zstandard|
+        output)|
+    (csv|json|python)\.filterPushdown|parser\.(manageParserCaches|parserDfaCache\w+)|pipelines|planChange\w+|
+    planner|pyspark\.(jvmStacktrace|plotting|udf|worker)|queryExecutionListeners|redaction|repl|requireAllClusterKeys\w+|
+    resultQueryStage|scriptTransformation|session\.localRelation\w+|sessionWindow|shuffle|shuffle\w+|sort|
+    sortMergeJoinExec|
+    sources\.(bucketing|commitProtocolClass|default|disabledJdbcConnProviderList|fileCompressionFactor|
+        ignoreDataLocality|outputCommitterClass|parallelPartitionDiscovery|partitionOverwriteMode|
+        schemaStringLengthThreshold|useListFilesFileSystemList|v2)|
+    stackTracesInDataFrameContext|statistics|streaming|subexpressionElimination|subquery|thrift[sS]erver|truncateTable|
+    ui|unionOutputPartitioning|view|warehouse|windowExec)(\..*)?""",
+    re.VERBOSE,
+)
+# Unknown entries of these lists count, because an extension or a function's jar can change what a query returns.
+# Extensions and jars of table formats and file stores: they add statements and locations, and change no query's
+# results.
+_FORMATS = re.compile(
+    r"io\.delta\.sql\.DeltaSparkSessionExtension|"
+    r"org\.apache\.iceberg\.spark\.extensions\.IcebergSparkSessionExtensions|"
+    r"org\.apache\.spark\.sql\.hudi\.HoodieSparkSessionExtension|"
+    r"org\.apache\.paimon\.spark\.extensions\.PaimonSparkSessionExtensions"
+)
+_GROUPS = (
+    r"(io\.delta|org\.apache\.(iceberg|hudi|paimon|hadoop|spark)|org\.postgresql|org\.xerial|com\.mysql|com\.amazonaws|"
+    r"software\.amazon\.awssdk|com\.google\.cloud\.bigdataoss|com\.microsoft\.azure)"
+)
+_JARS = re.compile(  # a jar that Spark has fetched is called GROUP_NAME-VERSION.jar
+    rf"{_GROUPS}:.*|(.*/)?({_GROUPS}_)?"
+    r"(delta|iceberg|hudi|paimon|hadoop|aws-java-sdk|gcs-connector|azure|postgresql|sqlite|mysql)-[^/]*\.jar"
+)
+_LISTS = {
+    "spark.sql.extensions": _FORMATS,
+    "spark.jars": _JARS,
+    "spark.jars.packages": _JARS,
+    "spark.driver.extraClassPath": _JARS,
+    "spark.executor.extraClassPath": _JARS,
+}
+_JAVA = re.compile(r"spark\.(driver|executor)\.(extra|default)JavaOptions")
+_UTC = frozenset(("utc", "etc/utc", "gmt", "etc/gmt", "z", "+00:00", "utc+0", "gmt+0", "gmt0", "zulu", "uct"))
+
+# With other values Spark would parse a text as another query than the one that is analysed.
+UNREADABLE = {
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.relationPrecedence": "false",
+    "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
+    "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.variable.substitute": "false",
+}
+
+
+def shaping(conf: Mapping[str, str]) -> Settings:
+    """The settings of a session that change results and differ from Spark's defaults, sorted."""
+    spelled = ((key, _normalize_value(key, value)) for key, value in conf.items())
+    return tuple(sorted((key, value) for key, value in spelled if value and not is_harmless(key)))
+
+
+def is_harmless(key: str) -> bool:
+    """True for a setting that changes no results, whatever its value is."""
+    sql = key.startswith("spark.sql.")
+    return key in _FIXED or bool((_OF_SQL if sql else _BESIDE_SQL).fullmatch(key))
+
+
+def is_utc(zone: str) -> bool:
+    """True when days of this time zone are those of UTC."""
+    return zone.strip().lower() in _UTC
+
+
+def zone_of(settings: Settings) -> str:
+    """The time zone of the session that rows are computed in."""
+    return dict(settings).get(TIME_ZONE, "UTC")
+
+
+def default_of(key: str) -> str:
+    """The default value of a setting, as it is shown to users."""
+    return "UTC" if key == TIME_ZONE else DEFAULTS.get(key, "not set")
+
+
+def unreadable(conf: Mapping[str, str]) -> tuple[str, ...]:
+    """The settings under which Spark would parse queries differently, sorted."""
+    return tuple(sorted(key for key, value in UNREADABLE.items() if conf.get(key, value).strip().lower() != value))
+
+
+# mergeplan sets these itself, so they are not part of a version; `unreadable` reports other values
+_FIXED = frozenset(("spark.sql.runSQLOnFiles", "spark.sql.variable.substitute"))
+
+
+def _normalize_value(key: str, value: str) -> str:
+    """The value in one spelling; '' for the default, and for a list without entries that change results."""
+    text = value.strip()
+    if key == TIME_ZONE:
+        return "" if is_utc(text) else text
+    if _JAVA.fullmatch(key):
+        return " ".join(part for part in text.split() if part.startswith(("-Dspark.", "-Duser.", "-Dfile.")))
+    if key in _LISTS:
+        items = (entry.strip() for entry in re.split(r":(?!//)" if "Path" in key else ",", text))
+        return ",".join(entry for entry in items if entry and not _LISTS[key].fullmatch(entry))
+    plain = text.lower() if text.lower() in ("true", "false") else text
+    return "" if plain.lower() == DEFAULTS.get(key, "").lower() else plain
+
+
+def properties(text: str) -> dict[str, tuple[str, int]]:
+    """The keys of a Java properties file, `spark-defaults.conf` above all, each with its value and its line.
+
+    White space, `=` or `:` ends a key, a backslash continues in the next line, and the last of two equal keys counts.
+    """
+    settings: dict[str, tuple[str, int]] = {}
+    before, began = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        line = before + line.strip() if before else line.strip()
+        began = began if before else number
+        if not line or (not before and line[0] in "#!"):
+            continue
+        if line.endswith("\\") and not line.endswith("\\\\"):
+            before = line[:-1]
+            continue
+        before = ""
+        key, *value = re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1)
+        settings[key] = (value[0] if value else "", began)
+    return settings

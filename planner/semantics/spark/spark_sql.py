@@ -1,0 +1,160 @@
+"""Parses Spark SQL so that functions which are different in Spark stay different.
+
+sqlglot rewrites some functions: `LOG10(x)` to `LOG(10, x)`, `ARRAY_SIZE` to `SIZE`, `TO_DATE(s, 'yyyy-MM-dd')` to one
+without the format. Their results differ in Spark, so such a call is kept as a name and its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.generator import Generator
+from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from mergeplan.planner.semantics.keywords import bare_as_columns
+from mergeplan.planner.semantics.reading.other_dialects import add_translations, mark
+from mergeplan.planner.semantics.reading.readable_tokens import NESTED, readable, restore
+from mergeplan.planner.semantics.spark.spark_reading import as_spark_reads, without_double_brackets
+
+DEEPEST = 1000  # brackets and CASEs in each other
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
+_CONDITIONS = (TokenType.ON, TokenType.USING)
+# What sqlglot raises, deliberately or by a bug: one query must not stop a project from planning.
+FAILURES = (SqlglotError, RecursionError, ValueError, LookupError, TypeError, AttributeError, AssertionError)
+# functions that sqlglot rewrites, at least for some arguments, to ones with other results
+REWRITTEN = ("LOG10", "LOG2", "ARRAY_SIZE", "UNIX_DATE", "GET_JSON_OBJECT", "TO_DATE", "DATE_FORMAT")
+SPARK = ("spark", "databricks")
+
+
+def _write_with_brackets(generator: Generator, call: exp.Expr) -> str:
+    assert isinstance(call, exp.Func)
+    return f"{generator.normalize_func(call.sql_name())}()"
+
+
+def _select(generator: Generator, node: exp.Expr) -> str:
+    """A SELECT; `|> SET` for `SELECT * REPLACE (...)`, which is no Spark SQL."""
+    assert isinstance(node, exp.Select)
+    star = node.expressions[0] if len(node.expressions) == 1 else None
+    if not isinstance(star, exp.Star) or not star.args.get("replace"):
+        return SELECT_WRITER(generator, node)
+    rest, from_ = node.copy(), node.args.get("from_")
+    rest.set("expressions", [exp.Star()])
+    plain = {key for key, value in node.args.items() if value} == {"expressions", "from_"} and from_ is not None
+    source = generator.sql(from_) if plain else f" FROM ({generator.sql(rest)})"
+    pairs = (
+        f"{generator.sql(assignment, 'alias')} = {generator.sql(assignment, 'this')}"
+        for assignment in star.args["replace"]
+    )
+    return f"{source.lstrip()} |> SET {', '.join(pairs)}"
+
+
+SELECT_WRITER = SparkGenerator(dialect="spark")._dispatch[exp.Select]
+# sqlglot writes these without brackets, where Spark takes a column of that name
+CALLS: Mapping[type[exp.Expr], Callable[..., str]] = dict.fromkeys(
+    (exp.CurrentDate, exp.SessionUser, exp.Localtimestamp, exp.CurrentCatalog), _write_with_brackets
+)
+
+
+def spark_text_of(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
+    """The tree as Spark SQL, with each WITH in its place; UnsupportedError as the level says."""
+    generator = SparkGenerator(dialect="spark", comments=False, unsupported_level=unsupported)
+    generator._dispatch = add_translations({**generator._dispatch, **CALLS, exp.Select: _select})
+    return generate_in_place(generator, tree)
+
+
+def generate_in_place(generator: Generator, tree: exp.Expr) -> str:
+    """What the generator makes of a copy of the tree. sqlglot moves every WITH of a whole statement to its top, where
+    two of one name would clash; it leaves alone what is part of something. (A class of our own that says otherwise
+    could not inherit from sqlglot's where that is compiled.)"""
+    return str(generator.generate(exp.Paren(this=tree.copy()).this, copy=False))
+
+
+def trees(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[exp.Expr | None]:
+    """The statements of these tokens as trees; raises sqlglot's errors, and RecursionError for what is nested deeper
+    than anybody writes: where sqlglot is compiled, that would end the process."""
+    _check_depth(tokens)
+    if dialect != "spark":
+        read = bare_as_columns(tokens) if dialect in SPARK else list(tokens)
+        statements = Dialect.get_or_raise(dialect).parser().parse(read, text)
+        if dialect in SPARK:
+            return [tree and as_spark_reads(tree) for tree in statements]
+        return [tree and mark(without_double_brackets(tree), dialect) for tree in statements]
+    parser = SparkParser(dialect=Dialect.get_or_raise("spark"))
+    own = readable(tokens)
+    marked, calls = _as_written(bare_as_columns(own.tokens))
+    statements = [tree and as_spark_reads(tree) for tree in parser.parse(marked, text)]
+    statements = restore(statements, own)
+    return [tree and _restore_known_calls(parser, tree) for tree in statements] if calls else statements
+
+
+def _check_depth(tokens: Sequence[Token]) -> None:
+    """RecursionError for more brackets, CASEs, ARRAY<...s or JOINs without a condition in each other than DEEPEST."""
+    depth = types = joins = 0
+    for before, token in pairwise((None, *tokens)):
+        assert token is not None
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        types += token.token_type is TokenType.LT and before is not None and before.text.upper() in NESTED
+        joins += (token.token_type is TokenType.JOIN) - (joins > 0 and token.token_type in _CONDITIONS)
+        if max(depth, types, joins) > DEEPEST:
+            raise RecursionError
+
+
+def tree_of(sql: str) -> exp.Expr:
+    """A Spark query as a tree; raises sqlglot's errors."""
+    statements = trees(Dialect.get_or_raise("spark").tokenize(sql), sql)
+    assert statements[0] is not None
+    return statements[0]
+
+
+def _as_written(tokens: Sequence[Token]) -> tuple[list[Token], int]:
+    """The tokens, with the calls of REWRITTEN functions marked so that the parser keeps their names and arguments; and
+    how many these are. sqlglot's own mark is a comment behind the arguments."""
+    out, opened, marked = list(tokens), list[bool](), 0
+    for index, token in enumerate(out):
+        if token.token_type is TokenType.L_PAREN:
+            opened.append(index > 0 and out[index - 1].text.upper() in REWRITTEN)
+        elif token.token_type is TokenType.R_PAREN and opened and opened.pop():
+            place = (token.line, token.col, token.start, token.end)
+            out[index] = Token(token.token_type, token.text, *place, [exp.SQLGLOT_ANONYMOUS, *token.comments])
+            marked += 1
+    return out, marked
+
+
+def _restore_known_calls(parser: SparkParser, tree: exp.Expr) -> exp.Expr:
+    """The tree in which a marked call is the node that sqlglot knows, if that is generated as the same text."""
+    calls = []
+    for node in tree.walk():
+        if node.comments and exp.SQLGLOT_ANONYMOUS in node.comments:  # the parser passes comments on
+            node.comments = [text for text in node.comments if text != exp.SQLGLOT_ANONYMOUS] or None
+        if isinstance(node, exp.Anonymous) and isinstance(node.this, str) and node.this.upper() in REWRITTEN:
+            calls.append(node)
+    for call in reversed(calls):  # from the inside out
+        call.set("this", call.name.upper())
+        built = _build_call(call)
+        if built is not None:
+            built = parser.validate_expression(built, call.expressions)
+            built.comments = call.comments
+            built.update_positions(call)
+            tree = built if call is tree else tree
+            call.replace(built)
+    return tree
+
+
+def _build_call(call: exp.Anonymous) -> exp.Expr | None:
+    """What sqlglot builds for a call; None when that is generated otherwise than it is written."""
+    build, arguments = SparkParser.FUNCTIONS[call.name], [argument.copy() for argument in call.expressions]
+    try:
+        try:
+            built = build(arguments)
+        except TypeError:
+            built = build(arguments, dialect=Dialect.get_or_raise("spark"))
+        return built if spark_text_of(built) == spark_text_of(call) else None
+    except FAILURES:  # a path or a format that sqlglot cannot write
+        return None

@@ -1,0 +1,1 @@
+"""Adopt existing tables as those of models."""

@@ -1,0 +1,60 @@
+"""Tables that are adopted as the contract shows them."""
+
+from __future__ import annotations
+
+from mergeplan.planner.contract.adoption import AdoptedTable, AdoptionView
+from mergeplan.planner.contract.from_errors import split_place
+from mergeplan.planner.contract.from_plan import spans
+from mergeplan.planner.contract.plan import RefusedRow
+from mergeplan.planner.project.refused import Refusal
+from mergeplan.planner.session.adoption.adopting import Adopting, Survey
+from mergeplan.planner.session.adoption.adoption_checks import Checked
+
+
+def survey_view(survey: Survey) -> AdoptionView:
+    """A project looked over."""
+    return AdoptionView(
+        opened=survey.opened,
+        refused=tuple(map(_refusal_row, survey.refused)),
+        deployed=survey.deployed,
+        without=survey.without,
+        tables=tuple(_table(candidate) for candidate in survey.candidates),
+    )
+
+
+def adoption_view(prepared: Adopting) -> AdoptionView:
+    """Declared tables as they were checked."""
+    plan = prepared.plan
+    versions = {c.name: c.new.table for c in plan.changes if c.new and c.adopts} if plan else {}
+    moved = {move.old: move.new for move in prepared.moves}
+    tables = tuple(
+        _table(check).model_copy(
+            update={
+                "left": spans(prepared.left.get(check.declared.model, ())),
+                "moved_to": moved.get(check.declared.table),
+                "version": versions.get(check.declared.model, ""),
+            }
+        )
+        for check in prepared.checked
+    )
+    return AdoptionView(plan_id=plan.id if plan else "", tables=tables, replaced=prepared.replaced)
+
+
+def _table(each: Checked) -> AdoptedTable:
+    return AdoptedTable(
+        model=each.declared.model,
+        table=each.declared.table,
+        fits=not each.problems,
+        problems=each.problems,
+        notes=each.notes,
+        copies=each.copies,
+        rows=each.rows,
+        holds=spans(each.held),
+    )
+
+
+def _refusal_row(refusal: Refusal) -> RefusedRow:
+    first = refusal.errors[0]
+    path, line, _ = split_place(first.place)
+    message = f"{first.message} {first.hint}".strip()
+    return RefusedRow(models=refusal.models, path=path or refusal.path, line=line, message=message)

@@ -1,0 +1,1 @@
+"""The use cases of a session, one file each."""

@@ -1,0 +1,58 @@
+"""apply: what a plan needs checked of Spark, and making it so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mergeplan.planner.apply.backfill.layout import Layout
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.apply.syntax_check import check_syntax
+from mergeplan.planner.parsing.files.catalogs import check_reads
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.events import Revised
+from mergeplan.planner.session.options import PlanOptions, category_resets
+from mergeplan.planner.session.use_cases.applying import Record, execute_plan
+from mergeplan.planner.session.use_cases.drift import check_sources
+from mergeplan.planner.session.use_cases.estimates import estimates
+from mergeplan.planner.session.use_cases.plan import renew
+from mergeplan.planner.session.use_cases.planning import current, make_plan
+from mergeplan.planner.session.workspace import Workspace
+
+
+def check_queries(work: Workspace, planned: Plan) -> None:
+    """QueryError for what Spark cannot parse: before the plan is shown where Spark is needed anyway, and at the latest
+    before anything is done."""
+    if planned.changes:
+        check_syntax(planned, Layout(planned.new.snapshots, planned.parents, work.now), work.engine)
+
+
+def check_catalogs(work: Workspace, planned: Plan) -> None:
+    """ProjectError where a model of the plan reads a table in a catalog that is not there."""
+    for change in planned.changes:
+        if change.new:
+            check_reads(change.new.model, work.project.catalogs)
+
+
+def apply_plan(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") -> Outcome:
+    """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved.
+
+    ProjectError, before anything is done, where a model reads a table in a catalog that is not there.
+    """
+    check_catalogs(work, planned)
+    for model in category_resets(asked):
+        work.store.overrides.forget(planned.environment, model)
+    for override in planned.overrides:
+        work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
+    with work.lease(planned.environment, f"plan {planned.id}") as lease:
+        planned = current(work, planned, asked, lease)
+        check_sources(work, planned)
+        outcome = execute_plan(
+            work, planned, lease, Record(asked.who, note), complete=not asked.skip_backfill,
+            replan=None if asked.restate else lambda: make_plan(work, asked, work.models),
+        )  # fmt: skip
+        if not outcome.failures:
+            renew(work, planned)
+    if (final := outcome.plan or planned) != planned:
+        work.on_event(Revised(final, estimates(work, planned)))
+    work.store.plans.close(planned.id, "failed" if outcome.failures else "applied")
+    return outcome

@@ -1,0 +1,55 @@
+"""audit: the audits of an environment's models, and the standalone ones, on what its tables hold now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mergeplan.planner.apply.events import AuditRan
+from mergeplan.planner.checks.audits import AuditContext, AuditResult, run_audits
+from mergeplan.planner.checks.diff.masking import parse_samples
+from mergeplan.planner.checks.standalone import run_standalone
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.plan.schedule import ONCE
+from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.options import AuditOptions
+from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import Environment
+
+
+def stream_audits(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterator[AuditResult]:
+    """One audit's result after another, each reported as it comes."""
+    for result in _results(work, shown, asked):
+        work.on_event(AuditRan(result.model, result))
+        yield result
+        work.cancellation.check()
+
+
+def _results(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterator[AuditResult]:
+    project, time = work.project, _time(work, asked)
+    graph, since_main = graph_of(project.models), git_change_finder(project)
+    named = [strip_default_catalog(selector, project.catalogs.default) for selector in asked.select]
+    chosen = select(graph, named, since_main) if named else frozenset(shown.snapshots)
+    tables = {n: s.table for n, s in shown.snapshots.items() if not s.kind.is_embedded}
+    embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind.is_embedded}
+    show = parse_samples(asked.samples) or project.config.audits.show_samples
+    options = AuditContext(project.audits, tables, embedded, work.now, show)
+    for name, snapshot in sorted(shown.snapshots.items()):
+        if name in chosen and (snapshot.kind.has_view or snapshot.kind.is_external):
+            yield from run_audits(work.engine, snapshot, time, options)
+    ours = project.models.keys() | project.refused.names
+    for audit in project.standalone:
+        here = all(name in shown.snapshots or name not in ours for name in audit.depends_on)
+        if here and not audit.skip and (not asked.select or chosen & set(audit.depends_on)):
+            yield run_standalone(work.engine, audit, time, work.now, options)
+
+
+def _time(work: Workspace, asked: AuditOptions) -> Interval:
+    since = moment(asked.start, work.now) or ONCE[0].start
+    until = moment(asked.end, work.now, end=True) or work.now
+    if since >= until:
+        raise RequestError("The end does not come after the start.")
+    return Interval(since, until)

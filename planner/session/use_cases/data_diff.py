@@ -1,0 +1,189 @@
+"""data diff: what the changes of an environment do to the rows of its models, prod against it, over the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from mergeplan.planner.apply.physical_tables import physical_table
+from mergeplan.planner.checks.diff.data_diff import (
+    Budget,
+    ModelDiff,
+    Question,
+    Side,
+    data_diff,
+    join_notes,
+    nullability,
+)
+from mergeplan.planner.checks.diff.table_diff import SchemaDiff, schema_diff
+from mergeplan.planner.contract.base import Detail
+from mergeplan.planner.engine.table import Partitioning, Table
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import UNITS, Interval, Timeline, intersection, merge, subtract
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import fits
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.options import DETAILS, DataDiffOptions
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.content_hash import WHOLE, Contents, equal_periods
+from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.physical_tables import PhysicalTable, are_ours
+
+Pair = tuple[Snapshot, Snapshot]  # a model as it is in prod, and in the environment
+
+
+def pairs_of_plan(plan: Plan) -> tuple[Pair, ...]:
+    """The models of a plan that have another table than before."""
+    return _select_rebuilt_pairs((change.old, change.new) for change in plan.changes)
+
+
+def pairs_of_environment(work: Workspace, name: str) -> tuple[Pair, ...]:
+    """The models that show another table in an environment than in prod; RequestError when either is not there."""
+    here, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
+    return _select_rebuilt_pairs((prod.snapshots.get(model), snapshot) for model, snapshot in here.snapshots.items())
+
+
+def _select_rebuilt_pairs(pairs: Iterable[tuple[Snapshot | None, Snapshot | None]]) -> tuple[Pair, ...]:
+    both = ((old, new) for old, new in pairs if old is not None and new is not None)
+    return tuple(
+        (old, new) for old, new in both if old.kind.is_stored and new.kind.is_stored and old.table != new.table
+    )
+
+
+def data_diffs(
+    work: Workspace, pairs: Sequence[Pair], names: tuple[str, str], asked: DataDiffOptions
+) -> Iterator[ModelDiff]:
+    """One difference after another; RequestError for a model without two tables, and for a wrong condition."""
+    chosen = _select_pairs(pairs, asked.models)
+    held = _load_contents(work, pairs)
+    budget = Budget(work.engine, asked.seconds, asked.rows, work.cancellation.check)
+    for pair in chosen:
+        work.cancellation.check()
+        tables, detail = held.tables_of(pair), detail_of(pair, asked.detail)
+        if tables is None or detail == "off":
+            yield _skip_comparison(pair, tables)
+            continue
+        question = Question(
+            pair[1].model,
+            (Side(tables[0]), Side(tables[1])),
+            names,
+            where=asked.where,
+            samples=asked.samples if detail == "sample" else 0,
+            shown=frozenset(name.lower() for name in asked.unmasked),
+            by_files=are_ours(held.known, [snapshot.table for snapshot in pair]),
+            note="its inputs hold fewer days here than in prod" if pair[1].name in held.partial else "",
+        )
+        diff = data_diff(work.engine, _restrict_to_common_time(pair, question, held), budget)
+        yield replace(diff, nullability=nullability(*_models(pair)))
+
+
+def detail_of(pair: Pair, rules: Sequence[tuple[str, Detail]]) -> Detail:
+    """How much is told of a model: by what it is in prod and by what it is here, whichever tells less.
+
+    A change of a model's tags in the environment therefore shows no more than before.
+    """
+    details = []
+    for model in _models(pair):
+        fitting = [detail for selector, detail in rules if fits(selector, model)]
+        details.append(fitting[-1] if fitting else DETAILS[0])
+    return min(details, key=DETAILS.index)
+
+
+def _models(pair: Pair) -> tuple[Model, Model]:
+    return pair[0].model, pair[1].model
+
+
+def _select_pairs(pairs: Sequence[Pair], models: Collection[str]) -> Sequence[Pair]:
+    known = {new.name: (old, new) for old, new in pairs}
+    for name in models:
+        if name.lower() not in known:
+            hint = did_you_mean(name, known, most=12) if known else "No model has another table than in prod."
+            raise RequestError(f"`{name}` has no table here that differs from prod's.", hint=hint)
+    return [known[name.lower()] for name in models] if models else pairs
+
+
+def _skip_comparison(pair: Pair, tables: tuple[Table, Table] | None) -> ModelDiff:
+    name, changed = pair[1].name, nullability(*_models(pair))
+    if tables is None:
+        return ModelDiff(name, SchemaDiff(), changed, note="not compared: its table is not built")
+    schema = schema_diff(tables[0].columns, tables[1].columns)
+    return ModelDiff(name, schema, changed, note="not compared: `data_diff` is off for it", is_off=True)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What is known of the tables without Spark: their columns, the time that they hold, and hashes of their rows."""
+
+    known: Mapping[str, PhysicalTable]
+    loaded: Mapping[str, Timeline]
+    contents: Mapping[str, Contents]
+    partial: frozenset[str]  # models that read less time here than in prod
+
+    def tables_of(self, pair: Pair) -> tuple[Table, Table] | None:
+        """Both tables; None when one of them is not there."""
+        tables = [self.known.get(snapshot.table) for snapshot in pair]
+        if any(table is None or table.garbage or not self.loaded[table.name] for table in tables):
+            return None
+        first, second = (physical_table(s, table.columns) for s, table in zip(pair, tables, strict=True) if table)
+        return first, second
+
+    def equal_rows(self, asked: Question, periods: Collection[str]) -> Mapping[str, int]:
+        """Of these periods those in which both tables are known to hold the same rows, each with their number."""
+        names = [{column.name for column in side.table.columns} for side in asked.sides]
+        if names[0] != names[1]:
+            return {}
+        columns = tuple(sorted(names[0]))
+        first, second = (self.contents[side.table.name] for side in asked.sides)
+        known = first.period_contents(columns)
+        return {period: known[period].rows for period in equal_periods(first, second, columns, periods)}
+
+
+def _load_contents(work: Workspace, pairs: Sequence[Pair]) -> _Held:
+    names = [snapshot.table for pair in pairs for snapshot in pair]
+    loaded, store = work.store.intervals.load_timelines(names), work.store
+    return _Held(store.tables.all(), loaded, store.contents.load(names), _reading_less(pairs, loaded))
+
+
+def _reading_less(pairs: Sequence[Pair], loaded: Mapping[str, Timeline]) -> frozenset[str]:
+    """The models whose rows come of fewer days here than in prod, though they are not cut by these days."""
+    shorter = {n.name for o, n in pairs if n.kind.is_by_time and subtract(loaded[o.table], loaded[n.table])}
+    models = {new.name: new.model for _, new in pairs}
+    names = frozenset[str]()
+    for name in graph_of(models).order:
+        model = models[name]
+        if names.intersection(model.depends_on) or (
+            shorter.intersection(model.depends_on) and not model.kind.is_by_time
+        ):
+            names |= {name}
+    return names
+
+
+def _restrict_to_common_time(pair: Pair, asked: Question, held: _Held) -> Question:
+    """What of both tables is compared: the time that both hold, less what is known to hold the same rows."""
+    first, second = (side.table for side in asked.sides)
+    timelines = held.loaded[first.name], held.loaded[second.name]
+    by, unit = second.partitioning, first.partitioning and first.partitioning.unit_seconds
+    if by is None or by.unit_seconds != unit:
+        if pair[1].kind.is_incremental and timelines[0] != timelines[1]:
+            asked = replace(
+                asked, note=join_notes(asked.note, "the tables hold different time, and all of it is compared")
+            )
+        rows = None if asked.where else held.equal_rows(asked, {WHOLE}).get(WHOLE)
+        return asked if rows is None else replace(asked, equal_rows=rows, is_equal=True)
+    days = intersection(*timelines)
+    periods = {period for day in days for period in by.periods(day)}
+    equal = {} if asked.where else held.equal_rows(asked, periods)
+    left = subtract(days, _time_of(equal, by))
+    sides = Side(first, left), Side(second, left)
+    asked = replace(asked, sides=sides, days=days, left_out=subtract(timelines[0], days))
+    return replace(asked, equal_rows=sum(equal.values()), is_equal=bool(days and not left))
+
+
+def _time_of(periods: Iterable[str], by: Partitioning) -> Timeline:
+    step = timedelta(seconds=min(by.unit_seconds, UNITS["day"]))
+    starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in periods)
+    return merge(Interval(start, start + step) for start in starts)

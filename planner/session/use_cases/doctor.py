@@ -1,0 +1,209 @@
+"""doctor: what mergeplan needs on this machine, one finding each; no secret is ever in one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mergeplan.planner.apply.drift import find_drift
+from mergeplan.planner.engine.protocol import Connection
+from mergeplan.planner.engine.spark.process.confinement import open_reason
+from mergeplan.planner.engine.spark.process.format_settings import starting_conf
+from mergeplan.planner.engine.spark.process.installed import find_java, java_version, spark_home
+from mergeplan.planner.errors import MergeplanError, RequestError
+from mergeplan.planner.isolation.mode import NONE, VARIABLE, isolation_of
+from mergeplan.planner.isolation.probe import cannot
+from mergeplan.planner.parsing.files.gateway_settings import conf_of
+from mergeplan.planner.parsing.files.schema import ConnectionConfig
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD
+
+HIDDEN = "***"
+FEW_TASKS = {  # of a server with Delta: the setting, how many tasks it may say, and what takes minutes otherwise
+    "spark.databricks.delta.snapshotPartitions": (16, "4", "every statement on a Delta table runs 50 tasks"),
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": (1000, "64", "VACUUM runs 10,000 tasks"),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether one thing is as it must be (`ok`; None: it is not needed here), and what it is."""
+
+    what: str
+    ok: bool | None
+    text: str
+
+
+def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
+    """Every finding, in the order in which the things build on each other; `connect` starts Spark."""
+    try:
+        project = work.project
+    except MergeplanError as error:
+        yield Finding("project", False, _line(error))
+        yield from _java(None)
+        yield from _isolation()
+        return
+    refused = len(project.refused.refusals)
+    left = f"; {refused} files of models cannot be opened: `mergeplan lint`" if refused else ""
+    yield Finding("project", True, f"{project.root}: {len(project.models)} models, gateway `{project.gateway}`{left}")
+    connection = project.config.gateways[project.gateway].connection
+    yield from _java(connection)
+    yield _jars(connection)
+    if connect:
+        catalog = _check_with("catalog", lambda: _catalog(work), work)
+        yield catalog
+        yield from _server(work) if catalog.ok and connection.remote else ()
+        state = _check_with("state", lambda: _state(work), work)
+        yield state
+        yield from _promotions(work) if state.ok else ()
+        yield from _drift(work) if state.ok else ()
+    yield from _isolation()
+    yield from _confinement(connection, work.settings.folder)
+
+
+def _java(connection: ConnectionConfig | None) -> Iterator[Finding]:
+    if connection is not None and connection.remote:
+        yield Finding("java", None, "not needed: Spark runs behind Spark Connect")
+        yield Finding("spark", True, f"{_pyspark()}, connects to {urlsplit(connection.remote).hostname}")
+        return
+    try:
+        java = find_java()
+        yield Finding("java", True, f"Java {java_version(java)}: {java}")
+    except RequestError as error:
+        yield Finding("java", False, _line(error))
+    try:
+        yield Finding("spark", True, f"{_pyspark()}: {spark_home()}")
+    except RequestError as error:
+        yield Finding("spark", False, _line(error))
+
+
+def _pyspark() -> str:
+    try:
+        return f"pyspark {version('pyspark')}"
+    except PackageNotFoundError:
+        return "pyspark"
+
+
+def _jars(connection: ConnectionConfig) -> Finding:
+    """The jars that `spark.jars` names on this machine; packages are fetched by Spark when it starts."""
+    named = [jar.strip() for jar in str(connection.config.get("spark.jars", "")).split(",") if jar.strip()]
+    packages = str(connection.config.get("spark.jars.packages", ""))
+    local = [jar.removeprefix("file:") for jar in named if ":" not in jar.removeprefix("file:")]
+    if missing := [jar for jar in local if not Path(jar).is_file()]:
+        return Finding("jars", False, f"`spark.jars` names files that are not there: {', '.join(missing)}")
+    said = [f"{len(named)} of `spark.jars`"] * bool(named) + [f"packages {packages}"] * bool(packages)
+    return Finding("jars", True if said else None, "; ".join(said) or "none beside Spark's own")
+
+
+def _catalog(work: Workspace) -> str:
+    row = work.engine.fetch("SELECT current_catalog(), version()").rows[0]
+    schemas = work.engine.fetch("SHOW SCHEMAS").rows
+    return f"`{row[0]}` with {len(schemas)} schemas, Spark {str(row[1]).split()[0]}"
+
+
+def _server(work: Workspace) -> Iterator[Finding]:
+    """Each setting without which Delta works on a Spark Connect server, and takes minutes."""
+    connection = work.connection
+    if "delta" not in (*connection.formats, *connection.apart):
+        return
+    for name, (most, value, slow) in FEW_TASKS.items():
+        try:
+            present = str(work.engine.fetch(f"SET {name}").rows[0][1])
+        except MergeplanError as error:
+            yield Finding("server", False, _without_secrets(_line(error), work))
+            return
+        if not present.isdigit() or int(present) > most:
+            where = f"start the server with `--conf {name}={value}`"
+            yield Finding(
+                "server", False, f"`{name}` is {present}: {slow}, which takes minutes on a small server; {where}"
+            )
+
+
+def _state(work: Workspace) -> str:
+    environments = work.store.environments.all()
+    return f"{len(environments)} environments"
+
+
+def _promotions(work: Workspace) -> Iterator[Finding]:
+    """Each environment that is half promoted: wrong, unless somebody is at it."""
+    for promotion in work.store.promotions.pending():
+        name = promotion.environment
+        holder = work.store.leases.holder(name)
+        by = f"is being promoted by {holder.holder}" if holder else "was interrupted: `mergeplan plan` finishes it"
+        yield Finding("promotion", None if holder else False, f"`{name}` to revision {promotion.new.revision} {by}")
+
+
+def _drift(work: Workspace) -> Iterator[Finding]:
+    """Each view and table of an environment that is not as the state says."""
+    try:
+        prod, environments = work.store.environments.get(PROD), work.store.environments.all()
+        drifts = [
+            drift for environment in environments for drift in find_drift(environment, prod, work.engine, describe=True)
+        ]
+    except MergeplanError as error:
+        yield Finding("drift", False, _without_secrets(_line(error), work))
+        return
+    for drift in drifts:
+        yield Finding("drift", False, drift.sentence)
+    if not drifts:
+        yield Finding("drift", True, "all views and tables of the environments exist")
+
+
+def _check_with(what: str, ask: Callable[[], str], work: Workspace) -> Finding:
+    try:
+        return Finding(what, True, _without_secrets(ask(), work))
+    except MergeplanError as error:
+        return Finding(what, False, _without_secrets(_line(error), work))
+
+
+def _isolation() -> Iterator[Finding]:
+    mode, why = os.environ.get(VARIABLE, "") or NONE, cannot()
+    able = f"this machine cannot: {why}" if why else "this machine can"
+    try:
+        needed = isolation_of(os.environ).required
+    except RequestError as error:
+        yield Finding("isolation", False, _line(error))
+        return
+    yield Finding("isolation", (not why if needed else None), f"of project code: `{mode}`; {able}")
+
+
+def _confinement(config: ConnectionConfig, home: Path) -> Iterator[Finding]:
+    """Whether the Java of a Spark of our own is confined; wrong where project code is isolated and this is not."""
+    conf = tuple(conf_of(config).items())
+    connection = Connection(conf, config.master, config.remote, config.catalog, config.config_dir)
+    folder = Path(config.config_dir) if config.config_dir else None
+    try:
+        if config.remote or not isolation_of(os.environ).required:
+            return
+        reason = open_reason(starting_conf(connection, home), folder)
+    except RequestError as error:
+        yield Finding("confined", False, _line(error))
+        return
+    yield Finding("confined", not reason, f"Spark's Java: {f'no: {reason}' if reason else 'yes'}")
+
+
+def _line(error: MergeplanError) -> str:
+    return " ".join(str(error).split())
+
+
+def _without_secrets(text: str, work: Workspace) -> str:
+    """The text without the passwords and keys that this process was given."""
+    states = [gateway.state_connection for gateway in work.project.config.gateways.values()]
+    urls = [work.settings.state_url, *(state_url.url or "" for state_url in states if state_url)]
+    secrets = [state_url.password or "" for state_url in states if state_url] + [_password(url) for url in urls]
+    remotes = (gateway.connection.remote or "" for gateway in work.project.config.gateways.values())
+    secrets += [part.partition("=")[2] for url in remotes for part in url.split(";") if part.startswith("token=")]
+    for secret in sorted((candidate for candidate in secrets if candidate), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def _password(url: str) -> str:
+    try:
+        return urlsplit(url).password or ""
+    except ValueError:
+        return ""

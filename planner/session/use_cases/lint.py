@@ -1,0 +1,42 @@
+"""lint: the models held to the project's rules about how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mergeplan.planner.checks.linter import Violation, lint
+from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.session.events import Emit, Linted
+from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """How many models were looked at, and the rules that some of them break."""
+
+    models: int
+    violations: tuple[Violation, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing would stop a plan."""
+        return not any(violation.blocking for violation in self.violations)
+
+
+def lint_project(project: Project, selectors: Sequence[str] = (), refused: Iterable[Violation] = ()) -> LintReport:
+    """The models, or those of the selectors, held to the rules of `linter` in config.yaml; with those `refused`."""
+    named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
+    chosen = select(graph_of(project.models), named, git_change_finder(project)) if named else None
+    return LintReport(len(project.models) if chosen is None else len(chosen), (*refused, *lint(project, chosen)))
+
+
+def check_rules(project: Project, on_event: Emit, refused: Iterable[Violation] = ()) -> None:
+    """Report warnings before a plan, and raise broken rules as ProjectErrors."""
+    violations = (*refused, *lint(project))
+    on_event(Linted(tuple(violation for violation in violations if not violation.blocking)))
+    if errors := tuple(violation.error for violation in violations if violation.blocking):
+        raise ProjectErrors(errors)

@@ -1,0 +1,238 @@
+"""What edits do to physical plans: the old and the new query of each model explained over the same tables.
+
+Both read the environment's tables, those of prod only where the environment has none, and the same interval: what
+differs is the edit. A view, and an embedded model, stands as its query in those that read it, each as it was on its
+side. Nothing is computed, and nothing that goes wrong here ends a run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache, cached_property
+
+from mergeplan.planner.apply.physical_tables import physical_table
+from mergeplan.planner.checks.diff.data_diff import Budget
+from mergeplan.planner.checks.explained import NotUnderstood
+from mergeplan.planner.checks.physical_diff import PhysicalDiff, compare
+from mergeplan.planner.checks.physical_plan import Known, KnownTables, PhysicalPlan, read_plan
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import QueryError
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.macros.expand import dates
+from mergeplan.planner.parsing.render import render, stage_statements
+from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
+from mergeplan.planner.snapshot.snapshot import Snapshot
+
+MOST = 30  # models, those of most rows
+SECONDS = 30.0  # for all of them together
+MOMENT = timedelta(microseconds=1)
+Snapshots = Mapping[str, Snapshot]
+# Statements before a query that make its plan another one, and compute nothing.
+_PREPARES = re.compile(r"\s*(?:SET\s+(?:spark\.|TIME\s)|RESET\s|CREATE\s)", re.IGNORECASE)
+
+
+def physical_diffs_of_plan(work: Workspace, plan: Plan) -> Iterator[PhysicalDiff]:
+    """One model after another whose query a plan, which was applied, makes another one."""
+    old = {change.old.name: change.old for change in plan.changes if change.old}
+    return physical_diffs(work, {**plan.new.snapshots, **old}, plan.new.snapshots)
+
+
+def physical_diffs_of_environment(work: Workspace, name: str) -> Iterator[PhysicalDiff]:
+    """One model after another that has another query in an environment than in prod; RequestError when either is not
+    there."""
+    here, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
+    return physical_diffs(work, prod.snapshots, here.snapshots)
+
+
+def physical_diffs(work: Workspace, old: Snapshots, new: Snapshots) -> Iterator[PhysicalDiff]:
+    """One model after another whose query runs otherwise with `new` than with `old`, as far as they are explained."""
+    sides = _Sides(work, old, new)
+    asked = sides.edits()
+    rows = work.store.costs.load([new[edit.model].table for edit in asked])
+    asked.sort(key=lambda edit: -rows[table].rows if (table := new[edit.model].table) in rows else 0)
+    known = cache(sides.find_table)
+    budget = Budget(work.engine, SECONDS, 0, work.cancellation.check) if asked else None
+    for number, edit in enumerate(asked):
+        assert budget is not None
+        work.cancellation.check()
+        if number >= MOST:
+            yield PhysicalDiff(edit.model, note=f"not compared: only the {MOST} largest models are")
+        else:
+            yield _diff(edit, work.engine.engine_for(edit.gateway), known, budget)
+
+
+@dataclass(frozen=True)
+class _Query:
+    """A query as it runs, and the statements that prepare a session for it."""
+
+    sql: str
+    before: tuple[str, ...] = ()
+    computes: bool = False  # a statement before it does more than that
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """A model whose query runs otherwise than before."""
+
+    model: str
+    gateway: str
+    old: _Query
+    new: _Query
+
+
+@dataclass
+class _Sides:
+    """What each model reads before and after, over the same tables; only what edited queries reach is looked up."""
+
+    work: Workspace
+    old: Snapshots
+    new: Snapshots
+
+    def edits(self) -> list[_Edit]:
+        """The models whose query runs otherwise than before, by name."""
+        edited = [(self.old[name], self.new[name]) for name in sorted(filter(self._is_edited, self.new))]
+        loaded = self.work.store.intervals.load_timelines({snapshot.table for pair in edited for snapshot in pair})
+        edits = []
+        for old, new in edited:
+            interval = _interval(new, loaded[new.table] or loaded[old.table])
+            before, after = (self._query(snapshot, side, interval) for side, snapshot in enumerate((old, new)))
+            if before != after:
+                edits.append(_Edit(new.name, new.model.gateway, before, after))
+        return edits
+
+    def find_table(self, table: str) -> Known | None:
+        """Whose a table is that a plan names, by its name in lower case; None for one that no model has."""
+        snapshot = self._snapshots_by_table.get(table)
+        if snapshot is None:
+            return None
+        held = self.work.store.tables.get(snapshot.table) if snapshot.kind.is_stored else None
+        if held is None:
+            return Known(snapshot.name)
+        parts = physical_table(snapshot, held.columns).parts
+        cut = {part.column for part in parts if not part.hidden} | {snapshot.model.time_column}
+        return Known(snapshot.name, frozenset(cut - {""}))
+
+    @cached_property
+    def _snapshots_by_table(self) -> Snapshots:
+        gone = [snapshot for name, snapshot in self.old.items() if snapshot is not self.new.get(name)]
+        return {snapshot.table.lower(): snapshot for snapshot in (*gone, *self.new.values())}
+
+    def _is_edited(self, name: str) -> bool:
+        """True for a model with a query on both sides whose text differs, or that of one that stands inside it."""
+        old, new = self.old.get(name), self.new[name]
+        if old is None or (_is_same(old, new) and self._inline_model_edits.isdisjoint(new.model.depends_on)):
+            return False
+        return all(snapshot.model.sql and not snapshot.kind.is_embedded for snapshot in (old, new))
+
+    @cached_property
+    def _inline_model_edits(self) -> frozenset[str]:
+        """The models that stand inside others and run otherwise than before, by their own words or what they read."""
+        names = (name for name in self.old.keys() | self.new.keys() if self.old.get(name) is not self.new.get(name))
+        edited_names = {
+            name for name in names if not _is_same(*(_inside(side.get(name)) for side in (self.old, self.new)))
+        }
+        after = [snapshot for snapshot in self.new.values() if _stands_inside(snapshot)] if edited_names else []
+        while more := {
+            e.name for e in after if e.name not in edited_names and edited_names.intersection(e.model.depends_on)
+        }:
+            edited_names |= more
+        return frozenset(edited_names)
+
+    def _query(self, snapshot: Snapshot, side: int, interval: Interval | None) -> _Query:
+        model, (tables, inside) = snapshot.model, self._tables_read(snapshot.model, side)
+        sql = render(model, tables, inside, interval, self.work.now)
+        before = [statement for statement in model.pre_statements if EVALUATING in statement.stages]
+        prepares = [statement for statement in before if _PREPARES.match(statement.head)]
+        if not before:
+            return _Query(sql)
+        values = dates(interval, self.work.now)
+        run = stage_statements(prepares, EVALUATING, self.new[model.name].table, values, tables, inside)
+        return _Query(
+            sql, run, computes=any(not statement.harmless and statement not in prepares for statement in before)
+        )
+
+    def _tables_read(self, model: Model, side: int) -> tuple[Mapping[str, str], Mapping[str, Model]]:
+        """By name the tables that the old (0) or the new (1) query reads, and the models that stand inside it."""
+        tables: dict[str, str] = {}
+        inside: dict[str, Model] = {}
+        names = [model.name, *model.depends_on]
+        while names:
+            name = names.pop()
+            snapshot = self._read(name, side)
+            if snapshot is None or name in tables or name in inside:
+                continue
+            if _stands_inside(snapshot):
+                inside[name] = snapshot.model
+                names += snapshot.model.depends_on
+            else:
+                tables[name] = snapshot.table
+        return tables, inside
+
+    def _read(self, name: str, side: int) -> Snapshot | None:
+        """What a name stands for: a table is that of the new side for both, a model inside others is as it was."""
+        new = self.new.get(name)
+        return new if side or (new and not _stands_inside(new)) else self.old.get(name)
+
+
+def _interval(new: Snapshot, held: Timeline) -> Interval | None:
+    """What both are explained for: the last unit of time that the table holds, or all of it for a whole table."""
+    if not held:
+        return None
+    whole = Interval(held[0].start, held[-1].end)
+    if not new.kind.is_incremental:
+        return whole
+    start = new.model.cron.cut(held[-1].end - MOMENT)
+    return Interval(max(start, held[-1].start), held[-1].end)
+
+
+def _stands_inside(snapshot: Snapshot) -> bool:
+    return not snapshot.kind.is_stored and not snapshot.kind.is_external and bool(snapshot.model.sql)
+
+
+def _inside(snapshot: Snapshot | None) -> Snapshot | None:
+    return snapshot if snapshot and _stands_inside(snapshot) else None
+
+
+def _is_same(old: Snapshot | None, new: Snapshot | None) -> bool:
+    """True for one text on both sides, and for none on either."""
+    return old is new or _words(old) == _words(new)
+
+
+def _words(snapshot: Snapshot | None) -> tuple[object, ...]:
+    return (snapshot.model.sql, snapshot.model.text, snapshot.model.pre_statements) if snapshot else ()
+
+
+def _diff(asked: _Edit, engine: Engine, known: KnownTables, budget: Budget) -> PhysicalDiff:
+    """How one model's plans differ, or why that is not known."""
+    if asked.old.computes or asked.new.computes:
+        return PhysicalDiff(asked.model, note="not compared: a statement before its query computes something")
+    plans: list[PhysicalPlan] = []
+    for which, query in (("old", asked.old), ("new", asked.new)):
+        physical_plan = _plan(query, which, engine, known, budget)
+        if isinstance(physical_plan, str):
+            return PhysicalDiff(asked.model, note=f"not compared: {physical_plan}")
+        plans.append(physical_plan)
+    return PhysicalDiff(asked.model, compare(plans[0], plans[1]))
+
+
+def _plan(query: _Query, which: str, engine: Engine, known: KnownTables, budget: Budget) -> PhysicalPlan | str:
+    """What is compared of the old or the new query's plan, or why it is not; Cancelled when somebody ends the run."""
+    late = f"the {SECONDS:g} seconds for it were over"
+    if budget.is_spent:
+        return late
+    try:
+        with budget.enforce(), engine.separate_session(query.before, ()):
+            return read_plan(engine.explain(query.sql), known)
+    except TimeoutError:
+        return late
+    except QueryError:
+        return f"Spark does not explain its {which} query here"
+    except NotUnderstood as error:
+        return f"the plan of its {which} query is not understood ({error})"

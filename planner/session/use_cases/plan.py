@@ -1,0 +1,103 @@
+"""plan: what an environment would become, checked before anything is done."""
+
+from __future__ import annotations
+
+import time
+
+from mergeplan.planner.apply.events import Promoted
+from mergeplan.planner.checks.remembered_tests import TestDigests
+from mergeplan.planner.checks.unit_test_result import TestResult
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.session.events import Tested, TestsStarted
+from mergeplan.planner.session.options import PlanOptions
+from mergeplan.planner.session.unopened import refusals
+from mergeplan.planner.session.use_cases.lint import check_rules
+from mergeplan.planner.session.use_cases.planning import (
+    check_request,
+    load_request,
+    make_plan,
+    rebuild_saved_plan,
+)
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD, view_changes, views_of
+from mergeplan.planner.state.environments import HistoryAction
+
+
+def check_options(work: Workspace, options: PlanOptions) -> PlanOptions:
+    """What is asked, with names, dates and the project's own settings filled in; RequestError for what cannot be."""
+    asked = check_request(work, options)
+    work.about = frozenset({asked.environment, PROD})
+    return asked
+
+
+def prepare_plan(work: Workspace, asked: PlanOptions) -> Plan:
+    """The plan, when the linter's rules hold and the unit tests pass: ProjectErrors, MergeplanError.
+
+    A wrong project or request is reported before Spark is started.
+    """
+    if asked.strict:
+        work.project.refused.check()
+    if not asked.skip_linter:
+        check_rules(work.project, work.on_event, () if asked.restate else refusals(work, asked.must_open))
+    if asked.restate:
+        return make_plan(work, asked, {})  # of what the environment shows: no file is looked at
+    planned = make_plan(work, asked, work.project.models)
+    if not asked.skip_tests:
+        _run_tests(work, again=asked.rerun_tests)
+    # Only Spark's catalog knows the columns of tables that nobody defines; it is asked when all else is right.
+    return make_plan(work, asked, work.models) if work.external_tables else planned
+
+
+def rebuild_plan(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:
+    """A kept plan as it comes out now, and what was asked of it; PlanMoved when it comes out otherwise."""
+    work.about = frozenset({PROD})
+    asked = load_request(work, plan_id)
+    return rebuild_saved_plan(work, plan_id, asked), asked
+
+
+def renew(work: Workspace, planned: Plan) -> None:
+    """The environment's time runs anew from a plan that was applied, also from one that had nothing to do."""
+    work.store.environments.expire(planned.environment, planned.new.expires_at)
+
+
+def find_earlier_promotion(work: Workspace, name: str, note: str) -> Promoted | None:
+    """What an earlier call promoted under the same note, for whoever was interrupted before its answer; else None."""
+    history = [row for row in work.store.environments.history(name) if row.action is not HistoryAction.UNDONE]
+    if not note or not history or (history[0].note, history[0].action) != (note, HistoryAction.PROMOTED):
+        return None
+    latest, before = history[0].revision, history[1].revision if len(history) > 1 else 0
+    new = work.store.environments.get_revision(name, latest)
+    moved = view_changes(work.store.environments.get_revision(name, before), new)
+    added, swapped, dropped = len(moved.added), len(moved.swapped), len(moved.dropped)
+    return Promoted(name, latest, added, swapped, dropped, len(views_of(new)) - added - swapped)
+
+
+def _run_tests(work: Workspace, *, again: bool) -> None:
+    """Run the unit tests, unless nothing has changed since they passed; with `again` all of them."""
+    tests = work.project.tests
+    if not tests:
+        return
+    started = time.monotonic()
+    digests = TestDigests(work.project, work.connection)
+    known = {test.name: test_digest for test in tests if (test_digest := digests.compute(test))}
+    passed = frozenset() if again else work.store.passed_tests.filter_passed(list(known.values()))
+    changed = [test for test in tests if known.get(test.name) not in passed]
+    ran: dict[str, TestResult] = {}
+    if changed:
+        from mergeplan.planner.checks.unit_tests import (
+            run_unit_tests,  # with all that runs on Spark: mostly no test has changed
+        )
+
+        engine = work.engine
+        work.on_event(TestsStarted(len(changed)))
+        ran = {result.test.name: result for result in run_unit_tests(engine, work.project, changed)}
+    good = [test for test in changed if test.name in known and ran[test.name].ok and digests.is_repeatable(test)]
+    if good:
+        work.store.passed_tests.record([known[test.name] for test in good])
+    results = tuple(ran.get(test.name) or TestResult(test, unchanged=True) for test in tests)
+    work.on_event(Tested(results, time.monotonic() - started))
+    failed = [result for result in results if not result.ok]
+    if failed:
+        names = ", ".join(f"`{result.test.name}`" for result in failed)
+        raise MergeplanError(f"Unit tests failed: {names}.", place=failed[0].test.place, hint="Nothing was planned.")

@@ -1,0 +1,249 @@
+"""Build a plan from its options, keep it for `apply`, and report what moved when a new plan differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from mergeplan.planner.errors import Place, PlanMoved, RequestError
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.parsing.files.catalogs import check_views
+from mergeplan.planner.parsing.files.environments import environment_ttl, naming_of
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.plan.build import Category, Plan, Request, build_plan
+from mergeplan.planner.plan.forward_only import ForwardOnly
+from mergeplan.planner.plan.restatement_plan import build_restatement
+from mergeplan.planner.plan.schedule import Window
+from mergeplan.planner.plan.selected_changes import select_models
+from mergeplan.planner.serial import decode_json, encode_json
+from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.options import RESET, PlanOptions, categories, category_resets
+from mergeplan.planner.session.unopened import add_unopened, merge_deployed
+from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.workspace import Workspace, load_state
+from mergeplan.planner.snapshot.content_hash import Contents
+from mergeplan.planner.snapshot.environment import PROD, Environment, parse_environment_name, views_of
+from mergeplan.planner.state.leases import Lease
+
+
+def check_request(work: Workspace, asked: PlanOptions) -> PlanOptions:
+    """What was asked with names and moments checked and dates fixed: `yesterday` is another day tomorrow."""
+    start, end = moment(asked.start, work.now), moment(asked.end, work.now, end=True)
+    since = moment(asked.effective_from, work.now)
+    if start and end and start >= end:
+        raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
+    _check_together(asked)
+    config, catalog = work.project.config.plan, work.project.catalogs.default
+    return replace(
+        asked,
+        select=_qualify_selectors(asked.select, catalog),
+        backfill=_qualify_selectors(asked.backfill, catalog),
+        restate=_qualify_selectors(asked.restate, catalog),
+        allow_destructive=_qualify_selectors(asked.allow_destructive, catalog),
+        allow_additive=_qualify_selectors(asked.allow_additive, catalog),
+        environment=parse_environment_name(asked.environment or work.project.config.default_target_environment),
+        start=start.isoformat() if start else None,
+        end=end.isoformat() if end else None,
+        categories=categories(
+            f"{without_default(model.lower(), catalog)}={category}" for model, category in asked.categories.items()
+        ),
+        overrides_from=parse_environment_name(asked.overrides_from) if asked.overrides_from else None,
+        execution_time=work.now.isoformat() if asked.execution_time else None,
+        include_unmodified=asked.include_unmodified or config.include_unmodified,
+        forward_only=not asked.restate and (asked.forward_only or config.forward_only),
+        effective_from=since.isoformat() if since else None,
+        enable_preview=config.enable_preview if asked.enable_preview is None else asked.enable_preview,
+    )
+
+
+def _qualify_selectors(selectors: Iterable[str], catalog: str) -> tuple[str, ...]:
+    return tuple(strip_default_catalog(selector, catalog) for selector in selectors)
+
+
+def _check_together(asked: PlanOptions) -> None:
+    """RequestError for options that are right alone and wrong together."""
+    about_changes = {
+        "--categorize": asked.categories,
+        "--skip-backfill": asked.skip_backfill,
+        "--overrides-from": asked.overrides_from,
+        "--select-model": asked.select,
+        "--backfill-model": asked.backfill,
+        "--empty-backfill": asked.empty_backfill,
+        "--no-gaps": asked.no_gaps,
+        "--min-intervals": asked.min_intervals,
+        "--forward-only": asked.forward_only,
+        "--effective-from": asked.effective_from,
+        "--allow-destructive-model": asked.allow_destructive,
+        "--allow-additive-model": asked.allow_additive,
+    }
+    if asked.restate and (odd := [name for name, setting in about_changes.items() if setting]):
+        message = f"`--restate-model` does not go with `{odd[0]}`: a restatement changes no model."
+        raise RequestError(message, hint="Plan the changes apart from it.")
+    if asked.empty_backfill and asked.skip_backfill:
+        message = "`--empty-backfill` does not go with `--skip-backfill`."
+        raise RequestError(message, hint="The first says that tables hold their days, the second that they lack them.")
+    if asked.min_intervals and not asked.start:
+        raise RequestError("`--min-intervals` does nothing without `--start`.", hint="Give a start, or leave it out.")
+
+
+def make_plan(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Plan:
+    """The plan for what was asked, as things are now."""
+    store = work.store
+    if asked.restate:
+        return _restatement(work, asked)
+    overrides = store.overrides.list_for(asked.environment)
+    if asked.overrides_from:
+        overrides = (*overrides, *store.overrides.list_for(asked.overrides_from))
+    overrides = tuple(override for override in overrides if override.model not in category_resets(asked))
+    loaded = load_state(work)
+    base = store.environments.get(PROD)
+    target = base if asked.environment == PROD else store.environments.get(asked.environment)
+    deployed = {name: snapshot.model for name, snapshot in base.snapshots.items()}
+    models, unopened = merge_deployed(models, work.project.refused, deployed)
+    if asked.select:
+        there = target if target.exists else base
+        models = select_models(models, there, asked.select, git_change_finder(work.project))
+    request = _request(work, asked, models)
+    _check_default(work, target)
+    if asked.empty_backfill or not work.project.config.plan.early_cut_off:
+        return _check_placement(
+            work, add_unopened(build_plan(models, target, base, loaded, request, overrides), unopened)
+        )
+    contents: dict[str, Contents] = {}
+    while True:
+        known = replace(loaded, contents=contents)
+        plan = build_plan(models, target, base, known, request, overrides)
+        compared = {compared_snapshot.table for pair in plan.comparisons for compared_snapshot in (pair.old, pair.new)}
+        if compared <= contents.keys():
+            return _check_placement(work, add_unopened(plan, unopened))
+        contents |= store.contents.load(compared - contents.keys())
+
+
+def _check_placement(work: Workspace, plan: Plan) -> Plan:
+    """The plan, once its views have catalogs to lie in; ProjectError."""
+    check_views(views_of(plan.new), work.project.catalogs, lambda: Place(work.project.config_path))
+    return plan
+
+
+def _check_default(work: Workspace, target: Environment) -> None:
+    """RequestError when names without a catalog meant other tables at the last promotion."""
+    before, now = target.naming.default, work.project.catalogs.in_spark
+    if target.exists and before and before != now:
+        raise RequestError(
+            f"`{target.name}` was built with the default catalog `{before}`, and it is `{now}` now: every name of two "
+            "parts would be another table.",
+            hint=f"Set `catalog: {before}` again, or keep a state of its own under another `project`.",
+        )
+
+
+def _request(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Request:
+    """What the pure part of planning takes: names, dates and selectors as what they stand for."""
+    only = select(graph_of(models), asked.backfill, git_change_finder(work.project)) if asked.backfill else None
+    return Request(
+        _window(work, asked),
+        {name: Category(category) for name, category in asked.categories.items() if category != RESET},
+        asked.skip_backfill,
+        asked.who,
+        naming_of(work.project.config, work.project.catalogs.in_spark),
+        _expiry(work, asked.environment),
+        forward=_forward_only(work, asked),
+        backfill=only,
+        empty_backfill=asked.empty_backfill,
+        no_gaps=asked.no_gaps,
+        include_unmodified=asked.include_unmodified,
+        diff_rendered=asked.diff_rendered,
+    )
+
+
+def _expiry(work: Workspace, environment: str) -> datetime | None:
+    """When an environment expires to which a plan is applied now, by the clock on the wall; None: never."""
+    length = environment_ttl(work.project.config, environment)
+    return None if length is None else work.began_at + length
+
+
+def _restatement(work: Workspace, asked: PlanOptions) -> Plan:
+    environment = work.environment(asked.environment)
+    window = _window(work, asked)
+    past, changed = work.store.restatements.past(), git_change_finder(work.project)
+    return build_restatement(environment, load_state(work), window, asked.restate, past, changed)
+
+
+def _forward_only(work: Workspace, asked: PlanOptions) -> ForwardOnly:
+    preview = True if asked.enable_preview is None else asked.enable_preview
+    since = moment(asked.effective_from, work.now)
+    return ForwardOnly(asked.forward_only, since, preview, asked.allow_destructive, asked.allow_additive)
+
+
+def _window(work: Workspace, asked: PlanOptions) -> Window:
+    start, end = moment(asked.start, work.now), moment(asked.end, work.now)
+    return Window(work.now, start, end, asked.min_intervals, asked.ignore_cron)
+
+
+def save(work: Workspace, planned: Plan, asked: PlanOptions) -> None:
+    """Keep a plan that was shown, for `mergeplan apply`."""
+    work.store.plans.save(
+        planned.id,
+        planned.environment,
+        tables=[change.new.table for change in planned.changes if change.new],
+        options=encode_json(asked),
+        components=_components(work, planned),
+    )
+
+
+def load_request(work: Workspace, plan_id: str) -> PlanOptions:
+    """What was asked of a saved plan; the workspace goes back to the moment that the plan was asked for, if any."""
+    options = work.store.plans.get(plan_id).options
+    if not options:
+        raise RequestError(f"Plan {plan_id} was not kept.", hint="Plan again.")
+    try:
+        asked = decode_json(PlanOptions, options)
+    except (TypeError, AttributeError, ValueError) as error:
+        message = f"Plan {plan_id} was saved by another version of mergeplan."
+        raise RequestError(message, hint="Plan again.") from error
+    if asked.execution_time:
+        work.turn_to(datetime.fromisoformat(asked.execution_time))
+    return asked
+
+
+def rebuild_saved_plan(work: Workspace, plan_id: str, asked: PlanOptions) -> Plan:
+    """The saved plan made again; PlanMoved, with what moved, when it comes out otherwise."""
+    now = _replan(work, asked)
+    if now.id != plan_id:
+        moved = _component_changes_text(work.store.plans.get(plan_id).components, _components(work, now))
+        hint = f"Plan again: `mergeplan plan {asked.environment}` makes {now.id} now."
+        raise PlanMoved(f"Plan {plan_id} no longer holds: {moved} changed.", hint=hint)
+    return now
+
+
+def current(work: Workspace, planned: Plan, asked: PlanOptions, lease: Lease) -> Plan:
+    """The plan as of now that the lease is ours: whoever held it may have promoted, and a crash may have left a
+    promotion half done. The same id means the same decisions."""
+    work.settle(lease)
+    again = _replan(work, asked)
+    if again.id != planned.id:
+        raise PlanMoved("Something moved while this plan waited.", hint=f"Plan `{asked.environment}` again.")
+    return again
+
+
+def _replan(work: Workspace, asked: PlanOptions) -> Plan:
+    return make_plan(work, asked, {} if asked.restate else work.models)
+
+
+def _components(work: Workspace, planned: Plan) -> dict[str, str]:
+    """What a plan rests on, piece by piece, so that a moved plan names which of them moved."""
+    return {
+        "the project's files": work.project.files,
+        f"the models of `{planned.base}` that it replaces": repr(
+            sorted((c.name, c.old.fingerprint.text, c.old.version) for c in planned.changes if c.old)
+        ),
+        "the time to compute": repr([str(i) for c in planned.changes for i in c.needed]),
+        "somebody's category": repr(sorted((override.model, str(override.category)) for override in planned.overrides)),
+    }
+
+
+def _component_changes_text(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    moved = [name for name, value in now.items() if before.get(name) != value]
+    return " and ".join(moved) or "its decisions"

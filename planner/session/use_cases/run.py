@@ -1,0 +1,140 @@
+"""run: what has come due in an environment, computed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from mergeplan.planner.apply.backfill.auto_restatement import restate_due
+from mergeplan.planner.apply.backfill.layout import Layout
+from mergeplan.planner.apply.drift import find_drift, forget_lost_tables, mend_views
+from mergeplan.planner.apply.events import ModelLate
+from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.errors import LeaseHeld, ProjectError, RequestError
+from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.plan.build import Plan, build_run
+from mergeplan.planner.plan.schedule import Readiness, Window
+from mergeplan.planner.python.running import running
+from mergeplan.planner.session.events import Due, Warned
+from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.options import RunOptions
+from mergeplan.planner.session.use_cases.applying import Record, execute_plan
+from mergeplan.planner.session.use_cases.estimates import estimates
+from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.workspace import Workspace, load_state
+from mergeplan.planner.snapshot.environment import PROD, Environment
+from mergeplan.planner.state.leases import Lease
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run came to: without a plan nothing was tried, without an outcome nothing was due."""
+
+    plan: Plan | None = None
+    outcome: Outcome | None = None
+    skipped: str = ""  # why nothing was tried: another run is at the same work
+    updated: bool = False  # nothing was tried: the environment was changed meanwhile, see RunOptions.unless_updated
+
+
+def run_window(work: Workspace, asked: RunOptions) -> Window:
+    """The time that is asked for; RequestError for what does not go together."""
+    start, end = moment(asked.start, work.now), moment(asked.end, work.now, end=True)
+    if start and end and start >= end:
+        raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
+    if not asked.upstream and not asked.select:
+        raise RequestError("`--no-auto-upstream` does nothing without `--select-model`.", hint="Select some models.")
+    return Window(work.now, start, end, ignore_cron=asked.ignore_cron)
+
+
+def run(work: Workspace, asked: RunOptions) -> RunResult:
+    """What is due, computed when it is this run's turn; one that finds another at the same work leaves it to that."""
+    name, window = asked.environment, run_window(work, asked)
+    work.about = frozenset({name})
+    before = work.environment(name).revision
+    with ExitStack() as turn:
+        lease = _turn(work, name, turn)
+        if isinstance(lease, str):
+            return RunResult(skipped=lease)
+        if asked.unless_updated and work.environment(name).revision != before:
+            return RunResult(updated=True)
+        return _run_due_models(work, asked, window, lease)
+
+
+def run_after_plan(work: Workspace, name: str) -> RunResult:
+    """What is due in an environment right after a plan for it was applied."""
+    with work.lease(name, _run_of(name)) as lease:
+        return _run_due_models(work, RunOptions(name), Window(work.now), lease)
+
+
+def _run_due_models(work: Workspace, asked: RunOptions, window: Window, lease: Lease) -> RunResult:
+    """What is due in an environment, reported and computed."""
+    work.settle(lease)
+    environment, prod = work.environment(asked.environment), work.store.environments.get(PROD)
+    restate_due(environment, work.store, work.now, lease, work.on_event)
+    drift = find_drift(environment, prod, work.engine)
+    for difference in drift:
+        work.on_event(
+            Warned(f"{difference.fact} This run restores it." if difference.is_mendable else difference.sentence)
+        )
+    lost = forget_lost_tables(drift, work.store)
+    loaded, chosen = replace(load_state(work), lost=lost), _select_run_models(work, environment, asked)
+    with running(work.project.code, work.engine) as python:
+        ready = _readiness(Layout(environment.snapshots, {}, work.now, python))
+        due = build_run(environment, loaded, window, prod, chosen, ready)
+    work.on_event(Due(due, estimates(work, due)))
+    for model, late in due.late.items():
+        signals = tuple(call.name for call in environment.snapshots[model].model.signals)
+        work.on_event(ModelLate(model, signals, late))
+    outcome = execute_plan(work, due, lease, Record(note=asked.note)) if lost or not due.is_empty else None
+    failed = {failure.model for failure in outcome.failures} if outcome else set[str]()
+    # a view is not restored over a table that could not be computed
+    mend_views(
+        environment,
+        [difference for difference in drift if difference.model not in failed],
+        work.store,
+        work.engine,
+        lease,
+    )
+    return RunResult(due, outcome)
+
+
+def _readiness(layout: Layout) -> Readiness:
+    """What of a model's missing time its signals say is ready. A signal that fails holds nothing back: it is asked
+    again when the model is computed, and fails that model alone."""
+
+    def ready(model: Model, missing: Timeline) -> Timeline:
+        try:
+            return subtract(missing, layout.check_signals(model, missing, ())[1])
+        except ProjectError:
+            return missing
+
+    return ready
+
+
+def _turn(work: Workspace, name: str, turn: ExitStack) -> Lease | str:
+    """The lease on the environment, waited for; or, where another run has it, that: it does what this one would."""
+    try:
+        return turn.enter_context(work.lease(name, _run_of(name), wait=0))
+    except LeaseHeld:
+        holder = work.store.leases.holder(name)
+    if holder is not None and holder.holder == _run_of(name):
+        return f"`{name}` is being run already, since {holder.since:%Y-%m-%d %H:%M:%S} UTC: nothing was done here."
+    return turn.enter_context(work.lease(name, _run_of(name)))
+
+
+def _run_of(name: str) -> str:
+    """How a run calls itself while it holds an environment."""
+    return f"run of {name}"
+
+
+def _select_run_models(work: Workspace, environment: Environment, asked: RunOptions) -> Collection[str] | None:
+    if not asked.select:
+        return None
+    graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
+    named = [strip_default_catalog(selector, work.project.catalogs.default) for selector in asked.select]
+    names = select(graph, named, git_change_finder(work.project))
+    return names | graph.upstream(names) if asked.upstream else names

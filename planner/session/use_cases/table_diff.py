@@ -1,0 +1,112 @@
+"""table diff: two tables, or models in two environments, compared column by column and row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlglot.tokenizer_core import TokenType
+
+from mergeplan.planner.checks.diff.diff_query import DiffOptions
+from mergeplan.planner.checks.diff.table_diff import TableDiff, compare_tables, find_changed_models
+from mergeplan.planner.errors import MergeplanError, Place, RequestError
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.sql.names import model_name
+from mergeplan.planner.parsing.sql.tokens import SourceText, did_you_mean, tokenize
+from mergeplan.planner.session.options import TableDiffOptions
+from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import Environment, parse_environment_name
+from mergeplan.planner.state.physical_tables import are_ours
+
+FORM = "Write `prod:dev`, or `schema.table:schema.table`."
+
+
+def table_diffs(
+    work: Workspace, first: str, second: str, model: str | None, asked: TableDiffOptions
+) -> Iterator[TableDiff]:
+    """One difference after another: of two tables, of a model in two environments, or of all models that differ there.
+
+    Names with a dot are tables. RequestError for what is not there, and for a condition that cannot be read.
+    """
+    options = _options(asked)
+    tables = "." in first and "." in second
+    if tables and (model or asked.select):
+        raise RequestError("Two tables are no environments in which a model could be compared.", hint=FORM)
+    work.look()
+    diffs = (
+        _diff_tables(work, (first, second), options)
+        if tables
+        else _diff_models(work, (first, second), model, asked.select, options)
+    )
+    for diff in diffs:
+        work.cancellation.check()
+        yield diff
+
+
+def _options(asked: TableDiffOptions) -> DiffOptions:
+    for old, new in asked.rename.items():
+        if not (old.strip() and new.strip()):
+            raise RequestError(f"`{old}={new}` renames nothing.", hint="Write `--rename old=new`.")
+    if asked.where:
+        try:
+            spark_tree(asked.where)
+            if any(token.token_type is TokenType.SEMICOLON for token in tokenize(SourceText("", asked.where, "spark"))):
+                raise MergeplanError("it is one condition, without `;`.")
+        except MergeplanError as error:
+            raise RequestError(f"`--where`: {error.message}") from None
+    return DiffOptions(
+        on=tuple(column.lower() for column in asked.on),
+        where=asked.where,
+        skip=frozenset(column.lower() for column in asked.skip),
+        decimals=asked.decimals,
+        renamed=tuple((old.strip().lower(), new.strip().lower()) for old, new in asked.rename.items()),
+        samples=asked.samples,
+    )
+
+
+def _diff_tables(work: Workspace, names: tuple[str, str], options: DiffOptions) -> Iterator[TableDiff]:
+    catalog = work.project.defaults.catalog
+    tables = (model_name(names[0], Place("A:B"), catalog), model_name(names[1], Place("A:B"), catalog))
+    known = [work.project.models[name].grain for name in tables if name in work.project.models]
+    keyed = options if options.on or not any(known) else replace(options, on=next(filter(None, known)))
+    ours = are_ours(work.store.tables.all(), tables)
+    yield compare_tables(work.engine, tables, tables, keyed, by_files=ours)
+
+
+def _diff_models(
+    work: Workspace, names: tuple[str, str], model: str | None, selectors: tuple[str, ...], options: DiffOptions
+) -> Iterator[TableDiff]:
+    here, there = (work.environment(parse_environment_name(name)) for name in names)
+    tables, known = (_tables(here), _tables(there)), work.store.tables.all()
+    for name in _select_models(work, here, there, model, selectors):
+        grain = there.snapshots[name].model.grain or here.snapshots[name].model.grain
+        keyed = options if options.on else replace(options, on=grain)
+        pair = (tables[0][name], tables[1][name])
+        yield compare_tables(work.engine, (here.name, there.name), pair, keyed, name, are_ours(known, pair))
+
+
+def _select_models(
+    work: Workspace, first: Environment, second: Environment, model: str | None, selectors: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The models to compare: the one that is named, those that are selected, or all that differ."""
+    here, there = _tables(first), _tables(second)
+    if model is not None:
+        for environment, known in ((first, here), (second, there)):
+            if model.lower() not in known:
+                hint = did_you_mean(model, known, most=12)
+                raise RequestError(f"`{environment.name}` has no table of `{model}`.", hint=hint)
+        return (model.lower(),)
+    changed = find_changed_models(here, there)
+    if not selectors:
+        return changed
+    named = [strip_default_catalog(selector, work.project.catalogs.default) for selector in selectors]
+    wanted = select(graph_of(work.project.models), named, git_change_finder(work.project))
+    return tuple(name for name in changed if name in wanted)
+
+
+def _tables(environment: Environment) -> dict[str, str]:
+    """Model -> what holds its rows in the environment; embedded and external models have nothing to compare."""
+    return {name: snapshot.table for name, snapshot in environment.snapshots.items() if snapshot.kind.has_view}

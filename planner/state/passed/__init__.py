@@ -1,0 +1,1 @@
+"""Audits and unit tests that passed, so that they do not run again."""

@@ -1,0 +1,59 @@
+"""What a plan is said to cost, after a first plan has told what its tables cost, on a real Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mergeplan.planner.apply.backfill.estimate import forecast
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.plan.schedule import Window
+from mergeplan.planner.state.store import StateStore
+from tests.planner.builders import DAY, FIRST
+from tests.planner.shop import FILES, NOW, applied, planned, written
+
+LOUDER = FILES["models/daily.sql"].replace("price FROM", "price + 1 AS price FROM")
+
+
+@pytest.fixture
+def second(tmp_path: Path, engine: SparkEngine, store: StateStore) -> Plan:
+    """Five days are in prod; three of another version are asked for in dev."""
+    applied(written(tmp_path / "shop"), engine, store)
+    changed = written(tmp_path / "shop", daily=LOUDER)
+    return planned(changed, store, "dev", Window(NOW, FIRST + 2 * DAY, FIRST + 5 * DAY))
+
+
+@pytest.mark.prove
+def test_a_second_version_costs_the_first_ones_share(second: Plan, store: StateStore) -> None:
+    change = next(change for change in second.changes if change.name == "shop.daily")
+    assert change.old
+    first = store.costs.load([change.old.table])[change.old.table]
+
+    found = forecast(second, store, None, NOW)
+
+    assert (first.units, first.rows) == (5, 3)
+    assert found["shop.daily"].seconds == pytest.approx(first.seconds * 3 / 5)
+    assert (found["shop.daily"].rows, found["shop.daily"].bytes) == (2, None)
+
+
+@pytest.mark.prove
+def test_bytes_are_told_where_what_is_read_stands(second: Plan, engine: SparkEngine, store: StateStore) -> None:
+    before = engine.jobs()
+
+    found = forecast(second, store, engine, NOW)
+
+    assert found["shop.daily"].bytes == engine.scan_bytes(f"SELECT * FROM {second.new.snapshots['shop.items'].table}")
+    assert found["shop.total"].bytes is None, "it reads what this plan is yet to fill"
+    assert engine.jobs() == before
+
+
+def test_a_first_plan_cannot_tell_but_for_the_seed(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
+    first = planned(written(tmp_path / "shop"), store)
+
+    found = forecast(first, store, engine, NOW)
+
+    assert found["shop.items"] == Estimate(0, None, None)
+    assert found["shop.daily"] == found["shop.total"] == Estimate()

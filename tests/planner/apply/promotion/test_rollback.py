@@ -1,0 +1,163 @@
+"""Rollback: what it would do is decided by the state alone, and then done on a real Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from mergeplan.planner.apply.events import Promoted, silent
+from mergeplan.planner.apply.promotion.rollback import (
+    AskedBy,
+    MovedView,
+    RollbackPlan,
+    build_rollback,
+    rollback,
+)
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import QueryError, Refused, RequestError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.environments import Cause, HistoryAction
+from mergeplan.planner.state.store import StateStore
+from tests.planner.apply.promotion.test_promotion import (  # noqa: F401 - a fixture
+    Breaking,
+    _built,
+    shown,
+    to,
+)
+from tests.planner.builders import FIRST, days, environment, snapshot
+
+NOW = FIRST + timedelta(days=9)  # 2026-01-10
+
+
+def test_rollback_goes_to_what_was_shown_before(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1, a2, b1 = built("s.a", 1), built("s.a", 2), built("s.b", 1)
+    to(store, engine, environment("prod", a1))
+    to(store, engine, environment("prod", a2, b1))
+
+    with store.leases.hold("prod", "ann") as lease:
+        done = rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), AskedBy("ann"), emit=silent)
+
+    assert done == Promoted("prod", 3, added=0, swapped=1, dropped=1, unchanged=0)
+    assert (shown(engine, "s.a"), set(engine.catalog.objects("s"))) == ([1], {"a"})
+    newest = store.environments.history("prod")[0]
+    assert (newest.action, newest.note) == (HistoryAction.ROLLED_BACK, "back to revision 1")
+
+
+@pytest.mark.parametrize(
+    ("revision", "error", "message"),
+    [
+        (9, RequestError, "no revision 9 to go back to"),
+        (1, Refused, "at revision 1 already"),
+        (None, RequestError, "no earlier revision"),
+    ],
+)
+def test_rollback_to_nowhere_is_refused(
+    store: StateStore,
+    engine: SparkEngine,
+    built: Callable[..., Snapshot],
+    revision: int | None,
+    error: type[Exception],
+    message: str,
+) -> None:
+    to(store, engine, environment("prod", built("s.a", 1)))
+
+    with store.leases.hold("prod", "ann") as lease, pytest.raises(error, match=message):
+        rollback(store, engine, lease, build_rollback(store, "prod", revision, NOW), emit=silent)
+
+
+def test_rollback_passes_over_what_showed_the_same_and_what_was_undone(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1, a2, a3 = built("s.a", 1), built("s.a", 2), built("s.a", 3)
+    to(store, engine, environment("prod", a1))
+    error = QueryError("no")
+    with pytest.raises(QueryError):
+        to(store, Breaking(engine, "s.a", error), environment("prod", a2))  # type: ignore[arg-type]
+    to(store, engine, environment("prod", a3))
+    to(store, engine, environment("prod", a3))
+
+    with store.leases.hold("prod", "ann") as lease:
+        rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
+
+    assert shown(engine, "s.a") == [1]
+
+
+def test_rollback_names_a_table_that_is_gone(
+    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+) -> None:
+    a1, a2 = built("s.a", 1), built("s.a", 2)
+    to(store, engine, environment("prod", a1))
+    to(store, engine, environment("prod", a2))
+    store.tables.forget([a1.table])
+
+    with (
+        store.leases.hold("prod", "ann") as lease,
+        pytest.raises(Refused, match=r"mergeplan__s\.s__a__v1` of revision 1 is gone"),
+    ):
+        rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
+
+    assert shown(engine, "s.a") == [2]
+
+
+def filled(store: StateStore, name: str, version: str, last: int) -> Snapshot:
+    """A table by day that the state knows, which holds January up to a day."""
+    start, query = FIRST, "SELECT d FROM raw.t"
+    model = Model(name, Kind.INCREMENTAL_BY_TIME_RANGE, "m.sql", 1, "", query, time_column="d", start=start)
+    made = snapshot(model, version)
+    store.tables.register(made.table, (Column("d", "date"),))
+    store.intervals.record(made.table, days(1, last))
+    return made
+
+
+def decided(store: StateStore, *shown: Environment) -> RollbackPlan:
+    """What a rollback of these promotions, one after another, would do; no view is made."""
+    with store.leases.hold("prod", "test") as lease:
+        for new in shown:
+            begun = store.promotions.begin(lease, store.environments.get("prod"), new, Cause(who="ann", note="#7"))
+            store.promotions.finish(lease, begun)
+    return build_rollback(store, "prod", None, NOW)
+
+
+def test_what_today_s_table_holds_and_the_one_before_lacks_is_computed_by_the_next_run(store: StateStore) -> None:
+    before, today, same = (filled(store, *each) for each in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 3)))
+
+    plan = decided(store, environment("prod", before, same), environment("prod", today, same))
+
+    (behind,) = plan.behind
+    assert (behind.shown.table, behind.held) == (before.table, (days(1, 4),))
+    assert (behind.lacks, behind.due) == ((days(5, 8),), (days(5, 9),))
+    assert [(each.before, each.after) for each in plan.views] == [(today.table, before.table)]
+    assert [(row.revision, row.who, row.note) for row in plan.since] == [(2, "ann", "#7")]
+    assert (plan.target.revision, plan.until, plan.refusal) == (1, plan.since[0].at, None)
+
+
+def test_time_that_was_restated_since_counts_as_lacking_in_the_table_of_before(store: StateStore) -> None:
+    before, today = filled(store, "s.a", "v1", 8), filled(store, "s.a", "v2", 8)
+    store.intervals.forget(before.table, days(2, 3))
+
+    (behind,) = decided(store, environment("prod", before), environment("prod", today)).behind
+
+    assert (behind.lacks, behind.due[0]) == ((days(2, 3),), days(2, 3))
+
+
+def test_a_view_that_comes_back_one_that_goes_and_a_table_that_is_gone_are_named(store: StateStore) -> None:
+    kept, old, new = (filled(store, name, "v1", 8) for name in ("s.kept", "s.old", "s.new"))
+
+    plan = decided(store, environment("prod", kept, old), environment("prod", kept, new))
+    store.tables.forget([old.table])
+    gone = build_rollback(store, "prod", None, NOW)
+
+    assert plan.views == (
+        MovedView("s.new", "s.new", new.table, None),
+        MovedView("s.old", "s.old", None, old.table),
+    )
+    assert [(each.shown.name, each.lacks, each.due) for each in plan.behind] == [("s.old", (), (days(9, 9),))]
+    assert (plan.refusal, gone.gone) == (None, (old.table,))
+    assert gone.refusal and gone.refusal.message == f"The table `{old.table}` of revision 1 is gone."
