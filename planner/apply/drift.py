@@ -1,14 +1,14 @@
 """Drift: views and tables of an environment that were dropped or changed outside mergeplan.
 
 The catalog is listed schema by schema: that costs a few statements, however many models there are. To describe each
-view costs a statement for each, and is left to who asks for it. A table that is gone holds no time: it is forgotten,
-and the next run creates and computes it. What somebody put in the place of a view is theirs: it is named, and never
-replaced.
+view, and to see whether each table has rows, costs a statement for each, and is left to who asks for it. A table that
+is gone holds no time: it is forgotten, and the next run creates and computes it. What somebody put in the place of a
+view is theirs: it is named, and never replaced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -19,7 +19,7 @@ from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import stage_statements
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
-from mergeplan.planner.snapshot.environment import Environment, View, views_of
+from mergeplan.planner.snapshot.environment import PROD, Environment, View, views_of
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 
@@ -31,6 +31,7 @@ class DriftKind(StrEnum):
     VIEW_MOVED = "view_moved"  # it reads something else
     NO_VIEW = "no_view"  # a table stands in its place
     TABLE_GONE = "table_gone"
+    TABLE_EMPTIED = "table_emptied"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Drift:
     name: str
     kind: DriftKind
     keeps_history: bool = False
+    restatable: bool = False
 
     @property
     def is_mendable(self) -> bool:
@@ -75,6 +77,18 @@ class Drift:
                 table = f"The table `{self.name}` of `{self.model}` in `{self.environment}` is gone from the catalog."
                 lost = " The history that it held is lost." if self.keeps_history else ""
                 return f"{table}{lost}", f"{run} creates and computes it."
+            case DriftKind.TABLE_EMPTIED:
+                table = f"The table `{self.name}` of `{self.model}` in `{self.environment}`"
+                return f"{table} holds no rows any more: somebody emptied it.", self._refill
+
+    @property
+    def _refill(self) -> str:
+        if self.restatable:
+            plan = "mergeplan plan" if self.environment == PROD else f"mergeplan plan {self.environment}"
+            return f"`{plan} --restate-model {self.model}` computes it and what reads it again."
+        drop = f"Drop the table, and `mergeplan run {self.environment}` creates and computes it."
+        restore = "Restore an earlier version of it (Delta, Iceberg). Without one its history is lost: "
+        return f"{restore}{drop[0].lower()}{drop[1:]}" if self.keeps_history else drop
 
 
 def find_drift(
@@ -106,6 +120,30 @@ def find_drift(
         present = (view for _, view in sorted(views.items()) if view not in missing)
         kinds += [(view, kind) for view in present if (kind := _drift_of(view, engine))]
     return (*tables, *(Drift(environment.name, view.model, view.name, kind) for view, kind in kinds))
+
+
+def find_emptied(
+    environment: Environment, prod: Environment, store: StateStore, engine: Engine, *, gone: Collection[str] = ()
+) -> tuple[Drift, ...]:
+    """Tables of an environment without a row, into which batches put rows; tables that prod shows too are prod's.
+
+    It costs a query for each table. A merge that may delete rows may have emptied its table itself.
+    """
+    shown = {snapshot.table for snapshot in prod.snapshots.values()} if environment.name != prod.name else set[str]()
+    snapshots = [one for one in environment.snapshots.values() if one.kind.is_stored]
+    own = {one.table: one for one in snapshots if one.table not in shown and one.table not in gone}
+    loaded, costs = store.intervals.load_timelines(own), store.costs.load(own)
+    emptied = []
+    for table, snapshot in sorted(own.items()):
+        model = snapshot.model
+        had_rows = loaded[table] and table in costs and costs[table].rows
+        if not had_rows or "DELETE" in model.when_matched.upper():
+            continue
+        engine.tables.refresh(table)
+        if not engine.fetch(f"SELECT 1 FROM {quote_name(table)}", limit=1).rows:
+            difference = Drift(environment.name, model.name, table, DriftKind.TABLE_EMPTIED, model.kind.keeps_history)
+            emptied.append(replace(difference, restatable=not (model.disable_restatement or model.kind.is_seed)))
+    return tuple(emptied)
 
 
 def forget_lost_tables(drift: Iterable[Drift], store: StateStore) -> frozenset[str]:

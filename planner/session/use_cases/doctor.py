@@ -9,7 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mergeplan.planner.apply.drift import find_drift
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.process.confinement import open_reason
 from mergeplan.planner.engine.spark.process.format_settings import starting_conf
@@ -19,6 +18,7 @@ from mergeplan.planner.isolation.mode import NONE, VARIABLE, isolation_of
 from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.parsing.files.gateway_settings import conf_of
 from mergeplan.planner.parsing.files.schema import ConnectionConfig
+from mergeplan.planner.session.use_cases.drift import find_all_drift
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD
 
@@ -141,9 +141,7 @@ def _drift(work: Workspace) -> Iterator[Finding]:
     """Each view and table of an environment that is not as the state says."""
     try:
         prod, environments = work.store.environments.get(PROD), work.store.environments.all()
-        drifts = [
-            drift for environment in environments for drift in find_drift(environment, prod, work.engine, describe=True)
-        ]
+        drifts = [drift for environment in environments for drift in find_all_drift(work, environment, prod)]
     except MergeplanError as error:
         yield Finding("drift", False, _without_secrets(_line(error), work))
         return

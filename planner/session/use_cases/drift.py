@@ -4,30 +4,37 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mergeplan.planner.apply.drift import DriftKind, find_drift
+from mergeplan.planner.apply.drift import Drift, DriftKind, find_drift, find_emptied
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Blocker
 from mergeplan.planner.session.workspace import Workspace
-from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.snapshot.environment import PROD, Environment
 
 
 def add_drift_warnings(work: Workspace, planned: Plan, *, describe: bool) -> Plan:
     """The plan, with what is not as the state says in prod and in its environment as warnings.
 
-    `describe` asks Spark about each view.
+    `describe` asks Spark about each view and table.
     """
     store = work.store
     prod = store.environments.get(PROD)
     shown = [prod, *([planned.old] if planned.environment != PROD else [])]
-    drift = [
-        difference
-        for one in shown
-        if one.exists
-        for difference in find_drift(one, prod, work.engine, describe=describe)
-    ]
+    find = find_all_drift if describe else _find_drift
+    drift = [difference for one in shown if one.exists for difference in find(work, one, prod)]
     return replace(planned, warnings=(*planned.warnings, *(Blocker(difference.sentence) for difference in drift)))
+
+
+def find_all_drift(work: Workspace, environment: Environment, prod: Environment) -> tuple[Drift, ...]:
+    """What of an environment is not as the state says, each view and table looked at."""
+    drift = find_drift(environment, prod, work.engine, describe=True)
+    gone = {difference.name for difference in drift if difference.kind is DriftKind.TABLE_GONE}
+    return (*drift, *find_emptied(environment, prod, work.store, work.engine, gone=gone))
+
+
+def _find_drift(work: Workspace, environment: Environment, prod: Environment) -> tuple[Drift, ...]:
+    return find_drift(environment, prod, work.engine)
 
 
 def check_sources(work: Workspace, planned: Plan) -> None:

@@ -7,13 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
+from tests.conftest import FORMAT
 from tests.planner.cli.conftest import TODAY, CommandLine
-from tests.planner.shop import ALONE, rows
+from tests.planner.shop import ALONE, FILES, rows
 
 Shop = Callable[..., CommandLine]
 TOTAL = "MODEL (name shop.total, kind FULL);\nSELECT id, 1 AS a FROM shop.names"
+EMPTY = "DELETE FROM" if FORMAT else "TRUNCATE TABLE"
 MODELS = {
     **ALONE,
+    "config": FILES["config.yaml"].replace("01}", f"01, table_format: {FORMAT}}}" if FORMAT else "01}"),
     "names": "MODEL (name shop.names, kind VIEW);\nSELECT id FROM shop.items",
     "items": "MODEL (name shop.items, kind FULL);\nSELECT EXPLODE(SEQUENCE(1, 3)) AS id",
     "total": TOTAL,
@@ -63,6 +66,43 @@ def test_what_is_dropped_or_changed_by_hand_is_named_and_mended(
     assert "`mergeplan run prod`" in planned.out
     assert (examined.code, fact in examined.out) == (1, True)
     assert fact in " ".join(mended(mergeplan, engine).split())
+
+
+@pytest.mark.parametrize("model", ["shop.items", pytest.param("shop.total", marks=pytest.mark.prove)])
+def test_a_table_that_is_emptied_by_hand_is_named_and_restated(shop: Shop, engine: SparkEngine, model: str) -> None:
+    mergeplan = shop(**MODELS)
+    table = promoted(mergeplan)[model]
+    engine.fetch(f"{EMPTY} {table}")
+    fact = f"The table `{table}` of `{model}` in `prod` holds no rows any more: somebody emptied it."
+
+    planned, examined = mergeplan("plan", "--refresh"), mergeplan("doctor")
+
+    assert fact in " ".join(planned.out.split())
+    assert (examined.code, f"`mergeplan plan --restate-model {model}`" in examined.out) == (1, True)
+    restated = mergeplan("plan", "--restate-model", model, "--auto-apply", "--execution-time", TODAY)
+    assert restated.code == 0, restated.err
+    mended(mergeplan, engine)
+
+
+@pytest.mark.prove
+def test_an_emptied_seed_is_dropped_and_made_again(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**MODELS)
+    mergeplan.write("seeds/codes.csv", "code\na\nb\n")
+    mergeplan.write("models/codes.sql", "MODEL (name shop.codes, kind SEED (path '../seeds/codes.csv'));")
+    codes = promoted(mergeplan)["shop.codes"]
+    engine.fetch(f"{EMPTY} {codes}")
+
+    assert "Drop the table, and `mergeplan run prod` creates and computes it." in mergeplan("doctor").out
+    engine.fetch(f"DROP TABLE {codes}")
+    mended(mergeplan, engine)
+    assert rows(engine, "SELECT COUNT(*) FROM shop.codes") == [(2,)]
+
+
+def test_a_table_that_was_computed_without_rows_is_no_drift(shop: Shop) -> None:
+    mergeplan = shop(**MODELS | {"total": TOTAL + " WHERE id > 3"})
+    promoted(mergeplan)
+
+    assert "drift      ok" in mergeplan("doctor").out
 
 
 def test_a_seed_and_an_environment_of_ones_own_are_mended_too(shop: Shop, engine: SparkEngine) -> None:
