@@ -1,4 +1,4 @@
-"""Names and documents keep to the field's language, and no folder has more than 20 files: `python -m tests.language`."""
+"""Names and documents keep to the field's language, and no folder holds over 20 files: `python -m tests.language`."""
 
 from __future__ import annotations
 
