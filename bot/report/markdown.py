@@ -14,7 +14,7 @@ COMMENT_LIMIT = 65_536
 CHECK_LIMIT = 65_535
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 ZERO_WIDTH = "\u200b"
-WRAPPED = 18  # letters of a name from which on it may be broken, so that a table fits a phone
+WRAPPED = 12  # letters of a name from which on it may be broken, so that a table fits a phone
 
 NAMES = {
     "breaking": "Breaking",
@@ -107,7 +107,7 @@ def _breakable(span: re.Match[str]) -> str:
     name = span[2].strip()
     if len(name) <= WRAPPED or " " in name or not re.search(r"[._]", name):
         return span[0]
-    return f"<code>{'<wbr>'.join(map(_escape_markdown, re.split(r'(?<=[._])', name)))}</code>"
+    return f"<code>{'<wbr>'.join(map(_escape_markdown, re.split(r'(?<=[._])(?![._])', name)))}</code>"
 
 
 def printable(text: str) -> str:

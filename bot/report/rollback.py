@@ -27,11 +27,11 @@ def rollback_words(view: RollbackView) -> str:
     blocks = [first]
     if view.views:
         rows = [
-            [code(change.view), _short_name(change.before), _short_name(change.after)]
+            [code(change.view), f"{_short_name(change.before)}<br>→ {_short_name(change.after)}"]
             for change in view.views[:VIEWS_MOST]
         ]
         rest = len(view.views) - VIEWS_MOST
-        blocks.append(table(["View", "shows now", "would show"], rows) + (f"\n\n… and {rest} more" if rest > 0 else ""))
+        blocks.append(table(["View", "Table now → after"], rows) + (f"\n\n… and {rest} more" if rest > 0 else ""))
     else:
         blocks.append("No view would move.")
     if view.behind:

@@ -14,7 +14,7 @@ TOLD = 5  # models whose numbers stand in the open
 COLUMNS_MOST = 6
 ROOM = 8_000  # characters of what is folded
 SAMPLES_ROOM = 9_000
-HEAD = ("Model", "Rows", "Differ", "By column")
+HEAD = ("Model", "Rows", "Differ")
 SORTS = ("Changed", "Only before", "Only after")
 
 
@@ -89,11 +89,10 @@ def _share(diff: DataDifference) -> tuple[float, int]:
 
 
 def _difference_table(found: Sequence[DataDifference], common: str) -> str:
-    """A row for each model; how they were compared stands there too where it is not the same for all."""
-    head = HEAD if common else (*HEAD, "Compared")
-    rows = ((*_row(diff), *(() if common else (_how(diff),))) for diff in found)
-    first, rule, *lines = table(head, rows).split("\n")
-    return "\n".join([first, rule, *fitting(lines, ROOM, f"| … and {{}} more {'| ' * len(head)}".rstrip())])
+    """A row for each model; how it was compared stands below its name where that is not the same for all."""
+    rows = (_row(diff, "" if common else _how(diff)) for diff in found)
+    first, rule, *lines = table(HEAD, rows).split("\n")
+    return "\n".join([first, rule, *fitting(lines, ROOM, "| … and {} more | | |")])
 
 
 def _name_models(found: Sequence[DataDifference], one: str, several: str) -> str:
@@ -103,7 +102,7 @@ def _name_models(found: Sequence[DataDifference], one: str, several: str) -> str
     return details_block(f"{len(found):,} models {several}", "\n".join(lines))
 
 
-def _row(diff: DataDifference) -> tuple[str, ...]:
+def _row(diff: DataDifference, how: str) -> tuple[str, ...]:
     rows = diff.rows
     assert rows is not None
     columns = sorted((column for column in diff.columns if column.changed), key=lambda column: -column.changed)
@@ -115,10 +114,9 @@ def _row(diff: DataDifference) -> tuple[str, ...]:
         f"{rows.only_second:,} new" if rows.only_second else "",
     )
     return (
-        code(diff.model),
+        "<br>".join(filter(None, (code(diff.model), how))),
         f"{diff.before:,} → {diff.after:,}" if diff.before != diff.after else f"{diff.after:,}",
-        ", ".join(filter(None, counts)),
-        ", ".join(parts[:COLUMNS_MOST]) + more,
+        "<br>".join(filter(None, (", ".join(filter(None, counts)), ", ".join(parts[:COLUMNS_MOST]) + more))),
     )
 
 

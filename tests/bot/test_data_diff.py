@@ -21,7 +21,7 @@ def test_the_comment_tells_what_happens_to_rows_and_its_first_line_that_none_cha
     bench.knobs(rows_changed=4)
     bench.say(number, "/plan")
     assert bench.plan(number).splitlines()[1].endswith(" · rows differ in 2 models")
-    assert "| `shop.orders` | 10 | **4** changed (40%) | `amount` 40% |" in bench.plan(number)
+    assert "| `shop.orders` | 10 | **4** changed (40%)<br>`amount` 40% |" in bench.plan(number)
 
 
 def test_a_diff_is_asked_for_with_a_model_and_a_condition(bench: Bench) -> None:

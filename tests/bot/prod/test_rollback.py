@@ -49,7 +49,7 @@ def test_a_dry_run_says_what_a_rollback_would_show_and_changes_nothing(bench: Be
     refused, reply = bench.replies(number)
     assert "needs the `write` permission" in refused
     assert "Prod is at revision 2 and would show revision 1 again, which it showed until 2026-01-08 10:00 UTC." in reply
-    assert "| `shop.orders` | `shop__" in reply
+    assert "| `shop.orders` | <code>shop\\_\\_<wbr>" in reply
     assert (
         "`shop.orders` lacks up-to-date rows of 4 days, 2026-01-05 to 2026-01-08, which the later table holds" in reply
     )

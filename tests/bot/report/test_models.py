@@ -8,6 +8,7 @@ from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.models import Site, diffs_blocks, group_table, model_row, model_table
 from mergeplan.planner.contract.plan import ModelChange
 from tests.bot.report.test_comment import balanced, shown
+from tests.bot.report.test_rows import PHONE, narrowest
 
 
 def model(name: str, change: str = "direct", category: str | None = "breaking", **more: Any) -> dict[str, Any]:
@@ -78,3 +79,12 @@ def test_a_long_name_can_be_broken_where_a_table_is_narrow() -> None:
 
     assert "| <code>sqlmesh\\_<wbr>example.<wbr>incremental\\_<wbr>model</code><br>🔴 Breaking |" in text
     assert "`shop.a`, not <code>shop.<wbr>customers\\_<wbr>by\\_<wbr>&lt;b&gt;\\_<wbr>day</code>" in text
+
+
+def test_the_table_of_models_fits_a_phone() -> None:
+    """Names of two or three ordinary words, in back-ticks, would push what is computed out of sight."""
+    days = [("2026-01-01", "2026-01-09")]
+    edited = model("shop.daily_revenue", reason="Reads `shop.orders.amount`, which changed.", intervals=days)
+    below = model("shop.top_customers", "indirect", "indirect_non_breaking", rule="reads-nothing-changed")
+
+    assert narrowest(model_table([ModelChange.model_validate(row) for row in (edited, below)], 4_000)) < PHONE

@@ -74,7 +74,7 @@ def test_a_view_that_goes_and_one_that_comes_back_and_foreign_words_stay_harmles
 
     text = rollback_words(view)
 
-    assert "| `s.n` | `n__1` | nothing |\n| `s.o` | nothing | `o__1` |" in text
+    assert "| `s.n` | `n__1`<br>→ nothing |\n| `s.o` | nothing<br>→ `o__1` |" in text
     assert "@team" not in text and "<b>" not in text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -27,6 +28,17 @@ def counts(**numbers: int) -> dict[str, Any]:
 
 def outcome(*found: DataDifference) -> PlannerOutcome:
     return PlannerOutcome(0, True, data_diff=found)
+
+
+PHONE = 324  # pixels that GitHub's page leaves a table at 390
+
+
+def narrowest(table: str) -> int:
+    """How narrow a table can be made, in pixels: its longest pieces that cannot be broken, and the padding of cells."""
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ") and "---" not in line]
+    text = [[re.sub(r"\]\([^)]*\)|[`*\\\\\[\]]|</?(code|sub)>", "", cell) for cell in row] for row in rows]
+    pieces = [[len(max(re.split(r"<br>|<wbr>|[\s-]", cell), key=len)) for cell in row] for row in text]
+    return sum(27 + round(7.3 * max(column)) for column in zip(*pieces, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -60,16 +72,24 @@ def test_the_models_with_the_largest_shares_stand_first_and_equal_ones_share_a_l
 
     lines = table.splitlines()
     assert lines[0] == "#### Rows, before and after (by `id`)"
-    assert lines[4] == "| `a.b` | 1,000 | **500** changed (50%) | `amount` 50% |"
+    assert lines[4] == "| `a.b` | 1,000 | **500** changed (50%)<br>`amount` 50% |"
     assert lines[5].startswith("| `a.a` |")
     assert same == "`a.c`, `a.d` hold the same rows as before."
 
 
-def test_a_column_with_nothing_in_it_is_left_out() -> None:
-    """Where rows are only gone, no column of theirs has changed."""
+def test_rows_that_are_only_gone_have_no_column_that_changed() -> None:
     table, *_ = rows_blocks(outcome(diff("a.a", rows=counts(only_first=2))))
 
     assert table.splitlines()[2:] == ["| Model | Rows | Differ |", "| --- | --- | --- |", "| `a.a` | 1,000 | 2 gone |"]
+
+
+def test_the_table_of_rows_fits_a_phone_also_where_models_are_compared_otherwise() -> None:
+    """What was compared stands below the model, and columns below the counts: a fourth column would be out of sight."""
+    days = [("2026-01-01", "2026-01-09")]
+    table, *_ = rows_blocks(outcome(diff("shop.daily_revenue", 3, days=days), diff("shop.customers", 2)))
+
+    assert "shop.<wbr>daily\\_<wbr>revenue</code><br>8 days, 2026-01-01 to 2026-01-08; by `id` |" in table
+    assert narrowest(table) < PHONE
 
 
 def test_models_of_the_same_files_share_a_line_of_their_own() -> None:
