@@ -32,7 +32,7 @@ def _undoing(each: Undoing) -> str:
 def _meeting(each: Meeting) -> str:
     shared = []
     if each.edited:
-        where = f", also the same columns: {_some(each.columns)}" if each.columns else ""
+        where = f" (the same columns: {_some(each.columns)})" if each.columns else ""
         shared.append(f"edits {_some(each.edited)} too{where}")
     if each.computed:
         shared.append(f"changes {_some(each.computed)} too")

@@ -29,6 +29,7 @@ OPEN = 12  # models that stand one by one
 GROUPS = 10  # rows of like models
 NAMED = 2  # names of a group that are read without unfolding it
 GROUP_ROOM = 2_500  # characters of a group's names
+COLUMNS_MOST = 8  # that are named of a model
 ROWS_ROOM = 16_000
 DIFFS_OPEN = 6  # diffs with a fold of their own each
 DIFFS_ROOM = 20_000
@@ -79,7 +80,7 @@ def group_table(models: Sequence[ModelChange]) -> str:
 
 def _group_row(members: Sequence[ModelChange]) -> tuple[str, str, str, str]:
     first, category = members[0], category_of(members[0])
-    reasons = Counter(inert(model.reason) for model in members if model.reason)
+    reasons = Counter(reason_words(model) for model in members if model.reason)
     why = next(iter(reasons)) if len(reasons) == 1 else ""
     rule = f"<sub>{code(first.rule)}</sub>" if first.rule else ""
     return (
@@ -163,7 +164,13 @@ def model_row(model: ModelChange, site: Site = NOWHERE) -> tuple[str, str, str]:
 
 def why_words(model: ModelChange) -> str:
     """Why a model is changed as it is, and the columns that this touches."""
-    return f"{inert(model.reason)}{_column_words(model)}"
+    return " ".join(filter(None, (reason_words(model), _column_words(model))))
+
+
+def reason_words(model: ModelChange) -> str:
+    """The reason as it stands beside the model's name: `It is not in prod yet.`"""
+    own = f"`{model.name}` is "
+    return inert(f"It is {model.reason.removeprefix(own)}" if model.reason.startswith(own) else model.reason)
 
 
 def computation_words(model: ModelChange) -> str:
@@ -182,24 +189,33 @@ def computation_words(model: ModelChange) -> str:
 
 
 def table_words(model: ModelChange) -> str:
-    """Whose table the model's view shows."""
+    """Whose table the model's view shows; of a VIEW there is no table."""
     if model.change == "removed":
         return "its view is dropped"
     if model.keeps and not model.preview:
         return f"a table of its own, over the rows of {code(model.shares or 'prod')}"
+    what = "view" if model.kind.upper() == "VIEW" else "table"
     if model.shares:
-        return f"table shared with {code(model.shares)}"
-    return ("a table of its own" if model.table else "no table") + (
+        return f"{what} shared with {code(model.shares)}"
+    return (f"a {what} of its own" if model.table else "no table") + (
         ", a preview" if model.preview and model.table else ""
     )
 
 
 def _column_words(model: ModelChange) -> str:
+    """The columns that are touched, as a sentence; '' where the reason says it."""
     columns = model.columns
-    groups = (("added", columns.added), ("altered", columns.altered), ("removed", columns.removed))
     if columns.every:
-        return "" if model.rule in ROWS_TOLD or model.change in ("added", "removed") else " (every row)"
+        told = model.rule in ROWS_TOLD or model.change in ("added", "removed")
+        return "" if told else "Any row may change."
     if model.rule in COLUMNS_TOLD:
         return ""
-    parts = [f"{verb} {', '.join(code(name) for name in names[:8])}" for verb, names in groups if names]
-    return f" ({'; '.join(parts)})" if parts else ""
+    groups = (("adds", columns.added), ("alters", columns.altered), ("removes", columns.removed))
+    parts = [f"{verb} {_some([code(name) for name in names])}" for verb, names in groups if names]
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - COLUMNS_MOST} more" if len(names) > COLUMNS_MOST else ""
+    return ", ".join(names[:COLUMNS_MOST]) + more

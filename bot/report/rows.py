@@ -200,14 +200,15 @@ def _schema_rows(diff: DataDifference) -> list[tuple[str, ...]]:
 
 def impact_block(plan: PlanView | None) -> list[str]:
     """Downstream, by column: which columns of which models take another value, and who owns them."""
-    hit = [model for model in plan.models if model.change == "indirect" and model.recomputed] if plan else []
+    below = [model for model in plan.models if model.change == "indirect"] if plan else []
+    hit = [model for model in below if model.recomputed or model.category == "indirect_breaking"]  # a view, too
     if not hit:
         return []
     rows = []
     for model in hit:
         names = [code(name) for name in (*model.columns.altered, *model.columns.removed)]
         more = f" and {len(names) - COLUMNS_MOST} more" if len(names) > COLUMNS_MOST else ""
-        columns = ", ".join(names[:COLUMNS_MOST]) + more if names and not model.columns.every else "every row"
+        columns = ", ".join(names[:COLUMNS_MOST]) + more if names and not model.columns.every else "any column"
         above = ", ".join(code(name) for name in model.parents[:COLUMNS_MOST])
         rows.append((code(model.name), columns, above, code(model.owner) if model.owner else ""))
     lines = table(("Downstream", "Columns that change", "Reads", "Owner"), rows).split("\n")

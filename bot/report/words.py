@@ -194,18 +194,28 @@ def cheaper_words(plan: PlanView) -> str:
 
 def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
     """What a merge will do, counted."""
-    views, dropped = len(moving(plan)), sum(model.change == "removed" for model in plan.models)
-    gone = f" and drops {count_noun(dropped, 'view')}" if dropped else ""
-    if not views and not gone:
+    applied = bool(outcome and outcome.applied)
+    acts = _view_acts(plan, "the tables already built here" if applied else "the result")
+    if not acts:
         return "Merging changes no table and no view of prod: only what is known of the models."
-    if outcome and outcome.applied and any(model.category == "forward_only" for model in plan.models):
-        return _forward_sentence(plan, views) + (f" It drops {count_noun(dropped, 'view')}." if dropped else "")
-    if outcome and outcome.applied:
-        moves = f"Merging points {count_noun(views, 'view')} of prod at the tables already built here{gone}."
-        return f"{moves} Nothing is computed again."
+    if applied and any(model.category == "forward_only" for model in plan.models):
+        dropped = sum(model.change == "removed" for model in plan.models)
+        gone = f" It drops {count_noun(dropped, 'view')}." if dropped else ""
+        return _forward_sentence(plan, len(moving(plan))) + gone
+    if applied:
+        return f"Merging {acts}. Nothing is computed{' again' if moving(plan) else ''}."
     most, less = ("up to ", " (skips those whose inputs are unchanged)") if plan.comparisons else ("", "")
-    work = f"{most}{work_words(plan)}{less}"
-    return f"Merging computes {work}, then points {count_noun(views, 'view')} of prod at the result{gone}."
+    return f"Merging computes {most}{work_words(plan)}{less}, then {acts}."
+
+
+def _view_acts(plan: PlanView, tables: str) -> str:
+    """What happens to views of prod, for views that are new are not pointed elsewhere; '' when nothing does."""
+    added = sum(model.change == "added" for model in moving(plan))
+    pointed, dropped = len(moving(plan)) - added, sum(model.change == "removed" for model in plan.models)
+    acts = [f"points {count_noun(pointed, 'view')} of prod at {tables}"] if pointed else []
+    acts += [f"adds {count_noun(added, 'view')}" + (f" to prod over {tables}" if not pointed else "")] if added else []
+    acts += [f"drops {count_noun(dropped, 'view')}" + ("" if acts else " of prod")] if dropped else []
+    return " and ".join(filter(None, [", ".join(acts[:-1]), *acts[-1:]]))
 
 
 def _forward_sentence(plan: PlanView, views: int) -> str:

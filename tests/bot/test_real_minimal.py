@@ -82,7 +82,7 @@ def test_only_what_must_be_is_computed_and_the_comment_says_why(shop: Bench) -> 
     assert computed(record) == {"shop.orders", "shop.takings"}
     assert "1 breaking, 1 indirect breaking, 2 indirect non-breaking" in comment
     assert row(comment, "shop.takings")[1:] == [
-        "Reads `shop.orders.price`, which changed. (altered `takings`) <sub>`reads-changed-column`</sub>",
+        "Reads `shop.orders.price`, which changed. Alters `takings`. <sub>`reads-changed-column`</sub>",
         "the whole table", "a table of its own",
     ]  # fmt: skip
     assert row(comment, "shop.items") == [

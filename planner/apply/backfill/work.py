@@ -87,5 +87,5 @@ def audit_failure(model: Model, audit: AuditResult) -> Failure:
     """The failure of a model whose blocking audit found rows, at the line where the model asks for it."""
     rows = "1 row" if audit.count == 1 else f"{audit.count} rows"
     place = line_of(model, audit.name, header=True)
-    message = f"The audit `{audit.name}` of {model.name} found {rows}."
+    message = f"The audit `{audit.name}` of `{model.name}` found {rows}."
     return Failure(model.name, AuditFailed(message, place=place, audit=audit.name, model=model.name), audit)

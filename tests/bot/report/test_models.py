@@ -88,3 +88,20 @@ def test_the_table_of_models_fits_a_phone() -> None:
     below = model("shop.top_customers", "indirect", "indirect_non_breaking", rule="reads-nothing-changed")
 
     assert narrowest(model_table([ModelChange.model_validate(row) for row in (edited, below)], 4_000)) < PHONE
+
+
+def test_a_reason_does_not_repeat_the_name_beside_which_it_stands() -> None:
+    """Behaviour 49: so that new models have one reason, and a group of them shows it."""
+    new = [model(f"shop.m{n}", "added", None, reason=f"`shop.m{n}` is not in `prod` yet.") for n in range(3)]
+    changes = [ModelChange.model_validate(row) for row in new]
+
+    assert model_row(changes[0])[1] == "It is not in `prod` yet."
+    assert "| 🆕 Added | It is not in `prod` yet. |" in group_table(changes)
+
+
+def test_a_view_is_called_no_table() -> None:
+    view = ModelChange.model_validate(model("shop.a", kind="VIEW", table="p.a__1"))
+    shared = view.model_copy(update={"shares": "prod"})
+
+    assert model_row(view)[2] == "nothing<br>a view of its own"
+    assert model_row(shared)[2] == "nothing<br>view shared with `prod`"

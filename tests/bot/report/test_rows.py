@@ -149,6 +149,10 @@ def test_who_is_hit_downstream_is_told_by_column_and_owner() -> None:
     models = [{**hit, "columns": {"altered": ["amount"]}}, kept]
     (block,) = impact_block(PlanView.model_validate({"id": "x", "environment": "pr_1", "models": models}))
 
+    view = {**hit, "name": "a.v", "kind": "VIEW", "recomputed": False, "category": "indirect_breaking"}
+    (both,) = impact_block(PlanView.model_validate({"id": "x", "environment": "pr_1", "models": [*models, view]}))
+
+    assert both.startswith("**2 models downstream are hit**, of `ann`.")
     assert block.startswith("**1 model downstream is hit**, of `ann`.")
     assert "| `a.b` | `amount` | `a.a` | `ann` |" in block
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import pytest
 from pydantic import BaseModel
 
 from mergeplan.bot.records import PullState
@@ -123,3 +124,25 @@ def test_what_is_not_planned_is_named_with_its_reason_and_its_readers() -> None:
         "- `shop.own` (`models/own.sql:3`): No &lt;b&gt;. It stays in prod as it is.",
         "- Left out, since they read one of these: `shop.below`.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (("direct",), "Merging points 1 view of prod at the tables already built here. Nothing is computed again."),
+        (
+            ("added",) * 2,
+            "Merging adds 2 views to prod over the tables already built here. Nothing is computed again.",
+        ),
+        (("removed",), "Merging drops 1 view of prod. Nothing is computed."),
+        (
+            ("direct", "added", "removed"),
+            "Merging points 1 view of prod at the tables already built here, adds 1 view and drops 1 view. "
+            "Nothing is computed again.",
+        ),
+    ],
+)
+def test_views_that_are_new_or_go_are_not_said_to_point_elsewhere(changes: tuple[str, ...], sentence: str) -> None:
+    models = tuple(changed(ORDERS, name=f"s.m{n}", change=change) for n, change in enumerate(changes))
+
+    assert promise_sentence(changed(PLAN, models=models), PlannerOutcome(0, True, applied=True)) == sentence

@@ -170,7 +170,7 @@ def test_a_blocking_audit_stops_its_subtree_and_the_promotion_and_others_finish(
     assert ModelSkipped("shop.total", "shop.daily") in events
     assert outcome.filled.skipped == ("shop.total",)
     assert outcome.promoted is None and not store.environments.get("prod").exists
-    with pytest.raises(AuditFailed, match=r"`not_null` of shop.daily found 1 row"):
+    with pytest.raises(AuditFailed, match=r"`not_null` of `shop.daily` found 1 row"):
         outcome.raise_failure()
 
 

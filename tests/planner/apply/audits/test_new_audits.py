@@ -39,7 +39,7 @@ def test_a_new_blocking_audit_that_finds_rows_forbids_the_promotion(tmp_path: Pa
     outcome = applied(project, engine, store)
 
     assert outcome.promoted is None
-    assert "`forall` of shop.total found 1 row" in str(outcome.failures[0].error)
+    assert "`forall` of `shop.total` found 1 row" in str(outcome.failures[0].error)
     assert store.environments.get("prod").revision == 1
 
 

@@ -139,7 +139,7 @@ def test_a_blocking_audit_stops_the_promotion_and_shows_the_rows(shop: Shop, eng
     assert "✘ audit not_null of shop.total: 2 rows that should not be" in ran.out
     assert "a IS NULL" in ran.out
     assert "│ NULL │ ## │" in ran.out
-    assert ran.err == "Error: models/total.sql:1: The audit `not_null` of shop.total found 2 rows.\n"
+    assert ran.err == "Error: models/total.sql:1: The audit `not_null` of `shop.total` found 2 rows.\n"
     assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
     assert mergeplan.state.environments.get("prod").revision == 1
 

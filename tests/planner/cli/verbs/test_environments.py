@@ -363,6 +363,6 @@ def test_tables_of_others_are_written_down_and_audited_before_they_are_read(shop
     assert file == WRITTEN
     assert again.result["tables"] == []
     assert stopped.code == 4
-    assert stopped.err == "Error: external_models.yaml:3: The audit `not_null` of ext.raw found 1 row.\n"
+    assert stopped.err == "Error: external_models.yaml:3: The audit `not_null` of `ext.raw` found 1 row.\n"
     assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
     assert mergeplan("audit").out.endswith("1 audit ran, 0 failed.\n")
