@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
@@ -22,18 +22,19 @@ from mergeplan.planner.errors import Place, ProjectError, RuleBroken
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.parsing.files.lint_config import ALWAYS, REFUSED, applicable
+from mergeplan.planner.parsing.files.lint_config import ALWAYS, applicable
 from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.lineage import UNKNOWN, Followed, follow
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.python.linting import RuleRequest, run_rules
-from mergeplan.planner.semantics.columns import shape_of
+from mergeplan.planner.semantics.columns import Parent, shape_of
 
 UNNAMED = "_col_"  # sqlglot's alias of an output without a name
 SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)
 DIGITS = re.compile(r"\d+")
 NEAR = 0.75  # of two names that are one, misspelt
+MISSING_MOST = 10  # columns of a query that no table has
 TICKS = 10  # of a cron, enough to see how often it is due
 
 
@@ -46,12 +47,14 @@ class Violation:
     message: str
     place: Place
     blocking: bool = True
+    cause: ProjectError | None = None  # why a model cannot be opened
 
     @property
     def error(self) -> ProjectError:
-        """The violation as an error that ends a command; a model that cannot be opened is a file that is wrong."""
-        error = ProjectError if self.rule == REFUSED else RuleBroken
-        return error(f"{self.rule}: {self.message}", place=self.place)
+        """The violation as an error that ends a command; where a model cannot be opened, why, and what to do."""
+        if self.cause is not None:
+            return ProjectError(self.cause.message, place=self.place, hint=self.cause.hint)
+        return RuleBroken(f"{self.rule}: {self.message}", place=self.place)
 
 
 Found = Iterator[tuple[str, Place]]
@@ -159,14 +162,26 @@ def _column_names(linted: LintedProject, model: Model) -> Found:
     known = {name: frozenset(parent.columns) for name, parent in parents.items() if parent.columns is not None}
     if tree is None:
         return
-    if len(known) == len(model.depends_on) and (missing := shape_of(model.sql, parents, model.time_column).unresolved):
-        columns = {column for table in known.values() for column in table}
-        hint = did_you_mean(missing, columns, most=12)
-        yield f"no table that `{model.name}` reads has a column `{missing}`. {hint}".rstrip(), line_of(model, missing)
-    elif ambiguity := ambiguous_column(tree, known):
+    missing = list(_missing_columns(model, parents)) if len(known) == len(model.depends_on) else []
+    columns = {column for table in known.values() for column in table}
+    for name in missing:
+        hint = did_you_mean(name, columns, most=12)
+        yield f"no table that `{model.name}` reads has a column `{name}`. {hint}".rstrip(), line_of(model, name)
+    if not missing and (ambiguity := ambiguous_column(tree, known)):
         column, sources = ambiguity
         tables = " and ".join(f"`{source}`" for source in sources)
         yield f"`{column}` is ambiguous: {tables} have it. Qualify it with the table.", line_of(model, column)
+
+
+def _missing_columns(model: Model, parents: Mapping[str, Parent]) -> Iterator[str]:
+    """The columns that the query reads and no table has: as if a table had the first, the next one is looked for."""
+    for _ in range(MISSING_MOST):
+        missing = shape_of(model.sql, parents, model.time_column).unresolved
+        if missing is None or any(missing.lower() in (parent.columns or ()) for parent in parents.values()):
+            return
+        yield missing
+        for name, parent in list(parents.items())[:1]:
+            parents = {**parents, name: replace(parent, columns=(*(parent.columns or ()), missing.lower()))}
 
 
 def _projections(linted: LintedProject, model: Model) -> Found:

@@ -79,7 +79,7 @@ def lint_refusals(project: Project) -> tuple[Violation, ...]:
 def _violations(refusal: Refusal, blocking: bool) -> list[Violation]:
     names = " ".join(refusal.models)
     return [
-        Violation(REFUSED, names, _sentence(error), error.place or Place(refusal.path), blocking)
+        Violation(REFUSED, names, _sentence(error), error.place or Place(refusal.path), blocking, error)
         for error in refusal.errors
     ]
 
@@ -130,5 +130,5 @@ def _files(refusal: Refusal, gone: Mapping[str, Model], refused: RefusedModels) 
 
 
 def _sentence(error: ProjectError) -> str:
-    what = "the test is not run" if isinstance(error, UnknownModel) else "the model cannot be opened"
-    return f"{what}: {error.message}" + (f" {error.hint}" if error.hint else "")
+    what = "the test is not run: " if isinstance(error, UnknownModel) else ""
+    return f"{what}{error.message}" + (f" {error.hint}" if error.hint else "")

@@ -93,6 +93,14 @@ def test_a_broken_rule_is_told_at_its_line_and_column(rule: str, sql: str, told:
         assert (each.rule, each.model, each.place.path) == (rule.lower().replace("_", ""), "shop.x", "models/x.sql")
 
 
+def test_every_column_that_no_table_has_is_named_and_not_the_first_alone(tmp_path: Path) -> None:
+    query = "SELECT zz,\n n AS id\nFROM shop.a WHERE yy > 1"
+    found = linted(tmp_path, "ambiguousorinvalidcolumn", query)
+
+    places = [(violation.place.line, violation.message.partition("column ")[2][:4]) for violation in found]
+    assert places == [(2, "`zz`"), (4, "`yy`")]
+
+
 def test_a_model_due_more_often_than_what_it_reads_is_told_at_its_cron(tmp_path: Path) -> None:
     found = linted(tmp_path, "CronIntervalAlignment", "SELECT id FROM shop.a", "kind FULL,\n cron '@hourly'")
 
