@@ -63,7 +63,7 @@ class Drift:
 
     @property
     def _words(self) -> tuple[str, str]:
-        view, run = f"The view `{self.name}` of `{self.environment}`", f"`mergeplan run {self.environment}`"
+        view, run = f"The view `{self.name}` of `{self.environment}`", f"`mergeplan run {self.environment} --refresh`"
         match self.kind:
             case DriftKind.VIEW_GONE:
                 return f"{view} is gone from the catalog.", f"{run} restores it."
@@ -86,7 +86,7 @@ class Drift:
         if self.restatable:
             plan = "mergeplan plan" if self.environment == PROD else f"mergeplan plan {self.environment}"
             return f"`{plan} --restate-model {self.model}` computes it and what reads it again."
-        drop = f"Drop the table, and `mergeplan run {self.environment}` creates and computes it."
+        drop = f"Drop the table, and `mergeplan run {self.environment} --refresh` creates and computes it."
         restore = "Restore an earlier version of it (Delta, Iceberg). Without one its history is lost: "
         return f"{restore}{drop[0].lower()}{drop[1:]}" if self.keeps_history else drop
 

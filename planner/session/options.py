@@ -70,6 +70,7 @@ class RunOptions:
     select: tuple[str, ...] = ()  # selectors of models; () for all
     upstream: bool = True  # with `select`: what they read runs with them
     ignore_cron: bool = False  # compute up to now, whenever the models are due
+    refresh: bool = False  # ask Spark's catalog whether the views and tables are there, also where nothing is due
     unless_updated: bool = False  # do nothing when the environment was changed while the run waited for its turn
     note: str = ""  # why, for the record
 

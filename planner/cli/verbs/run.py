@@ -31,6 +31,7 @@ from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
     help="With --select-model: leave what they read as it is.",
 )  # fmt: skip
 @click.option("--ignore-cron", is_flag=True, help="Compute up to now, whenever the models are due.")
+@click.option("--refresh", is_flag=True, help="Restore views and tables that are gone, also if nothing is due.")
 @click.option(
     "--exit-on-env-update",
     "updated",

@@ -49,5 +49,5 @@ def check_sources(work: Workspace, planned: Plan) -> None:
         for drift in find_drift(environment, prod, work.engine) if environment.exists else ():
             if drift.kind is DriftKind.TABLE_GONE and drift.name in read:
                 readers = ", ".join(f"`{name}`" for name in sorted(graph.downstream([drift.model]) & computed))
-                hint = f"Run `mergeplan run {drift.environment}` first: it creates and computes the table."
+                hint = f"Run `mergeplan run {drift.environment} --refresh` first: it creates and computes the table."
                 raise Refused(f"{drift.fact} It is read by {readers}.", hint=hint)

@@ -75,6 +75,12 @@ def _run_due_models(work: Workspace, asked: RunOptions, window: Window, lease: L
     work.settle(lease)
     environment, prod = work.environment(asked.environment), work.store.environments.get(PROD)
     restate_due(environment, work.store, work.now, lease, work.on_event)
+    if not (asked.refresh or work.has_engine or work.is_warm):
+        chosen = _select_run_models(work, environment, asked)
+        due = build_run(environment, load_state(work), window, prod, chosen)
+        if due.is_empty:  # nor is anything, where signals hold time back: no Spark is started for it
+            work.on_event(Due(due, {}))
+            return RunResult(due)
     drift = find_drift(environment, prod, work.engine)
     for difference in drift:
         work.on_event(

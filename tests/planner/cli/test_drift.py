@@ -30,8 +30,8 @@ def promoted(mergeplan: CommandLine) -> dict[str, str]:
 
 
 def mended(mergeplan: CommandLine, engine: SparkEngine) -> str:
-    """What `run` says; afterwards there is no drift, and every view can be read."""
-    ran = mergeplan("run", "--execution-time", TODAY)
+    """What `run --refresh` says; afterwards there is no drift, and every view can be read."""
+    ran = mergeplan("run", "--refresh", "--execution-time", TODAY)
     assert ran.code == 0, ran.err
     assert "drift      ok" in mergeplan("doctor").out
     assert rows(engine, "SELECT COUNT(*), SUM(a) FROM shop.total") == [(3, 3)]
@@ -63,7 +63,7 @@ def test_what_is_dropped_or_changed_by_hand_is_named_and_mended(
     planned, examined = mergeplan("plan", "--refresh"), mergeplan("doctor")
 
     assert fact in " ".join(planned.out.split())
-    assert "`mergeplan run prod`" in planned.out
+    assert "`mergeplan run prod --refresh`" in " ".join(planned.out.split())
     assert (examined.code, fact in examined.out) == (1, True)
     assert fact in " ".join(mended(mergeplan, engine).split())
 
@@ -92,7 +92,7 @@ def test_an_emptied_seed_is_dropped_and_made_again(shop: Shop, engine: SparkEngi
     codes = promoted(mergeplan)["shop.codes"]
     engine.fetch(f"{EMPTY} {codes}")
 
-    assert "Drop the table, and `mergeplan run prod` creates and computes it." in mergeplan("doctor").out
+    assert "Drop the table, and `mergeplan run prod --refresh` creates and computes it." in mergeplan("doctor").out
     engine.fetch(f"DROP TABLE {codes}")
     mended(mergeplan, engine)
     assert rows(engine, "SELECT COUNT(*) FROM shop.codes") == [(2,)]
@@ -115,7 +115,7 @@ def test_a_seed_and_an_environment_of_ones_own_are_mended_too(shop: Shop, engine
     engine.fetch(f"DROP TABLE {codes}")
     engine.fetch("DROP VIEW shop__dev.total")
 
-    dev, prod = (mergeplan("run", name, "--execution-time", TODAY) for name in ("dev", "prod"))
+    dev, prod = (mergeplan("run", name, "--refresh", "--execution-time", TODAY) for name in ("dev", "prod"))
 
     assert "The view `shop__dev.total` of `dev` is gone from the catalog. This run restores it." in " ".join(
         dev.out.split()
@@ -134,7 +134,7 @@ def test_a_view_that_was_replaced_is_named_and_restored_once_it_is_dropped(shop:
     examined, planned = mergeplan("doctor"), mergeplan("plan", "--refresh")
 
     assert (examined.code, "`shop.total` of `prod` does not show the model's table" in examined.out) == (1, True)
-    assert "Drop it, then `mergeplan run prod` restores it." in " ".join(planned.out.split())
+    assert "Drop it, then `mergeplan run prod --refresh` restores it." in " ".join(planned.out.split())
     engine.fetch("DROP VIEW shop.total")
     mended(mergeplan, engine)
 
@@ -145,7 +145,7 @@ def test_a_table_in_the_place_of_a_view_is_named_and_left_alone(shop: Shop, engi
     engine.fetch("DROP VIEW shop.total")
     engine.fetch("CREATE TABLE shop.total AS SELECT 'theirs' AS a")
 
-    examined, ran = mergeplan("doctor"), mergeplan("run", "--execution-time", TODAY)
+    examined, ran = mergeplan("doctor"), mergeplan("run", "--refresh", "--execution-time", TODAY)
 
     assert "a table stands in its place. Rename or drop that table" in " ".join(examined.out.split())
     assert ran.code == 0
@@ -164,7 +164,7 @@ def test_a_plan_over_a_table_that_is_gone_says_so_before_it_computes(shop: Shop,
 
     assert ran.code == 4
     assert f"The table `{items}` of `shop.items` in `prod` is gone" in " ".join(ran.err.split())
-    assert "Run `mergeplan run prod` first" in " ".join(ran.err.split())
+    assert "Run `mergeplan run prod --refresh` first" in " ".join(ran.err.split())
 
 
 def test_a_plan_without_changes_starts_no_spark_to_look_for_drift(shop: Shop) -> None:
@@ -174,3 +174,21 @@ def test_a_plan_without_changes_starts_no_spark_to_look_for_drift(shop: Shop) ->
 
     assert mergeplan("plan", "--execution-time", TODAY).code == 0
     assert mergeplan.opened == []
+
+
+def test_a_run_with_nothing_due_starts_no_spark_and_one_with_something_due_looks(
+    shop: Shop, engine: SparkEngine
+) -> None:
+    mergeplan = shop(**MODELS)
+    promoted(mergeplan)
+    engine.fetch("DROP VIEW shop.names")
+    mergeplan.opened.clear()
+
+    idle = mergeplan("run", "--execution-time", TODAY)
+    assert (idle.code, mergeplan.opened) == (0, [])
+    later = mergeplan("run", "--execution-time", "2026-01-12")
+
+    assert "The view `shop.names` of `prod` is gone from the catalog. This run restores it." in " ".join(
+        later.out.split()
+    )
+    assert rows(engine, "SELECT COUNT(*) FROM shop.names") == [(3,)]
