@@ -15,7 +15,7 @@ from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.plan.adoption import as_adopted
 from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, gaps, only
 from mergeplan.planner.plan.blockers import history_lost
-from mergeplan.planner.plan.category.decide import decide
+from mergeplan.planner.plan.category.decide import as_removed, decide
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
 from mergeplan.planner.plan.category.override import overrides_for
 from mergeplan.planner.plan.change import Adoption
@@ -152,7 +152,7 @@ def build_plan(
         base=base.name,
         old=target,
         new=new,
-        changes=changes,
+        changes=tuple(map(as_removed, changes)),
         views=view_changes(target, new),
         blockers=(*decided.blockers, *lost, *gone),
         warnings=decided.warnings,

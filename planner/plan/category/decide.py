@@ -175,6 +175,15 @@ def _decide_addition(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Deci
     return Decision(snapshot, change, EVERY)
 
 
+def as_removed(change: Change) -> Change:
+    """The change as a plan shows it: a model whose file is gone is removed, also while another still reads it, and is
+    not a model that turned into an external table which nobody declared."""
+    old, new = change.old, change.new
+    if old is None or new is None or not (new.kind.is_external and not new.model.line and old.kind.has_view):
+        return change
+    return replace(_build_removal(old), reason=f"`{old.name}` is no longer in the project, and is still read.")
+
+
 def _build_removal(old: Snapshot) -> Change:
     return Change(
         name=old.name,

@@ -9,7 +9,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model, Seed
 from mergeplan.planner.plan.build import Change, Plan, build_run
 from mergeplan.planner.plan.category.override import end_of
-from mergeplan.planner.plan.change import Category
+from mergeplan.planner.plan.change import Category, ChangeKind
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, model, planned, project, promoted
@@ -120,6 +120,19 @@ def test_a_reader_of_a_model_that_left_is_a_blocker() -> None:
     assert [blocker.message for blocker in plan.blockers] == [
         "`s.total` still reads `s.days`, which this change removes."
     ]
+
+
+def test_a_model_that_left_and_is_still_read_is_removed_and_no_external_table() -> None:
+    """Spark's catalog knows the view that prod still has: it is found there, and nobody declared it."""
+    prod, loaded = promoted(daily())
+    found = replace(external("s.days", "id x d"), line=0)
+
+    plan = planned(daily() | {"s.days": found}, base=prod, loaded=loaded)
+
+    change = of(plan, "s.days")
+    assert (change.change, change.category, change.new) == (ChangeKind.REMOVED, None, None)
+    assert change.reason == "`s.days` is no longer in the project, and is still read."
+    assert plan.blockers[0].message == "`s.total` still reads `s.days`, which this change removes."
 
 
 def test_a_word_holds_only_while_both_fingerprints_stay() -> None:
