@@ -52,6 +52,7 @@ PLAN_MARKER = re.compile(rf"{MARKER}:plan((?:~[A-Za-z0-9._-]+)*) -->")  # as `pl
 ROWS_OF_FEW, ROWS_OF_MANY = 5, 3  # models whose numbers of rows stand in the open
 GRAPH_MOST = 120  # more than this: no graph, it could not be read
 PROBLEMS_MOST = 12_000  # characters, as the next one: what is longer is cut at a line's end
+WARNINGS_MOST = 6_000  # characters of what the plan warns of
 AUDITS_MOST = 5  # whose query and rows are shown
 FOOT_MOST = 12_000
 ROWS_SHOWN = AFTER_MERGE | {PullState.PLANNED}
@@ -75,6 +76,7 @@ def plan_comment(shown: Shown) -> str | None:
         "\n".join([plan_marker(record.repository), _comment_title(shown), "", facts_line(shown), *_counts(outcome)]),
         status(shown),
         *_problem_blocks(record, outcome),
+        *_plan_warnings(outcome),
         *_warning_blocks(record, outcome),
         refusal_words(outcome.plan if outcome else None),
         *_change_blocks(record, outcome),
@@ -311,6 +313,14 @@ def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
     return [details_block(f"⚠️ {count_noun(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
 
 
+def _plan_warnings(outcome: PlannerOutcome | None) -> list[str]:
+    """What the plan warns of, such as a view of prod that is gone."""
+    warnings = problems_of(outcome.plan.warnings) if outcome and outcome.plan else ()
+    lines = [problem_line(warning) for warning in warnings]
+    shown = [f"> {line.removeprefix('- ') if len(lines) == 1 else line}" for line in fitting(lines, WARNINGS_MOST)]
+    return ["\n".join(["> [!WARNING]", *shown])] if shown else []
+
+
 def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
     """What changes: rows and columns, who is hit, each model, the graph, the diffs. Of many models the groups of like
     ones come first, and all else is folded."""
@@ -360,8 +370,6 @@ def _notes(shown: Shown) -> list[str]:
             "This pull request edits the project's configuration. Who may do what, which branch is prod and every "
             "`cicd_bot` key are read from the base branch: the edit counts after the merge."
         )
-    for problem in problems_of(outcome.plan.warnings) if outcome and outcome.plan else ():
-        notes.append(f"Warning: {problem_line(problem).removeprefix('- ')}")
     for unused in outcome.plan.unused_overrides if outcome and outcome.plan else ():
         name = NAMES.get(unused.category, unused.category)
         notes.append(

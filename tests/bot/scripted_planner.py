@@ -157,7 +157,7 @@ def shown_plan(name: str, state: dict[str, Any], now: dict[str, str], found: lis
         "environment": name, "base": "prod",
         "virtual": not any(each["intervals"] for each in found), "empty": not found, "models": found,
         "views": {"added": [e["name"] for e in found if e["change"] == "added"], "swapped": [], "dropped": []},
-        "comparisons": [], "warnings": [], "blockers": turn.get("blockers", []),
+        "comparisons": [], "warnings": turn.get("warnings", []), "blockers": turn.get("blockers", []),
         "overrides": [override_of(each) for each in overrides.values()], "unused_overrides": [], "restatement": None,
         "refused": turn.get("refused", []), "left_out": [],
     }  # fmt: skip

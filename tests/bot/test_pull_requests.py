@@ -164,6 +164,18 @@ def test_a_burst_of_pushes_causes_at_most_two_plans(bench: Bench) -> None:
     assert bench.conclusions(bench.head(number)) == GREEN
 
 
+def test_what_the_plan_warns_of_stands_below_the_state(bench: Bench) -> None:
+    """Behaviour 33: a view of prod that was dropped is not the author's doing, and yet a reviewer's business."""
+    gone = "The view `shop.totals` of `prod` is gone from the catalog. `mergeplan run prod --refresh` restores it."
+    bench.knobs(warnings=[{"message": gone, "path": "", "line": 0}])
+    number = bench.open(COLUMN)
+    bench.idle()
+
+    before, _, after = bench.plan(number).partition(f"> [!WARNING]\n> {gone}\n")
+    assert "**Ready.**" in before
+    assert "| Model | Why | Computed |" in after
+
+
 def test_closed_while_planning_drops_the_environment_once(bench: Bench) -> None:
     """Behaviour 21: the run stops, nothing later claims success; reopened, it is built again."""
     bench.knobs(hang="pr")

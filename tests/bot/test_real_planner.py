@@ -14,6 +14,8 @@ import pytest
 from mergeplan.bot.records import PullState
 from mergeplan.bot.results import is_free
 from mergeplan.planner.project import __file__ as project_file
+from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.settings import SessionSettings
 from tests.bot.conftest import SHOP, Bench
 
 EXAMPLE = Path(project_file).parent / "example"
@@ -124,6 +126,21 @@ def test_prod_goes_back_and_the_revert_that_is_opened_computes_nothing_and_moves
     bench.idle()
     outcome = bench.record(after).outcome
     assert outcome and outcome.plan and [each.name for each in outcome.plan.models] == ["sqlmesh_example.more"]
+
+
+@pytest.mark.prove
+def test_a_view_of_prod_that_was_dropped_by_hand_is_named_in_the_comment(make_bench: Callable[..., Bench]) -> None:
+    """From the webhook to the comment: nobody asks for it, and the plan is as it would be."""
+    bench = example(make_bench)
+    with Session(SessionSettings(EXAMPLE, home=bench.home, state_project=SHOP)) as session:
+        session.fetch("DROP VIEW sqlmesh_example.full_model")
+
+    number = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date,", f"event_date,{COLUMN}")})
+    bench.idle()
+
+    gone = "The view `sqlmesh_example.full_model` of `prod` is gone from the catalog."
+    assert f"> [!WARNING]\n> {gone} `mergeplan run prod --refresh` restores it.\n" in bench.plan(number)
+    assert bench.plan(number).splitlines()[1].startswith("### ✅ 1 non-breaking")
 
 
 @pytest.mark.prove
