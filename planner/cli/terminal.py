@@ -200,7 +200,8 @@ class Terminal:
             case RestatedThemselves(models):
                 self._line(Text(f"Restated by their own cron: {', '.join(models)}."))
             case EnvironmentTouched():
-                self._line(Text(f"- {restatement_effect_text(event)}", style="dim"))
+                if self._plan is None or self._plan.restatement is None:  # else the plan has named it
+                    self._line(Text(f"- {restatement_effect_text(event)}", style="dim"))
             case TableDropped(table):
                 self._line(Text(f"dropped {table}"))
             case _:

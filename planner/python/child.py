@@ -190,7 +190,12 @@ def error_data(error: BaseException, files: Files) -> dict[str, Any]:
         message = f"It exited Python: SystemExit: {error.code}"
     else:
         message = f"{type(error).__name__}: {first_line(error)}".rstrip(": ")
-    if isinstance(error, ModuleNotFoundError):
+    if isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "sqlmesh":
+        message = (
+            f"{message.partition(' (')[0]}. This `sqlmesh` is mergeplan's own, with what models, macros and signals"
+        )
+        message += " need: remove the import"
+    elif isinstance(error, ModuleNotFoundError):
         message += ". Install it in mergeplan's environment, and name it in requirements.txt"
     message = message.encode("utf-8", "replace").decode()  # an incomplete character is not JSON
     data = {"message": message, "path": path, "line": line, "called": isinstance(error, TypeError) and not path}

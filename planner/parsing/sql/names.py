@@ -18,6 +18,7 @@ from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens
 from mergeplan.planner.semantics.keywords import is_keyword
 
 _PART = re.compile(r"[a-z0-9_]+")
+_VARIABLE = re.compile(r"@\{?(\w+)")  # in quotes, where a macro would have been a token
 _CATALOG_PART = re.compile(r"[a-z0-9_-]+")
 
 _SEVERAL = (exp.Explode, exp.Posexplode, exp.Inline, exp.Stack)
@@ -31,6 +32,9 @@ def model_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
     if len(parts) not in (2, 3):
         raise ProjectError(f"`{text}` must have the form `schema.table`.", place=place)
     outer = _CATALOG_PART.fullmatch(parts[0]) if len(parts) == 3 else True
+    if variable := _VARIABLE.search(text):
+        hint = "Define it under `variables` in config.yaml."
+        raise ProjectError(f"There is no variable `@{variable[1]}`, which `{text}` names.", place=place, hint=hint)
     if not outer or not all(_PART.fullmatch(part) for part in parts[-2:]):
         raise ProjectError(f"`{text}` may hold only letters, digits and underscores.", place=place)
     return without_default(".".join(parts), catalog)

@@ -83,8 +83,10 @@ def test_what_dev_made_of_restated_rows_is_computed_again_before_prod_shows_it(
     restated(mergeplan, "dev")
 
     ran = restated(mergeplan, "--restate-model", "shop.daily")
+    shown = mergeplan("plan", "--restate-model", "shop.daily", "--auto-apply", *AT)
     promoted = restated(mergeplan)
 
+    assert shown.out.count("must compute this time of shop.total again") == 1  # and not again as it is done
     assert ran.lines[1] == {
         "event": "touched",
         "environment": "dev",
