@@ -195,14 +195,15 @@ def cheaper_words(plan: PlanView) -> str:
 def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
     """What a merge will do, counted."""
     applied = bool(outcome and outcome.applied)
-    acts = _view_acts(plan, "the tables already built here" if applied else "the result")
+    stands = applied or not any(model.intervals for model in plan.models)
+    acts = _view_acts(plan, "the tables already built here" if stands else "the result")
     if not acts:
         return "Merging changes no table and no view of prod: only what is known of the models."
     if applied and any(model.category == "forward_only" for model in plan.models):
         dropped = sum(model.change == "removed" for model in plan.models)
         gone = f" It drops {count_noun(dropped, 'view')}." if dropped else ""
         return _forward_sentence(plan, len(moving(plan))) + gone
-    if applied:
+    if stands:
         return f"Merging {acts}. Nothing is computed{' again' if moving(plan) else ''}."
     most, less = ("up to ", " (skips those whose inputs are unchanged)") if plan.comparisons else ("", "")
     return f"Merging computes {most}{work_words(plan)}{less}, then {acts}."

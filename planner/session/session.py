@@ -53,6 +53,7 @@ from mergeplan.planner.session.use_cases.lint import LintReport, lint_project
 from mergeplan.planner.session.use_cases.physical_plan import physical_diffs_of_environment
 from mergeplan.planner.session.use_cases.plan import (
     check_options,
+    keep_categories,
     prepare_plan,
     rebuild_plan,
     renew,
@@ -306,6 +307,7 @@ def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
     if not plan.is_empty:
         return None
+    keep_categories(work, plan.decision, plan.options)  # a category alone moves no table
     renew(work, plan.decision)
     return Outcome((), Filled(), None, plan=plan.decision)
 

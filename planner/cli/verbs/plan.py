@@ -19,7 +19,7 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import CostLimit
 from mergeplan.planner.session.options import PlanOptions, categories
 from mergeplan.planner.session.use_cases.estimates import estimates
-from mergeplan.planner.session.use_cases.plan import check_options, prepare_plan, renew
+from mergeplan.planner.session.use_cases.plan import check_options, keep_categories, prepare_plan, renew
 from mergeplan.planner.session.use_cases.planning import save
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import parse_environment_name
@@ -135,7 +135,7 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
         costs = estimates(work, planned)
         out.plan(planned, costs)
         if planned.is_empty or planned.blockers:
-            return _nothing_to_apply(work, out, planned, handling)
+            return _nothing_to_apply(work, out, planned, asked, handling)
         save(work, planned, asked)
         if not asked.skip_backfill:
             handling.limit.check(costs.values())
@@ -167,9 +167,10 @@ def _explain_plan(work: Workspace, out: Output, planned: Plan) -> int:
     return Refused.exit_code if planned.blockers else 0
 
 
-def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, handling: Handling) -> int:
-    """A plan that is empty, or blocked."""
+def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, handling: Handling) -> int:
+    """A plan that is empty, or blocked; of one that is empty, the categories are kept."""
     if not planned.blockers and handling.auto_apply:
+        keep_categories(work, planned, asked)
         renew(work, planned)
     if isinstance(out, Terminal) and not (handling.goes_on or work.has_engine):
         return Refused.exit_code if planned.blockers else 0

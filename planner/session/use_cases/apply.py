@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.syntax_check import check_syntax
 from mergeplan.planner.parsing.files.catalogs import check_reads
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.session.events import Revised
-from mergeplan.planner.session.options import PlanOptions, category_resets
+from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.use_cases.applying import Record, execute_plan
 from mergeplan.planner.session.use_cases.drift import check_sources
 from mergeplan.planner.session.use_cases.estimates import estimates
-from mergeplan.planner.session.use_cases.plan import renew
+from mergeplan.planner.session.use_cases.plan import keep_categories, renew
 from mergeplan.planner.session.use_cases.planning import current, make_plan
 from mergeplan.planner.session.workspace import Workspace
 
@@ -39,10 +37,7 @@ def apply_plan(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "
     ProjectError, before anything is done, where a model reads a table in a catalog that is not there.
     """
     check_catalogs(work, planned)
-    for model in category_resets(asked):
-        work.store.overrides.forget(planned.environment, model)
-    for override in planned.overrides:
-        work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
+    keep_categories(work, planned, asked)
     with work.lease(planned.environment, f"plan {planned.id}") as lease:
         planned = current(work, planned, asked, lease)
         check_sources(work, planned)

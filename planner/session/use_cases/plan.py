@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from mergeplan.planner.apply.events import Promoted
 from mergeplan.planner.checks.remembered_tests import TestDigests
@@ -10,7 +11,7 @@ from mergeplan.planner.checks.unit_test_result import TestResult
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.session.events import Tested, TestsStarted
-from mergeplan.planner.session.options import PlanOptions
+from mergeplan.planner.session.options import PlanOptions, category_resets
 from mergeplan.planner.session.unopened import refusals
 from mergeplan.planner.session.use_cases.lint import check_rules
 from mergeplan.planner.session.use_cases.planning import (
@@ -54,6 +55,14 @@ def rebuild_plan(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:
     work.about = frozenset({PROD})
     asked = load_request(work, plan_id)
     return rebuild_saved_plan(work, plan_id, asked), asked
+
+
+def keep_categories(work: Workspace, planned: Plan, asked: PlanOptions) -> None:
+    """Keep each category that was chosen for a change of the plan, and forget those that are taken back."""
+    for model in category_resets(asked):
+        work.store.overrides.forget(planned.environment, model)
+    for override in planned.overrides:
+        work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
 
 
 def renew(work: Workspace, planned: Plan) -> None:

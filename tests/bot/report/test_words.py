@@ -146,3 +146,12 @@ def test_views_that_are_new_or_go_are_not_said_to_point_elsewhere(changes: tuple
     models = tuple(changed(ORDERS, name=f"s.m{n}", change=change) for n, change in enumerate(changes))
 
     assert promise_sentence(changed(PLAN, models=models), PlannerOutcome(0, True, applied=True)) == sentence
+
+
+def test_a_plan_that_only_chooses_a_category_is_not_said_to_compute_nothing_first() -> None:
+    """All of its tables stand, so it is not applied: what a merge does is the same."""
+    built = changed(PLAN, models=(changed(ORDERS, intervals=()),))
+
+    assert promise_sentence(built, PlannerOutcome(0, True)) == (
+        "Merging points 1 view of prod at the tables already built here. Nothing is computed again."
+    )

@@ -121,6 +121,21 @@ def test_a_word_that_is_taken_back_leaves_the_rule_to_decide_here_and_at_the_mer
     assert categories(back) == categories(merged) == ruled != {"shop.total": "non_breaking"}
 
 
+def test_a_category_is_kept_also_where_it_moves_no_table(shop: Shop) -> None:
+    """A model that nothing reads: its table stands already, and the plan that changes its category is empty."""
+    mergeplan = shop(**SMALL)
+    promoted(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    promoted(mergeplan, "dev")
+
+    promoted(mergeplan, "dev", "--categorize", "shop.total=non-breaking", "--who", "ann")
+    kept = promoted(mergeplan, "dev")
+    promoted(mergeplan, "dev", "--categorize", "shop.total=reset")
+
+    assert [row["who"] for row in kept.result["plan"]["overrides"]] == ["ann"]
+    assert promoted(mergeplan, "dev").result["plan"]["overrides"] == []
+
+
 def test_a_category_for_a_model_that_is_not_changed_names_those_that_are(shop: Shop) -> None:
     mergeplan = shop(**SMALL, reader=READER)
     promoted(mergeplan)
