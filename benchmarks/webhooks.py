@@ -38,7 +38,7 @@ from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import Limits, server_config
 from mergeplan.bot.service.logs import start_logging
 from mergeplan.bot.settings import load_settings
-from mergeplan.planner.cli.main import collect_seldom
+from mergeplan.planner.cli.main import raise_gc_threshold
 
 SECRET = "a-webhook-secret"  # noqa: S105 - of this benchmark
 RATE, SECONDS, CONNECTIONS, REPOSITORIES, PULLS = 500, 10, 64, 20, 15
@@ -52,7 +52,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 def serve(descriptor: str, url: str, most: str) -> None:
     """The service's door over one inbox, without its worker; `most` deliveries share a commit."""
-    collect_seldom()  # as `mergeplan serve` does
+    raise_gc_threshold()  # as `mergeplan serve` does
     settings = load_settings()
     start_logging(settings)
     context = BotContext(settings, Inbox(url), cast(GitHub, object()), "nobody")

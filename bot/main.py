@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.planner.cli.main import VERBS, collect_seldom, run
+from mergeplan.planner.cli.main import VERBS, raise_gc_threshold, run
 
 BOT_VERBS = {
     "serve": ("mergeplan.bot.cli:serve", "Run the bot: webhooks in, comments and checks out."),
@@ -18,7 +18,7 @@ BOT_VERBS = {
 
 def main() -> None:
     """`mergeplan`."""
-    collect_seldom()
+    raise_gc_threshold()
     raise SystemExit(run({**VERBS, **BOT_VERBS}))
 
 

@@ -161,7 +161,7 @@ class MergeGroup:
 
 
 @dataclass(frozen=True)
-class PendingWord:
+class PendingOverride:
     """A person's category that the planner has not stored yet."""
 
     model: str
@@ -222,7 +222,7 @@ class PullRecord:
     deployments: tuple[DeploymentRef, ...] = ()
     group: MergeGroup = NO_GROUP
     group_exists: bool = False  # its environment may be there
-    words: tuple[PendingWord, ...] = ()
+    overrides: tuple[PendingOverride, ...] = ()
     again: bool = False  # somebody asked for another plan of the same head
     site: str = ""  # the repository's page
     folder: str = "."  # the project's, in the repository

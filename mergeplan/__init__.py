@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 HOMES = {
     "mergeplan.planner.errors": (
         "AuditFailed", "Cancelled", "CatalogBusy", "LeaseHeld", "MergeplanError", "PlanMoved", "ProjectError",
-        "ProjectErrors", "QueryError", "Refused", "RequestError", "SparkAway", "TooCostly",
+        "ProjectErrors", "QueryError", "Refused", "RequestError", "SparkUnavailable", "TooCostly",
     ),
     "mergeplan.planner.session.options": (
         "AuditOptions", "DataDiffOptions", "PlanOptions", "RunOptions", "TableDiffOptions", "TestOptions",
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mergeplan.planner.errors import QueryError as QueryError
     from mergeplan.planner.errors import Refused as Refused
     from mergeplan.planner.errors import RequestError as RequestError
-    from mergeplan.planner.errors import SparkAway as SparkAway
+    from mergeplan.planner.errors import SparkUnavailable as SparkUnavailable
     from mergeplan.planner.errors import TooCostly as TooCostly
     from mergeplan.planner.session.opening import open as open
     from mergeplan.planner.session.options import AuditOptions as AuditOptions

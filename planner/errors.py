@@ -3,7 +3,7 @@
 MergeplanError                exit code 1
 ├── ProjectError              a file of the project is wrong: file and line
 ├── RequestError              the request is wrong: an argument, a name, a date
-│   └── SparkAway             Spark did not start or does not answer: the same request may succeed later
+│   └── SparkUnavailable      Spark did not start or does not answer: the same request may succeed later
 ├── QueryError                Spark refused a query: the model's file and line
 ├── Refused                   exit code 4: not allowed now, with the reason
 │   ├── AuditFailed           a blocking audit found rows
@@ -71,7 +71,7 @@ class RequestError(MergeplanError):
     """The request itself is wrong: an argument, a name, a date."""
 
 
-class SparkAway(RequestError):
+class SparkUnavailable(RequestError):
     """Spark did not start, or does not respond."""
 
     retry = True

@@ -316,7 +316,7 @@ class _ProdReconciliation:
         record = self.inbox.pulls.get(self.job.repository, number)
         planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
         by = record.deploy_by
-        changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "words": (), "reason": ""}
+        changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "overrides": (), "reason": ""}
         changes |= {"held": False, "unlock_by": ""}
         record = self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id())
         with Shower(self.inbox, self.gateway, record) as shower:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mergeplan.bot.projects import inside
-from mergeplan.bot.records import PendingWord, PullRecord
+from mergeplan.bot.records import PendingOverride, PullRecord
 from mergeplan.bot.rules import BotConfig, DiffRules
 
 EDITED_MOST = 1_000  # files that the planner is told by name
 
 
-def pending_overrides(record: PullRecord) -> tuple[PendingWord, ...]:
+def pending_overrides(record: PullRecord) -> tuple[PendingOverride, ...]:
     """The overrides that the next plan is given: one person's at a time, so that each stays theirs."""
-    return tuple(word for word in record.words if word.who == record.words[0].who)
+    return tuple(override for override in record.overrides if override.who == record.overrides[0].who)
 
 
 def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] = ()) -> tuple[str, ...]:

@@ -141,7 +141,7 @@ def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, 
 def _is_asked_for(pull: Pull, record: PullRecord) -> bool:
     """True when somebody wants this very head planned, or its plan has begun: a label takes nothing of that back."""
     begun = record.head == pull.head and record.state in (PullState.PLANNING, PullState.HELD)
-    return begun or record.again or any(word.head == pull.head for word in record.words)
+    return begun or record.again or any(override.head == pull.head for override in record.overrides)
 
 
 def _planning(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
@@ -165,8 +165,8 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
         return Rest()
     if record.state is PullState.SKIPPED and not record.again:
         return MakePlan("No label keeps it from being planned any more.")
-    if record.words:
-        return MakePlan(f"{record.words[0].who} categorized a change.")
+    if record.overrides:
+        return MakePlan(f"{record.overrides[0].who} categorized a change.")
     if record.again:
         return MakePlan("Asked for again.")
     if record.is_unreadable:

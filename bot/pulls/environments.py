@@ -17,7 +17,7 @@ from mergeplan.bot.records import AFTER_MERGE, Pull, PullRecord, PullState
 from mergeplan.bot.rules import BotConfig
 
 log = structlog.get_logger(__name__)
-STOPPED: dict[str, Any] = {"progress": "", "fresh": False, "words": (), "again": False, "rollback_by": ""}
+STOPPED: dict[str, Any] = {"progress": "", "fresh": False, "overrides": (), "again": False, "rollback_by": ""}
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class EnvironmentEnd:
         self._change(destroy_by="", environment_exists=False, attempts=0)
         if not over:
             reason = f"{record.destroy_by} dropped its environment; `/plan` builds it again."
-            self._change(state=PullState.CANCELLED, reason=reason, progress="", fresh=False, words=(), again=False)
+            self._change(state=PullState.CANCELLED, reason=reason, progress="", fresh=False, overrides=(), again=False)
 
     def drop(self, pull: Pull, record: PullRecord) -> None:
         """Drops it, once, of a pull request that is over; one that was promoted keeps its state."""

@@ -32,7 +32,7 @@ def show_failure(context: BotContext, gateway: RepositoryGateway, pull: Pull, er
         reason="",
         fresh=False,
         again=False,
-        words=(),
+        overrides=(),
         attempts=0,
     )
     publish(context.inbox, gateway, record)

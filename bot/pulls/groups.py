@@ -93,7 +93,7 @@ class GroupPlanner:
         record = self._change(group_exists=True)
         run_id, commit = new_run_id(), record.group.head
         edited = model_files(changed, self.checkout.project)
-        wanted = replace(record, environment=record.group_environment, words=())
+        wanted = replace(record, environment=record.group_environment, overrides=())
         alone = replace(self.config, diff=self.config.diff.nothing(), physical_plan=False)
         arguments = plan_arguments(wanted, alone, edited)
         words = ("--overrides-from", record.environment) if record.environment_exists else ()

@@ -186,7 +186,7 @@ class _Reconciliation:
                 self._change(reversal=open_revert(self.gateway, self.pull, record, self.config, self.job.attempts))
             case HandToProd():
                 again = {"again": False, "progress": "Waiting for prod's turn."}
-                self._change(state=PullState.MERGED, merge_sha=self.pull.merge_sha, reason="", words=(), **again)
+                self._change(state=PullState.MERGED, merge_sha=self.pull.merge_sha, reason="", overrides=(), **again)
                 self.inbox.queue.wake(self.job.repository, 0)
 
     def _answer_questions(self) -> None:
@@ -295,7 +295,7 @@ class _Reconciliation:
         if record.state in AFTER_MERGE:
             raise Later(0.5, "it was merged this moment")
         same = record.head == self.pull.head
-        words = tuple(word for word in record.words if word.head == self.pull.head)
+        overrides = tuple(override for override in record.overrides if override.head == self.pull.head)
         record = self._change(
             state=PullState.PLANNING,
             head=self.pull.head,
@@ -312,7 +312,7 @@ class _Reconciliation:
             progress="",
             fresh=False,
             again=False,
-            words=words,
+            overrides=overrides,
             attempts=record.attempts if same else 0,
         )
         self.log = self.log.bind(run=record.run_id, head=self.pull.head[:12])
@@ -372,7 +372,7 @@ class _Reconciliation:
             arguments = plan_arguments(record, replace(self.config, diff=rows), edited)
             call = PlannerCall(self.job, folder, arguments, record.run_id, gateways, own_code)
             initial = self._record()
-            self.given = tuple((word.model, word.category) for word in pending_overrides(initial))
+            self.given = tuple((override.model, override.category) for override in pending_overrides(initial))
             events = PlanEvents(self._change, shower, self.context.settings.progress_seconds)
             return self.context.plan(call, on_event=events.handle_line, should_stop=self._should_stop)
 
@@ -419,7 +419,7 @@ class _Reconciliation:
             return "destroyed"
         return (
             "categorized"
-            if {(word.model, word.category) for word in pending_overrides(record)} - set(self.given)
+            if {(override.model, override.category) for override in pending_overrides(record)} - set(self.given)
             else ""
         )
 
@@ -465,7 +465,9 @@ class _Reconciliation:
             fresh=False,
             reason="",
             again=False,
-            words=tuple(word for word in current.words if (word.model, word.category) not in self.given),
+            overrides=tuple(
+                override for override in current.overrides if (override.model, override.category) not in self.given
+            ),
             attempts=0,
         )
         self._judge()

@@ -18,7 +18,7 @@ def skip_changes(pull: Pull, record: PullRecord, config: BotConfig, label: str) 
     if record.state in AFTER_MERGE:
         raise Later(0.5, "it was merged this moment")
     unseen = {"run_lines": "", "planned_at": "", "shown_head": "", "shown_since": ""}
-    over = {"reason": "", "progress": "", "fresh": False, "words": (), "attempts": 0}
+    over = {"reason": "", "progress": "", "fresh": False, "overrides": (), "attempts": 0}
     judged = replace(record.decision, changes_at=0.0)  # no freeze that begins or ends changes what has no plan
     return {
         "state": PullState.SKIPPED,

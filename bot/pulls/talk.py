@@ -20,7 +20,7 @@ from mergeplan.bot.records import (
     AFTER_MERGE,
     Answer,
     CommandRow,
-    PendingWord,
+    PendingOverride,
     Posted,
     Prod,
     Pull,
@@ -165,7 +165,7 @@ def _waits(answer: Answer, record: PullRecord) -> bool:
     if answer.waits_for == "deploy":
         over = record.state in AFTER_MERGE and record.state is not PullState.MERGED
         return bool(record.deploy_by) and not over
-    running = not record.is_settled or record.again or bool(record.words)
+    running = not record.is_settled or record.again or bool(record.overrides)
     return answer.waits_for == WAITS or (answer.waits_for == "plan" and running)
 
 
@@ -361,17 +361,17 @@ def _deploy(context: BotContext, row: CommandRow, command: Command, record: Pull
 def _categorize(context: BotContext, row: CommandRow, command: Command, record: PullRecord) -> Answer:
     names = [model.name for model in direct(record.outcome.plan if record.outcome else None)]
     if command.every:
-        words = tuple(PendingWord(name, command.category, row.author, record.head) for name in names)
-        if not words:
+        overrides = tuple(PendingOverride(name, command.category, row.author, record.head) for name in names)
+        if not overrides:
             return Answer(command.text, False, "No model is changed directly. Nothing was changed.")
-        context.inbox.pulls.change(row.repository, row.number, words=words)
+        context.inbox.pulls.change(row.repository, row.number, overrides=overrides)
         return Answer(command.text, True, acknowledge_command(command, names[0]), "plan")
     chosen = resolve_model(command, names)
     if isinstance(chosen, Mistake):
         return Answer(command.text, False, mistake_sentence(chosen))
-    others = tuple(word for word in record.words if word.model != chosen)
-    words = (*others, PendingWord(chosen, command.category, row.author, record.head))
-    context.inbox.pulls.change(row.repository, row.number, words=words)
+    others = tuple(override for override in record.overrides if override.model != chosen)
+    overrides = (*others, PendingOverride(chosen, command.category, row.author, record.head))
+    context.inbox.pulls.change(row.repository, row.number, overrides=overrides)
     return Answer(command.text, True, acknowledge_command(command, chosen), "plan", chosen, command.category)
 
 

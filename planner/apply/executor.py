@@ -26,7 +26,7 @@ from mergeplan.planner.apply.backfill.before_after_all import (
 from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
 from mergeplan.planner.apply.backfill.compare_tables import compare_tables
 from mergeplan.planner.apply.backfill.create_tables import Creation
-from mergeplan.planner.apply.backfill.fill_table import Filling
+from mergeplan.planner.apply.backfill.fill_table import TableWriter
 from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.apply.backfill.work import Filled, Work
 from mergeplan.planner.apply.context import ApplyContext
@@ -239,12 +239,12 @@ def _fill(
     with running(project.code, engine) as python:
         layout, holder = replace(layout, python=python), _holder(plan)
         read = {name: read_by_audits(task.snapshot.model, project.audits) for name, task in work.items()}
-        filling = Filling(
+        writer = TableWriter(
             layout, engine, context.store, audits, project.root, holder, emit,
             workers=_workers(project), check=context.check, relies=plan.relies,
             order=add_audit_parents(layout.parents, read), untouched=untouched,
         )  # fmt: skip
-        filled = backfill(filling, {name: task for name, task in work.items() if name not in left}, pool)
+        filled = backfill(writer, {name: task for name, task in work.items() if name not in left}, pool)
     return filled.plus(Filled(failures=failed, skipped=tuple(sorted(left))))
 
 

@@ -243,7 +243,7 @@ class ErrorLine(Data):
         default="",
         description="`ProjectError`, `RuleBroken` (of the linter), `RequestError`, `QueryError`, `Refused`, "
         "`TooCostly`, `AuditFailed`, `PlanMoved`, "
-        "`LeaseHeld`, `CatalogBusy`, `SparkAway`, `Cancelled`, `MergeplanError`, `UsageError` or `Defect`",
+        "`LeaseHeld`, `CatalogBusy`, `SparkUnavailable`, `Cancelled`, `MergeplanError`, `UsageError` or `Defect`",
     )
     retry: bool = Field(
         default=False,

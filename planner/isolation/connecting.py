@@ -51,7 +51,7 @@ class ConnectionProxy:
         """Start handling: the process has its end of the socket."""
         if self._theirs is not None:
             self._theirs.close()
-        threading.Thread(target=self._serve, name="way-out", daemon=True).start()
+        threading.Thread(target=self._serve, name="connect-proxy", daemon=True).start()
 
     def _serve(self) -> None:
         with self._line, suppress(OSError):

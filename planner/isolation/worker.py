@@ -27,7 +27,7 @@ class WorkerFork:
     profile: IsolationProfile
     tight: bool = False
 
-    def tighten(self) -> None:
+    def restrict_fork(self) -> None:
         """Restrict a new fork, or end it."""
         if self.tight:
             return
@@ -44,7 +44,7 @@ class WorkerFork:
             sys.stderr.write(f"A worker cannot be isolated: {error}\n")
             os._exit(1)
 
-    def tidy(self) -> None:
+    def remove_stale(self) -> None:
         """Remove the folders of workers that have ended."""
         if self.tight:
             return
@@ -63,7 +63,7 @@ def main() -> None:
     if option != "-m":
         sys.exit(f"{option}: Spark starts its workers in an unknown way.")
     worker = WorkerFork(profile_from(profile))
-    os.register_at_fork(after_in_child=worker.tighten, after_in_parent=worker.tidy)
+    os.register_at_fork(after_in_child=worker.restrict_fork, after_in_parent=worker.remove_stale)
     sys.argv = [module, *rest]
     with suppress(KeyboardInterrupt):
         runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -22,7 +22,7 @@ from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.plan.category.categorize import Verdict, layout, row_settings
 from mergeplan.planner.plan.change import Blocker, Category, Change, Forward
 from mergeplan.planner.plan.schedule import Loaded
-from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.snapshot.snapshot import Snapshot, table_digest_at
 
 # settings that say how a table is cut, and what its rows stand for
@@ -107,7 +107,7 @@ def build_mixed_snapshot(old: Snapshot, fresh: Snapshot, version: str, *, recomp
         name: choose_digest(before.columns.get(name), query.columns.get(name), fresh.raw.columns[name], column_digest)
         for name, column_digest in new.columns.items()
     }
-    return _holding(replace(fresh, version=version, forced=True), Seen(rows, columns))
+    return _holding(replace(fresh, version=version, forced=True), TableDigest(rows, columns))
 
 
 def still_mixed(snapshot: Snapshot, old: Snapshot) -> Snapshot:
@@ -115,13 +115,13 @@ def still_mixed(snapshot: Snapshot, old: Snapshot) -> Snapshot:
     return _holding(replace(snapshot, forced=True), old.visible_digest) if old.is_mixed else snapshot
 
 
-def _holding(snapshot: Snapshot, seen: Seen) -> Snapshot:
+def _holding(snapshot: Snapshot, seen: TableDigest) -> Snapshot:
     assert snapshot.meaning is not None
     return replace(snapshot, meaning=replace(snapshot.meaning, held_rows=seen.rows, held=tuple(seen.columns.items())))
 
 
 def apply_forward_only(
-    found: Verdict, old: Model, new: Model, edited: bool, calm: tuple[str, ...], asked: ForwardOnly
+    found: Verdict, old: Model, new: Model, edited: bool, forward_only_parents: tuple[str, ...], asked: ForwardOnly
 ) -> Verdict:
     """The verdict as a forward-only one, where the model, the plan or what it reads (`calm`) asks for that."""
     # a layout is changed by copying rows, which keeps them anyway; a seed of a forward-only plan is loaded anew, and
@@ -132,8 +132,11 @@ def apply_forward_only(
         rule, why = "forward-only-model", "Its kind says `forward_only`"
     elif edited and asked.every:
         rule, why = "forward-only-plan", "The plan is forward-only"
-    elif calm:
-        rule, why = "reads-forward-only", f"Only forward-only changes touch it (of {_quote_names(calm)})"
+    elif forward_only_parents:
+        rule, why = (
+            "reads-forward-only",
+            f"Only forward-only changes touch it (of {_quote_names(forward_only_parents)})",
+        )
     else:
         return found
     return Verdict(Category.FORWARD_ONLY, rule, f"{why}: {_rows_kept(new, asked.since)}. {found.reason}", found.columns)

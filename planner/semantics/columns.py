@@ -16,7 +16,7 @@ from sqlglot.optimizer.qualify import qualify
 
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.semantics.dependencies import depends_on, source_columns
-from mergeplan.planner.semantics.digests import SORTED, Digests, Seen
+from mergeplan.planner.semantics.digests import SORTED, Digests, TableDigest
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
 from mergeplan.planner.semantics.normalize import captures, join_catalogs, misread, normalize_query
 from mergeplan.planner.semantics.query.algebra import Opaque, Relation, Term
@@ -82,7 +82,7 @@ class Shape:
     relies: tuple[tuple[str, Keys], ...] = ()  # the parents' keys that make results deterministic
     unresolved: str | None = None
 
-    def compute_digest(self, parents: Mapping[str, Seen]) -> Seen:
+    def compute_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
         """The digests of the query over parents with these digests."""
         digests = Digests(parents)
         if self.relation is not None:
@@ -94,14 +94,14 @@ class Shape:
             for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
         ] + [part for name in sorted(parents) if (part := parents[name].order)]
         rows = digests.hash_texts("opaque", self.text, *whole)
-        return Seen(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
+        return TableDigest(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
 
     @property
     def order(self) -> str:
         """The order in which it is written to return its rows, whatever it reads."""
         return self._order({}, Digests())
 
-    def _order(self, parents: Mapping[str, Seen], digests: Digests) -> str:
+    def _order(self, parents: Mapping[str, TableDigest], digests: Digests) -> str:
         if self.way is None:
             return ""
         above = [parents[name].order for name in map(str, self.way.parts) if name in parents]

@@ -34,7 +34,7 @@ _ORDERS = 24  # of equal tables in one FROM; more would cost time, and only miss
 
 
 @dataclass(frozen=True)
-class Seen:
+class TableDigest:
     """A table as its readers depend on it: a digest of its rows, and one of each column."""
 
     rows: str
@@ -46,7 +46,7 @@ class Seen:
 class Digests:
     """Digests over tables with these digests; a table without one is represented by its name."""
 
-    seen: Mapping[str, Seen] = field(default_factory=dict)
+    seen: Mapping[str, TableDigest] = field(default_factory=dict)
     _memo: dict[object, str] = field(default_factory=dict)
     _numbered: dict[object, tuple[Names, str]] = field(default_factory=dict)
 
@@ -58,11 +58,11 @@ class Digests:
             hashed.update(b"%d:" % len(data) + data)
         return hashed.hexdigest()[:24]
 
-    def relation(self, relation: Relation) -> Seen:
+    def relation(self, relation: Relation) -> TableDigest:
         """What a whole query means."""
         inside = self.inside(relation.block, {})
         columns = {name: self.part(value, inside) for name, value in relation.columns.items()}
-        return Seen(self.block(relation.block, {}), columns)
+        return TableDigest(self.block(relation.block, {}), columns)
 
     def table_rows(self, name: str) -> str:
         return self.seen[name].rows if name in self.seen else self.hash_texts("table", name)

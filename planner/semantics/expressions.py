@@ -18,7 +18,7 @@ from mergeplan.planner.semantics.query.algebra import (
     Term,
     Value,
 )
-from mergeplan.planner.semantics.query.row_order import Way
+from mergeplan.planner.semantics.query.row_order import RowProvenance
 from mergeplan.planner.semantics.query.unique import mark_deterministic_window
 from mergeplan.planner.semantics.spark.spark_functions import (
     depends_on_session,
@@ -65,7 +65,7 @@ class Scope:
 
     tables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     outer: Scope | None = None
-    way: Way | None = None  # the written query, whose rows the values are computed over
+    provenance: RowProvenance | None = None  # the written query, whose rows the values are computed over
 
     def column(self, table: str, name: str) -> Value:
         """The value of `table.name`, in this query or in those around it; Opaque if there is none."""
@@ -127,7 +127,7 @@ class _Expression:
     def _non_determinism(self, node: exp.Expr) -> tuple[Part, ...]:
         """What a non-deterministic node depends on besides its arguments: the random call, and the order of rows."""
         call = (self.reader.random_call(node),) if is_random(node) else ()
-        return (*call, *(() if depends_on_session(node) else self._way()))
+        return (*call, *(() if depends_on_session(node) else self._provenance()))
 
     def _is_sorted_away(self, node: exp.Expr) -> bool:
         """True for a list of values that is immediately sorted or counted, so that the order of the input does not
@@ -151,15 +151,19 @@ class _Expression:
         """True for an aggregate that returns one of several equal strings that may look different."""
         return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
 
-    def _way(self) -> tuple[Part, ...]:
-        return (self.scope.way.values_trace,) if self.scope.way else ()
+    def _provenance(self) -> tuple[Part, ...]:
+        return (self.scope.provenance.values_trace,) if self.scope.provenance else ()
 
     def _rounding(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
         """What a floating point aggregate depends on besides its arguments: an explicit order of the query or of a
         view."""
         exact = isinstance(node, (exp.Sum, exp.Avg)) and any(is_exact(type_of(part)) for part in parts)
         a_list = isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg))  # sorted at once, or non-deterministic anyway
-        return () if exact or a_list or is_orderless(node) or not self.scope.way else (self.scope.way.if_sorted,)
+        return (
+            ()
+            if exact or a_list or is_orderless(node) or not self.scope.provenance
+            else (self.scope.provenance.if_sorted,)
+        )
 
     def _value(self, node: exp.Expr) -> Value:
         node = _canonical_function(node)

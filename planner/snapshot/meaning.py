@@ -9,7 +9,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.semantics.audited_keys import Keys
 from mergeplan.planner.semantics.columns import Shape, names_with_capitals
-from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.query.algebra import Value
 from mergeplan.planner.semantics.types import PLAIN, explicit_type, normalize_type
 from mergeplan.planner.snapshot.snapshot import Meaning
@@ -17,7 +17,7 @@ from mergeplan.planner.snapshot.snapshot import Meaning
 NO_VALUES: Mapping[str, Value] = {}
 
 
-def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, Seen], began: str) -> Meaning:
+def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDigest], began: str) -> Meaning:
     """The meaning of a model over parents that hold this; without columns when those are not known.
 
     `began` says since when a table that is filled by time is to hold rows.

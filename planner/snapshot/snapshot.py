@@ -10,7 +10,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.semantics.audited_keys import Keys, keys_from_audits
 from mergeplan.planner.semantics.columns import Parent
-from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.semantics.digests import TableDigest
 
 PREVIEW = "preview_"  # how the version of a table begins that holds some days only, and is never promoted
 
@@ -35,8 +35,8 @@ class Meaning:
     relies: tuple[tuple[str, Keys], ...] = ()  # of what it reads, by which it may be that nothing is chance
 
     @property
-    def table_digest(self) -> Seen:
-        return Seen(self.rows, dict(self.columns), self.order)
+    def table_digest(self) -> TableDigest:
+        return TableDigest(self.rows, dict(self.columns), self.order)
 
 
 @dataclass(frozen=True)
@@ -81,17 +81,17 @@ class Snapshot:
         return self.stored or DEFAULT.table(self.name, self.version)
 
     @property
-    def visible_digest(self) -> Seen:
+    def visible_digest(self) -> TableDigest:
         """What its readers see. What is non-deterministic stays as it is in a stored table, and is another thing in
         the next one."""
         if self.meaning is None:
-            return Seen(f"unknown {self.version}", {})
+            return TableDigest(f"unknown {self.version}", {})
         if self.meaning.held_rows:
-            return Seen(self.meaning.held_rows, dict(self.meaning.held))
+            return TableDigest(self.meaning.held_rows, dict(self.meaning.held))
         return table_digest_at(self.meaning, self.version) if self.kind.is_stored else self.meaning.table_digest
 
     @property
-    def raw(self) -> Seen:
+    def raw(self) -> TableDigest:
         """What its query means, whatever comes out of what is non-deterministic in it."""
         return self.meaning.table_digest if self.meaning else self.visible_digest
 
@@ -108,14 +108,14 @@ class Snapshot:
         return Parent(self.columns, *chance, self.meaning.types, keys, audited)
 
 
-def table_digest_at(meaning: Meaning, version: str) -> Seen:
+def table_digest_at(meaning: Meaning, version: str) -> TableDigest:
     """What readers see of a table of this version."""
     rows = digest(meaning.rows, version)[:24] if meaning.volatile_rows else meaning.rows
     columns = {
         name: digest(column_digest, version)[:24] if name in meaning.volatile else column_digest
         for name, column_digest in meaning.columns
     }
-    return Seen(rows, columns)
+    return TableDigest(rows, columns)
 
 
 def assign_version(snapshot: Snapshot, version: str, naming: Naming = DEFAULT) -> Snapshot:

@@ -11,7 +11,7 @@ from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder
 from pyspark.sql.connect.session import SparkSession
 
-from mergeplan.planner.engine.spark.connect.admission import Blocks, May, admit
+from mergeplan.planner.engine.spark.connect.admission import Blocks, ReadScope, admit
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.python.running import running
 from tests.planner.python.test_models import DAY, project_with
@@ -45,7 +45,7 @@ def execute(context, **kwargs):
 """
 CLIENT = "SPARK_CONNECT_MODE_ENABLED"
 SESSION = "11111111-1111-4111-8111-111111111111"
-MAY = May(SESSION, frozenset({"phys.items"}), frozenset({"mine"}), "mergeplan_a", python=True)
+SCOPE = ReadScope(SESSION, frozenset({"phys.items"}), frozenset({"mine"}), "mergeplan_a", python=True)
 
 
 class Asked(Exception):
@@ -55,8 +55,8 @@ class Asked(Exception):
 class Judge:
     """In place of a channel of gRPC: judges each request."""
 
-    def __init__(self, may: May) -> None:
-        self.may = may
+    def __init__(self, scope: ReadScope) -> None:
+        self.scope = scope
 
     def unary_unary(self, path: str, **_: Any) -> Any:
         return self._config if path.endswith("/Config") else self._one
@@ -72,9 +72,9 @@ class Judge:
 
     def _one(self, request: Any, **_: Any) -> Any:
         if isinstance(request, proto.ArtifactStatusesRequest):
-            admit(request, self.may)
+            admit(request, self.scope)
             return proto.ArtifactStatusesResponse(session_id=SESSION)
-        admit(request, self.may)
+        admit(request, self.scope)
         if isinstance(request, proto.AnalyzePlanRequest) and request.HasField("ddl_parse"):
             return _typed(request.ddl_parse.ddl_string)
         raise Asked
@@ -82,12 +82,12 @@ class Judge:
     def _many(self, requests: Any, **_: Any) -> Any:
         blocks = Blocks()
         for request in requests:
-            admit(request, self.may)
+            admit(request, self.scope)
             blocks.admit(request)
         raise Asked
 
     def _config(self, request: Any, **_: Any) -> Any:
-        admit(request, self.may)
+        admit(request, self.scope)
         asked = request.operation
         keys = [*asked.get.keys, *asked.get_option.keys, *(pair.key for pair in asked.get_with_default.pairs)]
         answer = proto.ConfigResponse(session_id=SESSION)
@@ -97,12 +97,12 @@ class Judge:
         return answer
 
 
-def asking(may: May = MAY) -> Any:
+def asking(scope: ReadScope = SCOPE) -> Any:
     """A session of pyspark whose requests are judged."""
 
     class Channel(ChannelBuilder):
         def toChannel(self) -> Any:
-            return Judge(may)
+            return Judge(scope)
 
         @property
         def host(self) -> str:
@@ -132,11 +132,11 @@ def _typed(ddl: str) -> Any:
     return answer
 
 
-def tried(code: str, may: May = MAY) -> None:
+def tried(code: str, scope: ReadScope = SCOPE) -> None:
     """Run a piece of project code up to the first thing that it asks of Spark; Asked when that is admitted."""
     from pyspark.sql import functions as F
 
-    session = asking(may)
+    session = asking(scope)
     before = os.environ.get(CLIENT)
     os.environ[CLIENT] = "1"  # as in the child: pyspark's functions are those of a client
     SparkSession._set_default_and_active_session(session)

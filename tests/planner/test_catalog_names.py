@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.engine.spark.connect.admission import May
+from mergeplan.planner.engine.spark.connect.admission import ReadScope
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.selection import strip_default_catalog
@@ -141,11 +141,11 @@ def test_columns_are_followed_through_tables_with_and_without_a_catalog() -> Non
 
 
 def test_code_reads_a_table_of_another_catalog_only_as_it_is_written_there() -> None:
-    may = May(tables=frozenset({"shop.a", "ice.shop.a"}), catalog="lake")
+    scope = ReadScope(tables=frozenset({"shop.a", "ice.shop.a"}), catalog="lake")
 
-    assert [may.reads(name) for name in ("lake.shop.a", "shop.a", "ice.shop.a")] == [True, True, True]
-    assert not any(may.reads(name) for name in ("ice.Shop.a", "shop.A", "spark_catalog.shop.a", "Lake.shop.a"))
-    assert May(tables=frozenset({"shop.a"})).reads("Spark_Catalog.Shop.A")
+    assert [scope.reads(name) for name in ("lake.shop.a", "shop.a", "ice.shop.a")] == [True, True, True]
+    assert not any(scope.reads(name) for name in ("ice.Shop.a", "shop.A", "spark_catalog.shop.a", "Lake.shop.a"))
+    assert ReadScope(tables=frozenset({"shop.a"})).reads("Spark_Catalog.Shop.A")
 
 
 # Where tables and views lie

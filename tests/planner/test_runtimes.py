@@ -19,7 +19,7 @@ import pytest
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.open_session import open_session
 from mergeplan.planner.engine.spark.process.java import Profile
-from mergeplan.planner.errors import RequestError, SparkAway
+from mergeplan.planner.errors import RequestError, SparkUnavailable
 from tests.planner import runtimes
 from tests.planner.runtimes import ROOT, TOKEN, Runtime, write_shop
 
@@ -85,7 +85,7 @@ def test_a_wrong_token_is_refused_and_is_in_no_message(tmp_path: Path, monkeypat
         monkeypatch.setenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", runtime.environ["GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"])
         remote = runtime.spark.split('"')[1].partition("{{")[0]
 
-        with pytest.raises(SparkAway) as refused:
+        with pytest.raises(SparkUnavailable) as refused:
             open_session(Connection(remote=f"{remote}wrong-{TOKEN}"), tmp_path, Profile.METADATA)
         with pytest.raises(RequestError, match="was started without Delta") as lacking:
             open_session(Connection(remote=f"{remote}{TOKEN}", formats=("delta",)), tmp_path, Profile.METADATA)

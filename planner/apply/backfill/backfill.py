@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
-from mergeplan.planner.apply.backfill.fill_table import Filling
+from mergeplan.planner.apply.backfill.fill_table import TableWriter
 from mergeplan.planner.apply.backfill.work import (
     Failure,
     Filled,
@@ -17,42 +17,42 @@ from mergeplan.planner.apply.backfill.work import (
 )
 from mergeplan.planner.apply.events import ModelFailed, ModelSkipped
 from mergeplan.planner.engine.protocol import Engine
-from mergeplan.planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkAway
+from mergeplan.planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkUnavailable
 from mergeplan.planner.model.model import Model
 
 LOOK_SECONDS = 0.5  # between two looks whether somebody wants the run to end
 
 
-def backfill(filling: Filling, work: Mapping[str, Work], pool: ThreadPoolExecutor) -> Filled:
+def backfill(writer: TableWriter, work: Mapping[str, Work], pool: ThreadPoolExecutor) -> Filled:
     """Do the work in the graph's order, `workers` models at once; what reads a failed model is left out, everything
     else is finished.
 
     `pool` has a thread for each worker, and none of them is at work for us when this ends. Cancelled, LeaseHeld and
     whatever is nobody's fault end the run; what was recorded stays recorded.
     """
-    course = _Course(filling, work, TopologicalSorter(filling.order or filling.layout.parents))
-    course.sorter.prepare()
+    run = _BackfillRun(writer, work, TopologicalSorter(writer.order or writer.layout.parents))
+    run.sorter.prepare()
     try:
-        while course.sorter.is_active():
-            course.start_ready(pool)
-            for future in wait(course.running, LOOK_SECONDS, FIRST_COMPLETED).done:
-                course.finish(future)
-            filling.check()
+        while run.sorter.is_active():
+            run.start_ready(pool)
+            for future in wait(run.running, LOOK_SECONDS, FIRST_COMPLETED).done:
+                run.finish(future)
+            writer.check()
     except BaseException as error:
-        filling.stop()
+        writer.stop()
         if isinstance(error, KeyboardInterrupt | Cancelled):
-            _end(course.running, filling.engine)
-        wait(course.running)
+            _end(run.running, writer.engine)
+        wait(run.running)
         raise
-    skipped = tuple(name for name in course.blocked if name in work)
-    return filling.done.plus(Filled(failures=tuple(course.failures.values()), skipped=skipped))
+    skipped = tuple(name for name in run.blocked if name in work)
+    return writer.done.plus(Filled(failures=tuple(run.failures.values()), skipped=skipped))
 
 
 @dataclass
-class _Course:
-    """How far a run has come."""
+class _BackfillRun:
+    """The state of a backfill: which models are done, running, failed or waiting."""
 
-    filling: Filling
+    writer: TableWriter
     work: Mapping[str, Work]
     sorter: TopologicalSorter[str]
     ready: list[str] = field(default_factory=list)  # models with work whose parents are done
@@ -63,25 +63,25 @@ class _Course:
     def start_ready(self, pool: ThreadPoolExecutor) -> None:
         """Start models whose parents are done, as many as may run; those that read a failed one are passed over."""
         for name in sorted(self.sorter.get_ready()):
-            because = self._blocker(self.filling.layout.parents.get(name, ()))
+            because = self._blocker(self.writer.layout.parents.get(name, ()))
             if because is None and name in self.work:
                 self.ready.append(name)
                 continue
             if because is not None:
                 self.blocked[name] = because
                 if name in self.work:
-                    self.filling.emit(ModelSkipped(name, because))
+                    self.writer.emit(ModelSkipped(name, because))
             self.sorter.done(name)
-        while self.ready and len(self.running) < self.filling.workers:
+        while self.ready and len(self.running) < self.writer.workers:
             name = self.ready.pop(0)
-            self.running[pool.submit(self.filling.fill, self.work[name])] = name
+            self.running[pool.submit(self.writer.fill, self.work[name])] = name
 
     def finish(self, future: Future[None]) -> None:
         """Note how a model ended, so that those that read it may begin."""
         name = self.running.pop(future)
-        if failure := _failure(self.filling.layout.snapshots[name].model, future):
+        if failure := _failure(self.writer.layout.snapshots[name].model, future):
             self.failures[name] = failure
-            self.filling.emit(ModelFailed(name, str(failure.error)))
+            self.writer.emit(ModelFailed(name, str(failure.error)))
         self.sorter.done(name)
 
     def _blocker(self, parents: tuple[str, ...]) -> str | None:
@@ -106,7 +106,7 @@ def _failure(model: Model, future: Future[None]) -> Failure | None:
         future.result()
     except FoundRows as found:
         return audit_failure(model, found.result)
-    except (Cancelled, LeaseHeld, PlanMoved, SparkAway):
+    except (Cancelled, LeaseHeld, PlanMoved, SparkUnavailable):
         raise
     except MergeplanError as error:
         return Failure(model.name, error)

@@ -1,4 +1,4 @@
-"""Filling one table: its batches written, audited and recorded.
+"""Fill one table: write, audit and record its batches.
 
 A batch is recorded only when its rows are committed and its blocking audits have passed: what is recorded is good, and
 what a crash interrupts between the two is simply written again.
@@ -48,8 +48,8 @@ Audits = Callable[[Snapshot, Interval], Iterator[AuditResult]]
 
 
 @dataclass
-class Filling:
-    """Filling tables of a layout; `workers` are the batches that may run at once."""
+class TableWriter:
+    """Write the batches of a layout's tables; `workers` is the number of concurrent batches."""
 
     layout: Layout
     engine: Engine
@@ -145,7 +145,7 @@ class Filling:
         reported = False
         with ExitStack() as held:
             while True:
-                self._go_on()
+                self._raise_if_cancelled()
                 try:
                     lease = held.enter_context(self.store.leases.hold(table_lease(snapshot.table), self.holder, wait=1))
                     break
@@ -164,7 +164,7 @@ class Filling:
             held = self.store.intervals.load_timelines([table.name])[table.name]
             copied = copied and not held
         with self._slots, locate_query_errors(snapshot.model):
-            self._go_on()
+            self._raise_if_cancelled()
             started = time.monotonic()
             self._check_sources(work, copied)
             self.store.contents.forget(table.name, interval, lease=lease)  # first of all: a write may be interrupted
@@ -260,6 +260,6 @@ class Filling:
                     self.done = self.done.plus(Filled(warnings=(result,)))
         return count
 
-    def _go_on(self) -> None:
+    def _raise_if_cancelled(self) -> None:
         if self._stop.is_set():
             raise Cancelled("the run was cancelled.")

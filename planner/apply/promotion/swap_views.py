@@ -62,16 +62,16 @@ def carry_out(
     """
     changes = promotion.changes
     emit(StageStarted(Stage.PROMOTE, len(changes.names)))
-    swapping = _Swapping(store, engine, lease, promotion, emit)
+    swap = _ViewSwap(store, engine, lease, promotion, emit)
     if not begun:
-        swapping.before = views_of(promotion.old)
+        swap.before = views_of(promotion.old)
     try:
-        swapping.take_up(begun=begun)
-        swapping.show(changes, promotion.new)
+        swap.resume(begun=begun)
+        swap.show(changes, promotion.new)
     except (LeaseHeld, RequestError):
         raise  # another process is at it, or the journal cannot be written: the next one finishes it
     except (Exception, KeyboardInterrupt) as error:
-        _undo(swapping, error)
+        _undo(swap, error)
         raise
     store.promotions.finish(lease, promotion)
     shown = len(views_of(promotion.new)) - len(changes.added) - len(changes.swapped)
@@ -87,23 +87,23 @@ def carry_out(
     return done
 
 
-def _undo(swapping: _Swapping, error: BaseException) -> None:
+def _undo(swap: _ViewSwap, error: BaseException) -> None:
     """Every view back to the old map; what cannot be put back stays pending, for the next process to finish."""
-    promotion, swapping.goes_back, swapping.before = swapping.promotion, True, None
+    promotion, swap.rolling_back, swap.before = swap.promotion, True, None
     try:
-        swapping.show(view_changes(promotion.new, promotion.old), promotion.old)
-        swapping.store.promotions.roll_back(swapping.lease, promotion)
+        swap.show(view_changes(promotion.new, promotion.old), promotion.old)
+        swap.store.promotions.roll_back(swap.lease, promotion)
     except Exception:
         return
-    swapping.emit(PromotionUndone(promotion.environment, str(error) or "it was interrupted."))
+    swap.emit(PromotionUndone(promotion.environment, str(error) or "it was interrupted."))
 
 
-class _Swapping:
-    """The views of one promotion on their way."""
+class _ViewSwap:
+    """The view swap of one promotion, which can be resumed or rolled back."""
 
     def __init__(self, store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> None:
         self.store, self.engine, self.lease, self.promotion, self.emit = store, engine, lease, promotion, emit
-        self.goes_back = False
+        self.rolling_back = False
         self._had = views_of(promotion.old).keys()  # what stands there is ours
         self.before: Mapping[str, View] | None = None  # what all views show until they are swapped, if that is known
         self._comments: dict[str, tuple[str, ...]] = {}  # of each view, by the old and the new map
@@ -129,7 +129,7 @@ class _Swapping:
                 if sql is not None:
                     yield name, sql
 
-    def take_up(self, *, begun: bool) -> None:
+    def resume(self, *, begun: bool) -> None:
         """Find out where the switch of a promotion stands that somebody else has begun."""
         if begun and self._switch:
             self._promoted = bool(is_promoted(self.engine, self._switch))
@@ -156,14 +156,14 @@ class _Swapping:
         """
         views = (*changes.added, *changes.swapped)
         self._each(pool, self._drop, changes.dropped)
-        if self.goes_back and not self._promoted:  # through the switch, too, they show what they did
+        if self.rolling_back and not self._promoted:  # through the switch, too, they show what they did
             self._each(pool, self._swap, views)
             return
-        if self._promoted is self.goes_back:
+        if self._promoted is self.rolling_back:
             self._turn(promoted=self._promoted)
             self._each(pool, self._read_through, [self._moved[name] for name in sorted(self._through)], record=False)
             self._wait()
-            self._turn(promoted=not self.goes_back)
+            self._turn(promoted=not self.rolling_back)
         self._each(pool, self._swap, [view for view in views if view.name not in self._through])
         self._wait()
         self._each(pool, self._swap, [view for view in views if view.name in self._through])
@@ -186,7 +186,7 @@ class _Swapping:
             self._attempt(view, lambda: self._show(view, self._through[view.name]), _never)
         except QueryError:
             # Without its old table it fails in any case until it is swapped, and on the way back nothing may stop us.
-            if not self.goes_back and not self._is_gone(views_of(self.promotion.old)[view.name].table):
+            if not self.rolling_back and not self._is_gone(views_of(self.promotion.old)[view.name].table):
                 raise
             del self._through[view.name]
 
@@ -271,7 +271,7 @@ class _Swapping:
     def _give_up(self, view: View, error: Exception, skippable: Skippable) -> None:
         if isinstance(error, QueryError):
             # A table in the view's place was there before, and is no view of ours to put back.
-            if self.goes_back and ((error.condition or "").split(".")[0] in IN_ITS_PLACE or skippable(view)):
+            if self.rolling_back and ((error.condition or "").split(".")[0] in IN_ITS_PLACE or skippable(view)):
                 return
             self._refused.add(view.name)
         raise error

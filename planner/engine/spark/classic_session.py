@@ -191,7 +191,7 @@ def _classic(jvm: Jvm) -> tuple[SparkSession, Any]:
 
 
 def _ignore(*_: object) -> None:
-    """Print nothing: pyspark prints a stack trace when the JVM is killed, and the next call raises SparkAway."""
+    """Print nothing: pyspark prints a stack trace when the JVM is killed, and the next call raises SparkUnavailable."""
 
 
 def _refuse_a_second() -> None:

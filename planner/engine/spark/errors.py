@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError, SparkAway
+from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError, SparkUnavailable
 
 CANCELLED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "SPARK_JOB_CANCELLED")
 WRAPPER = "SELECT * FROM (\n"  # what stands before a query that must not be a command: a line of its own
@@ -46,15 +46,15 @@ def translate_error(error: BaseException, sql: str) -> MergeplanError:
     if spark_message.condition in CANCELLED or any(f"[{name}" in spark_message.text for name in CANCELLED):
         return Cancelled("the query was cancelled.")
     if _has_ended(error):
-        return SparkAway("Spark has ended.", hint="It may have lacked memory. What was recorded before is kept.")
+        return SparkUnavailable("Spark has ended.", hint="It may have lacked memory. What was recorded before is kept.")
     if spark_message.condition not in QUOTING and (
         EXHAUSTED.search(spark_message.text) or EXHAUSTED.search(spark_message.raw)
     ):
         hint = "Give it more with `spark.driver.memory`. What was recorded before is kept."
-        return SparkAway("Spark ran out of memory.", hint=hint)
+        return SparkUnavailable("Spark ran out of memory.", hint=hint)
     message, hint = sentences(spark_message.text)
     if _is_away(error):
-        return SparkAway(message, hint=hint)
+        return SparkUnavailable(message, hint=hint)
     return QueryError(message, hint=hint, condition=spark_message.condition, position=_position(spark_message, sql))
 
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 from mergeplan.planner.engine.protocol import Operation, OperationGone, Operations
 from mergeplan.planner.engine.spark.errors import WRAPPER, is_spark, translate_error
 from mergeplan.planner.engine.spark.session import EngineSession, Frame, ServerOperations
-from mergeplan.planner.errors import Cancelled, QueryError, RequestError, SparkAway
+from mergeplan.planner.errors import Cancelled, QueryError, RequestError, SparkUnavailable
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.sql.function_calls import find_closed_call
 
@@ -173,7 +173,7 @@ class Sessions:
                 raise
             self.check()
             reason = translate_error(error, sql)
-            self.is_lost |= isinstance(reason, SparkAway)
+            self.is_lost |= isinstance(reason, SparkUnavailable)
             raise reason from None
         finally:
             self._thread.era = outer

@@ -8,14 +8,14 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.config_code.calls import WITHOUT_RUNNING
 from mergeplan.planner.parsing.config_code.expressions import Imported
 from mergeplan.planner.parsing.config_code.statements import names_of
-from mergeplan.planner.parsing.config_code.values import Entries, Filling, Unreadable, Value, build_value, plain
+from mergeplan.planner.parsing.config_code.values import Entries, Substitutions, Unreadable, Value, build_value, plain
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 LONGEST = 100_000  # characters of a config.py
 NAME = "config"  # SQLMesh's `--config` names another one; this is the one that it takes without
 
 
-def read_code(path: str, text: str, filling: Filling, section: str | None = None) -> Document:
+def read_code(path: str, text: str, substitutions: Substitutions, section: str | None = None) -> Document:
     """The configuration that a config.py makes, or one `section` of it alone; ProjectError at the line of what cannot
     be read without running it."""
     try:
@@ -29,7 +29,7 @@ def read_code(path: str, text: str, filling: Filling, section: str | None = None
             }
         )
         lines: dict[tuple[str | int, ...], int] = {}
-        return Document(path, plain(Value(entries, config.line, 0, 0), (), lines, filling), lines)
+        return Document(path, plain(Value(entries, config.line, 0, 0), (), lines, substitutions), lines)
     except Unreadable as error:
         raise ProjectError(error.message, place=Place(path, error.line), hint=error.hint or _instead(text)) from None
     except RecursionError:

@@ -80,8 +80,8 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Filling:
-    """What takes the place of environment variables (each with its line), and of the project's folder."""
+class Substitutions:
+    """The values of environment variables (by name and line), and the project's folder."""
 
     variable: Callable[[Variable, int], Scalar]
     root: PurePosixPath
@@ -139,33 +139,35 @@ def join_parts(parts: tuple[str | Variable, ...]) -> Content:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def plain(value: Value, at: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int], filling: Filling) -> Any:
+def plain(
+    value: Value, at: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int], substitutions: Substitutions
+) -> Any:
     """A value as YAML would hold it; `lines` takes the line of every key and item. Unreadable."""
     lines.setdefault(at, value.line)
     match value.content:
         case Items(values):
-            return [plain(element, (*at, index), lines, filling) for index, element in enumerate(values)]
+            return [plain(element, (*at, index), lines, substitutions) for index, element in enumerate(values)]
         case Entries(entries):
             lines.update({(*at, str(key)): line for key, (line, _) in entries.items()})
-            return {key: plain(entry, (*at, str(key)), lines, filling) for key, (_, entry) in entries.items()}
+            return {key: plain(entry, (*at, str(key)), lines, substitutions) for key, (_, entry) in entries.items()}
         case _:
-            return _check_scalar(_resolve_scalar(value, at, filling), value.line)
+            return _check_scalar(_resolve_scalar(value, at, substitutions), value.line)
 
 
-def _resolve_scalar(value: Value, at: tuple[str | int, ...], filling: Filling) -> Scalar:
+def _resolve_scalar(value: Value, at: tuple[str | int, ...], substitutions: Substitutions) -> Scalar:
     content, line = value.content, value.line
     match content:
         case Variable():
-            return filling.variable(content, line)
+            return substitutions.variable(content, line)
         case Joined(parts):
-            return "".join(part if isinstance(part, str) else str(filling.variable(part, line)) for part in parts)
+            return "".join(part if isinstance(part, str) else str(substitutions.variable(part, line)) for part in parts)
         case FilePath(text, inside=False) | Member(text):
             return text
         case FilePath(text):
             if "variables" in at:
                 message = "A variable cannot hold the project's folder: it differs from machine to machine."
                 raise Unreadable(line, message, "Write what the models need of it as a text.")
-            return _absolute(filling.root, text)
+            return _absolute(substitutions.root, text)
     assert not isinstance(content, Items | Entries)
     return content
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.config_code.document import read_code
-from mergeplan.planner.parsing.config_code.values import Filling, Scalar, Unreadable, Variable
+from mergeplan.planner.parsing.config_code.values import Scalar, Substitutions, Unreadable, Variable
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 
 CONFIGS = ("config.yaml", "config.yml", "config.py")
@@ -58,7 +58,7 @@ def read_source(source: Source, environment: Mapping[str, str], root: str) -> Do
     def value(variable: Variable, line: int) -> Scalar:
         return _value(variable, environment, line)
 
-    return read_code(source.path, source.text, Filling(value, PurePosixPath(root)))
+    return read_code(source.path, source.text, Substitutions(value, PurePosixPath(root)))
 
 
 def mark_variables(source: Source) -> Document:
@@ -69,7 +69,7 @@ def mark_variables(source: Source) -> Document:
     def name(variable: Variable, line: int) -> Scalar:
         return f"{START}{variable.name}{END}"
 
-    return read_code(source.path, source.text, Filling(name, PurePosixPath()))
+    return read_code(source.path, source.text, Substitutions(name, PurePosixPath()))
 
 
 def section_of_code(path: str, text: str, section: str) -> Document:
@@ -78,7 +78,7 @@ def section_of_code(path: str, text: str, section: str) -> Document:
     def refuse_variable(variable: Variable, line: int) -> Scalar:
         raise Unreadable(line, f"`{section}` cannot use environment variables.", "Write the value itself.")
 
-    return read_code(path, text, Filling(refuse_variable, PurePosixPath()), section)
+    return read_code(path, text, Substitutions(refuse_variable, PurePosixPath()), section)
 
 
 def _value(variable: Variable, environment: Mapping[str, str], line: int) -> Scalar:

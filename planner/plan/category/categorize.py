@@ -23,7 +23,7 @@ from mergeplan.planner.plan.category.reasons import (
 )
 from mergeplan.planner.plan.change import Category, Columns
 from mergeplan.planner.semantics.columns import Shape
-from mergeplan.planner.semantics.digests import SORTED, Digests, Seen
+from mergeplan.planner.semantics.digests import SORTED, Digests, TableDigest
 from mergeplan.planner.semantics.spark.spark_settings import default_of
 
 UNTOUCHED = Columns()
@@ -47,7 +47,7 @@ class Side:
 
     model: Model
     shape: Shape | None
-    seen: Seen
+    seen: TableDigest
     is_copied: bool = True
 
     @property
@@ -76,7 +76,7 @@ def is_edited(old: Model, new: Model) -> bool:
     return any(said(old) != said(new) for said in (row_settings, layout, _metadata_settings))
 
 
-def difference(old: Seen, new: Seen) -> Columns:
+def difference(old: TableDigest, new: TableDigest) -> Columns:
     """What of the old rows a reader cannot take from the new ones."""
     # column digests are about the same rows: over other rows equal ones prove nothing
     if old.rows != new.rows:
@@ -91,7 +91,7 @@ def difference(old: Seen, new: Seen) -> Columns:
     )
 
 
-def is_reordered(old: Seen, new: Seen) -> bool:
+def is_reordered(old: TableDigest, new: TableDigest) -> bool:
     """True when the columns that stay stand in another order, which matters to the table, not to who reads by name."""
     return [c for c in old.columns if c in new.columns] != [c for c in new.columns if c in old.columns]
 
@@ -152,13 +152,14 @@ def _edit(old: Side, new: Side, causes: Causes, between: Side | None) -> _Edit:
     return _Edit(columns, is_reordered(before, after), clauses, above, chance_reason(causes, columns))
 
 
-def _is_alike(old: Seen, new: Seen) -> bool:
+def _is_alike(old: TableDigest, new: TableDigest) -> bool:
     return replace(difference(old, new), order=False) == UNTOUCHED and not is_reordered(old, new)
 
 
-def _digest_by_names(side: Side) -> Seen:
+def _digest_by_names(side: Side) -> TableDigest:
     """What a query means, whatever its tables hold; its own text where that is not known."""
-    return Digests().relation(side.shape.relation) if side.shape and side.shape.relation else Seen(side.model.sql, {})
+    relation = side.shape.relation if side.shape else None
+    return Digests().relation(relation) if relation else TableDigest(side.model.sql, {})
 
 
 def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:

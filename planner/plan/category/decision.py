@@ -18,7 +18,7 @@ from mergeplan.planner.plan.early_cutoff import Comparison
 from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.semantics.columns import Shape
-from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -83,14 +83,14 @@ class Decision:
     snapshot: Snapshot
     change: Change | None = None  # None: it is as it was in the base
     effect: Columns = UNTOUCHED  # what of its old rows a reader cannot take from the new ones
-    reported: Seen | None = None  # what readers see where that is not what the snapshot holds
+    reported: TableDigest | None = None  # what readers see where that is not what the snapshot holds
     comparisons: tuple[Comparison, ...] = ()  # of tables, that might show it unchanged inputs
     blockers: tuple[Blocker, ...] = ()
     warnings: tuple[Blocker, ...] = ()
     errors: tuple[ProjectError, ...] = ()
 
     @property
-    def visible(self) -> Seen:
+    def visible(self) -> TableDigest:
         return self.snapshot.visible_digest if self.reported is None else self.reported
 
     @property

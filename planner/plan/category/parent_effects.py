@@ -14,7 +14,7 @@ from mergeplan.planner.plan.category.categorize import UNTOUCHED, Verdict
 from mergeplan.planner.plan.category.decision import Candidate, Decision
 from mergeplan.planner.plan.change import REBUILT, Category, Override
 from mergeplan.planner.plan.early_cutoff import Comparison, comparison, equal_time, open_questions
-from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.snapshot.meaning import meaning_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -27,7 +27,7 @@ class OverParents:
     still to make, `same` the time in which its rows are those of its old table.
     """
 
-    rows: Seen
+    rows: TableDigest
     unchanged: tuple[Comparison, ...] = ()
     unanswered: tuple[Comparison, ...] = ()
     same: Timeline = ()
@@ -39,7 +39,7 @@ def over_parents(candidate: Candidate) -> OverParents:
     old, shape, began = candidate.old, candidate.analysis.shape, candidate.analysis.began
     loaded = candidate.inputs.loaded
 
-    def rows(alike: Iterable[Comparison]) -> Seen:
+    def rows(alike: Iterable[Comparison]) -> TableDigest:
         seen = {name: parent.visible for name, parent in candidate.parents.items()}
         before = {question.model: question.old.visible_digest for question in alike}
         return meaning_of(candidate.model, shape, seen | before, began).table_digest
@@ -62,8 +62,8 @@ def over_parents(candidate: Candidate) -> OverParents:
 
 
 def digest_for_readers(
-    old: Snapshot, whole: Snapshot, snapshot: Snapshot, rows: Seen, found: Verdict, override: Override | None
-) -> Seen | None:
+    old: Snapshot, whole: Snapshot, snapshot: Snapshot, rows: TableDigest, found: Verdict, override: Override | None
+) -> TableDigest | None:
     """What readers see of a model that is decided so; None: what its snapshot holds.
 
     `whole` is the model at its own version, with all its rows; `snapshot` what the plan makes of it, which may be left
@@ -101,15 +101,15 @@ def _may_be_the_same(parent: Decision) -> bool:
     return parent.effect != UNTOUCHED and not insisted and not parent.is_forward_only
 
 
-def _holding(snapshot: Snapshot, rows: Seen) -> Seen:
+def _holding(snapshot: Snapshot, rows: TableDigest) -> TableDigest:
     """What readers of a snapshot see when its rows are reported to be these."""
     assert snapshot.meaning is not None
     meaning = replace(snapshot.meaning, rows=rows.rows, columns=tuple(rows.columns.items()), order=rows.order)
     return replace(snapshot, meaning=meaning).visible_digest
 
 
-def _as_it_was(old: Seen, new: Seen) -> Seen:
+def _as_it_was(old: TableDigest, new: TableDigest) -> TableDigest:
     """What readers see of a model whose change is called non-breaking: what was there is as it was."""
-    return Seen(
+    return TableDigest(
         old.rows, {name: old.columns.get(name, column_digest) for name, column_digest in new.columns.items()}, old.order
     )

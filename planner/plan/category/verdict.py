@@ -88,9 +88,9 @@ def forward_only_verdict(candidate: Candidate, found: Verdict) -> Verdict:
     reads asks to keep its rows."""
     if found.category not in REBUILT:
         return found
-    calm = () if candidate.edited else _forward_only_parents(candidate)
+    forward_only_parents = () if candidate.edited else _forward_only_parents(candidate)
     return apply_forward_only(
-        found, candidate.old.model, candidate.model, candidate.edited, calm, candidate.inputs.forward
+        found, candidate.old.model, candidate.model, candidate.edited, forward_only_parents, candidate.inputs.forward
     )
 
 

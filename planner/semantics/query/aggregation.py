@@ -20,7 +20,7 @@ from mergeplan.planner.semantics.query.algebra import (
     Value,
 )
 from mergeplan.planner.semantics.query.rewrites import conjuncts
-from mergeplan.planner.semantics.query.row_order import Way
+from mergeplan.planner.semantics.query.row_order import RowProvenance
 from mergeplan.planner.semantics.query.sources import Group, is_constant
 from mergeplan.planner.semantics.query.unique import mark_deterministic_aggregate
 from mergeplan.planner.semantics.syntax import clause_keys
@@ -91,7 +91,7 @@ class Grouping:
 
 
 def group_block(
-    block: Block, keys: Sequence[Value], sets: Value | None, having: Value | None, way: Way
+    block: Block, keys: Sequence[Value], sets: Value | None, having: Value | None, provenance: RowProvenance
 ) -> tuple[Grouping, Block]:
     """The block with its rows grouped, and HAVING applied; predicates on keys alone filter before grouping."""
     among = Among(block)
@@ -100,15 +100,15 @@ def group_block(
     for predicate in conjuncts([having]) if having else []:
         # ROLLUP and the like add groups in which a key is NULL, so that the predicate must wait for them.
         (early if keys and sets is None and _is_of_keys(among, predicate, by_digest) else late).append(predicate)
-    group = Group(block.add_predicates(early), tuple(keys), way, sets)
+    group = Group(block.add_predicates(early), tuple(keys), provenance, sets)
     grouping = Grouping(group, among, by_digest)
     predicates = [as_value(grouping.lift_value(predicate)) for predicate in late]
     return grouping, Block((group,), (), tuple(predicates))
 
 
-def distinct(relation: Relation, way: Way) -> Relation:
+def distinct(relation: Relation, provenance: RowProvenance) -> Relation:
     """SELECT DISTINCT: a group of all columns."""
-    group = Group(relation.block, tuple(relation.columns.values()), way)
+    group = Group(relation.block, tuple(relation.columns.values()), provenance)
     return Relation(Block((group,)), {name: Ref(group, value) for name, value in relation.columns.items()})
 
 

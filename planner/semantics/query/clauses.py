@@ -27,7 +27,7 @@ def clauses(relation: Relation) -> Mapping[str, str]:
             digests_by_clause["ORDER BY"] = digests.hash_texts(
                 *(digests.part(key, digests.inside(source.block, {})) for key in source.order)
             )
-            digests_by_clause["the query that LIMIT takes rows of"] = digests.part(source.way, {})
+            digests_by_clause["the query that LIMIT takes rows of"] = digests.part(source.provenance, {})
             block = source.block
         else:
             break

@@ -57,7 +57,7 @@ def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) 
     values = [reader.value(part, scope) for part in parts if isinstance(part, exp.Expr)]
     doubtful = is_volatile(node)
     # Only a non-deterministic generator depends on how the query is written.
-    way = (scope.way.values_trace,) if doubtful and scope.way else ()
+    way = (scope.provenance.values_trace,) if doubtful and scope.provenance else ()
     # json_tuple makes one row of one row: its columns are plain values.
     if name == "json_tuple" and len(values) == len(names) + 1 and not doubtful:
         return None, [Term("json_tuple", (values[0], key)) for key in values[1:]]

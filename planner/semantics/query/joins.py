@@ -22,7 +22,7 @@ from mergeplan.planner.semantics.query.algebra import (
     Value,
 )
 from mergeplan.planner.semantics.query.generators import apply_generator, call_of
-from mergeplan.planner.semantics.query.row_order import Way, With
+from mergeplan.planner.semantics.query.row_order import RowProvenance, With
 from mergeplan.planner.semantics.query.sources import (
     Compound,
     Full,
@@ -57,7 +57,10 @@ class FromClause(ABC):
         """The relation of a query, with these CTEs in scope."""
 
     def _read_from(self, node: exp.Select, outer: Scope | None) -> tuple[Block, Scope]:
-        block, scope = Block(), Scope(outer=outer, way=Way(node, self._ctes, outer.way if outer else None))
+        block, scope = (
+            Block(),
+            Scope(outer=outer, provenance=RowProvenance(node, self._ctes, outer.provenance if outer else None)),
+        )
         clause = node.args.get("from_")
         if clause is not None:
             alias, relation = self._item(clause.this, scope)
@@ -90,8 +93,8 @@ class FromClause(ABC):
         if set(clause_keys(node)) & {"joins", "laterals", "when", "changes", "partition", "version", "hints", "only"}:
             raise Opaque("a table with clauses of its own")
         pivots = node.args.get("pivots") or [node]
-        assert scope.way is not None
-        return pivots[-1].alias.lower() or alias, _apply_sample_and_pivot(node, relation, scope.way.trace_item)
+        assert scope.provenance is not None
+        return pivots[-1].alias.lower() or alias, _apply_sample_and_pivot(node, relation, scope.provenance.trace_item)
 
     def _table(self, node: exp.Table) -> Relation:
         name = node.name.lower()
@@ -195,18 +198,18 @@ class _AnyColumn(dict[str, Value]):
         return Ref(self.source, name)
 
 
-def _apply_sample_and_pivot(node: exp.Expr, relation: Relation, way: Callable[[exp.Expr], Term]) -> Relation:
+def _apply_sample_and_pivot(node: exp.Expr, relation: Relation, provenance: Callable[[exp.Expr], Term]) -> Relation:
     """The relation after TABLESAMPLE or PIVOT, which are represented by their text."""
     if sample := node.args.get("sample"):
         text = Term("text", (sample.sql("spark"),))
-        source = Compound("SAMPLE", (relation,), (text, way(node)), own_volatile=True)
+        source = Compound("SAMPLE", (relation,), (text, provenance(node)), own_volatile=True)
         names = list(relation.columns)
         relation = Relation(Block((source,)), {name: Ref(source, str(i)) for i, name in enumerate(names)})
     if pivots := node.args.get("pivots"):
         text = Term("text", tuple(map(_pivot_text, pivots)))
         # PIVOT groups by all other columns: with a collation it returns one of several equal spellings.
         own_volatile = is_collated(relation) or any(is_volatile(part) for pivot in pivots for part in pivot.walk())
-        source = Compound("PIVOT", (relation,), (text, way(node)) if own_volatile else (text,), own_volatile)
+        source = Compound("PIVOT", (relation,), (text, provenance(node)) if own_volatile else (text,), own_volatile)
         return Relation(Block((source,)), _AnyColumn(source))
     return relation
 

@@ -28,7 +28,7 @@ from mergeplan.planner.semantics.query.algebra import (
 )
 from mergeplan.planner.semantics.query.generators import read_generator, without_volatility
 from mergeplan.planner.semantics.query.joins import FromClause, settle_using
-from mergeplan.planner.semantics.query.row_order import Way, With
+from mergeplan.planner.semantics.query.row_order import RowProvenance, With
 from mergeplan.planner.semantics.query.set_operations import apply_set_operation, push_filter, tells_groups_apart
 from mergeplan.planner.semantics.query.sources import Generated, Limit
 from mergeplan.planner.semantics.spark.spark_functions import is_unknown, multiplies_rows
@@ -104,12 +104,12 @@ class Query(FromClause):
         if once := node.args.get("distinct"):
             if once.args.get("on"):
                 raise Opaque("DISTINCT ON")
-            relation, order = relation if tells_groups_apart(relation) else distinct(relation, _way(scope)), []
+            relation, order = relation if tells_groups_apart(relation) else distinct(relation, _provenance(scope)), []
         # Without LIMIT or OFFSET, ORDER BY is dropped: a table has no order.
         if has(node, "limit", "offset"):
             if node.args.get("distinct") and node.args.get("order"):
                 raise Opaque("DISTINCT with ORDER BY and LIMIT")
-            return self._apply_limit(node, relation, order, _way(scope))
+            return self._apply_limit(node, relation, order, _provenance(scope))
         return relation
 
     def _only_star(self, node: exp.Select, block: Block, scope: Scope) -> Relation | None:
@@ -183,7 +183,7 @@ class Query(FromClause):
         condition = self._reader.value(having.this, scope, windows) if having else None
         if node.args.get("group") or any(map(folds, (*outputs.values(), *([condition] if condition else [])))):
             keys, sets = group_keys(self._reader, node, scope, outputs)
-            return group_block(block, keys, sets, condition, _way(scope))
+            return group_block(block, keys, sets, condition, _provenance(scope))
         if condition is not None:
             raise Opaque("HAVING without a group")  # Spark makes it a global aggregate or a WHERE, by a legacy setting
         return None, block
@@ -212,14 +212,16 @@ class Query(FromClause):
             values.append(Term("ordered", (str(bool(key.args.get("desc"))), str(key.args.get("nulls_first")), value)))
         return values
 
-    def _apply_limit(self, node: exp.Expr, relation: Relation, order: list[Value], way: Way) -> Relation:
+    def _apply_limit(
+        self, node: exp.Expr, relation: Relation, order: list[Value], provenance: RowProvenance
+    ) -> Relation:
         counts = []
         for key in ("limit", "offset"):
             clause = node.args.get(key)
             if clause is not None and not isinstance(clause, (exp.Limit, exp.Offset)):
                 raise Opaque(type(clause).__name__)
             counts.append(self._reader.value(clause.expression, Scope()) if clause else Term("none"))
-        limit = Limit(relation.block, tuple(order), tuple(counts), way.rows_trace)
+        limit = Limit(relation.block, tuple(order), tuple(counts), provenance.rows_trace)
         return Relation(Block((limit,)), {name: Ref(limit, value) for name, value in relation.columns.items()})
 
     def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Relation:
@@ -231,14 +233,14 @@ class Query(FromClause):
         if len(left.columns) != len(right.columns):
             raise Opaque("branches of different width")
         # The order of branches matters only to what takes rows by their order, which the written form represents.
-        way = Way(node, self._ctes, outer.way if outer else None)
-        relation = apply_set_operation(node, left, right, way)
+        provenance = RowProvenance(node, self._ctes, outer.provenance if outer else None)
+        relation = apply_set_operation(node, left, right, provenance)
         if not has(node, "limit", "offset"):
             return relation
         order = self._order(node, Scope(), {}, relation.columns)
-        return self._apply_limit(node, relation, order, way)
+        return self._apply_limit(node, relation, order, provenance)
 
 
-def _way(scope: Scope) -> Way:
-    assert scope.way is not None
-    return scope.way
+def _provenance(scope: Scope) -> RowProvenance:
+    assert scope.provenance is not None
+    return scope.provenance

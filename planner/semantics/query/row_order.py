@@ -41,12 +41,12 @@ class _Named:
 
 
 @dataclass(frozen=True)
-class Way:
+class RowProvenance:
     """A SELECT or set operation as it is written, with the CTEs in force; `outer` is the query around it."""
 
     node: exp.Expr
     ctes: With
-    outer: Way | None = None
+    outer: RowProvenance | None = None
 
     @cached_property
     def values_trace(self) -> Term:
@@ -61,8 +61,8 @@ class Way:
     @cached_property
     def if_sorted(self) -> Term:
         """The way to the rows below where an ORDER BY or its like stands there, or in a view; nothing elsewhere."""
-        way, sorts = self._trace(_AFTERWARDS)
-        return way if sorts else replace(way, op="way if sorted")
+        provenance, sorts = self._trace(_AFTERWARDS)
+        return provenance if sorts else replace(provenance, op="way if sorted")
 
     def trace_item(self, node: exp.Expr) -> Term:
         """The way to the rows of one table, CTE or subquery in its FROM."""

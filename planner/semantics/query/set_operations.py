@@ -16,7 +16,7 @@ from mergeplan.planner.semantics.query.algebra import (
     Term,
     Value,
 )
-from mergeplan.planner.semantics.query.row_order import Way
+from mergeplan.planner.semantics.query.row_order import RowProvenance
 from mergeplan.planner.semantics.query.sources import (
     Compound,
     Group,
@@ -27,14 +27,14 @@ from mergeplan.planner.semantics.query.sources import (
 from mergeplan.planner.semantics.types import are_of_one_type, is_collated
 
 
-def apply_set_operation(node: exp.SetOperation, left: Relation, right: Relation, way: Way) -> Relation:
+def apply_set_operation(node: exp.SetOperation, left: Relation, right: Relation, provenance: RowProvenance) -> Relation:
     """The relation of a set operation over two relations with the same number of columns."""
     every = not node.args.get("distinct")
     if not isinstance(node, exp.Union):
         kind = f"{type(node).__name__.upper()}{' ALL' if every else ''}"
         # With a collation, one of several equal rows is returned, and which one depends on their order.
         own_volatile = is_collated(left) or is_collated(right)
-        compound = Compound(kind, (left, right), (way.rows_trace,) if own_volatile else (), own_volatile)
+        compound = Compound(kind, (left, right), (provenance.rows_trace,) if own_volatile else (), own_volatile)
         columns: dict[str, Value] = {name: Ref(compound, str(i)) for i, name in enumerate(left.columns)}
         return Relation(Block((compound,)), columns)
     if not every:
@@ -48,7 +48,7 @@ def apply_set_operation(node: exp.SetOperation, left: Relation, right: Relation,
         # A constant that all branches return can be used as such, for example as a GROUP BY key that splits no group.
         columns[name] = value if _same_constant(others) else Ref(union, str(index))
     relation = Relation(Block((union,)), columns)
-    return relation if every else distinct(relation, way)
+    return relation if every else distinct(relation, provenance)
 
 
 def _is_of_one_type(branches: tuple[Relation, ...]) -> bool:

@@ -18,7 +18,7 @@ from mergeplan.planner.semantics.query.algebra import (
     Term,
     Value,
 )
-from mergeplan.planner.semantics.query.row_order import Way
+from mergeplan.planner.semantics.query.row_order import RowProvenance
 from mergeplan.planner.semantics.types import are_of_one_type, is_collated, is_collation, type_of
 
 
@@ -111,7 +111,7 @@ class Group(_Over):
     """
 
     keys: tuple[Value, ...]
-    way: Way  # the written query, which decides which of several equal keys represents the group
+    provenance: RowProvenance  # the written query, which decides which of several equal keys represents the group
     sets: Value | None = None
 
     @property
@@ -127,8 +127,8 @@ class Group(_Over):
         if not _is_key(inner):
             return value
         # Not the value itself: a key is one of several equal values (-0.0 becomes 0.0), and NULL in a subtotal.
-        way = (digests.part(self.way.rows_trace, {}),) if is_collated(inner) else ()
-        return digests.hash_texts("key", value, *way)
+        provenance = (digests.part(self.provenance.rows_trace, {}),) if is_collated(inner) else ()
+        return digests.hash_texts("key", value, *provenance)
 
     def column_volatile(self, inner: Part) -> bool:
         return super().column_volatile(inner) or (_is_key(inner) and is_collated(inner))
@@ -148,7 +148,7 @@ class Limit(_Over):
 
     order: tuple[Value, ...]
     count: tuple[Value, ...]  # LIMIT and OFFSET
-    way: Term  # the written query, which decides which rows come first
+    provenance: Term  # the written query, which decides which rows come first
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -162,9 +162,9 @@ class Limit(_Over):
         inside = digests.inside(self.block, names)
         order = [digests.part(value, inside) for value in self.order]
         count = [digests.part(value, inside) for value in self.count]
-        way = digests.part(self.way, inside)
+        provenance = digests.part(self.provenance, inside)
         # The written form is part of it: two queries with the same rows may deliver them in another order.
-        return digests.hash_texts("limit", digests.block(self.block, names), *order, "count", *count, "way", way)
+        return digests.hash_texts("limit", digests.block(self.block, names), *order, "count", *count, "way", provenance)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from mergeplan.bot.pulls.decide import (
     decide,
     interrupts,
 )
-from mergeplan.bot.records import MergeGroup, News, PendingWord, Prod, ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.records import MergeGroup, News, PendingOverride, Prod, ProdRecord, Pull, PullRecord, PullState
 
 HEAD, OLD = "a" * 40, "b" * 40
 PULL = Pull(7, "A change", "wim", True, False, "", HEAD, "ann/shop", "main", "")
@@ -33,7 +33,7 @@ LABELED = replace(PULL, labels=("urgent", "No-Plan"))
 RULED = replace(READY, skip_label="no-plan")
 LABELED_FORK = replace(LABELED, head_repository="rea/shop")
 SKIPPED = replace(PLANNED, state=PullState.SKIPPED, skip_label="no-plan")
-WORD = PendingWord("a.b", "breaking", "wim", HEAD)
+WORD = PendingOverride("a.b", "breaking", "wim", HEAD)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ WORD = PendingWord("a.b", "breaking", "wim", HEAD)
         (PULL, PLANNED, READY, Rest),
         (PULL, replace(PLANNED, head=OLD), READY, MakePlan),
         (PULL, replace(PLANNED, again=True), READY, MakePlan),
-        (PULL, replace(PLANNED, words=(WORD,)), READY, MakePlan),
+        (PULL, replace(PLANNED, overrides=(WORD,)), READY, MakePlan),
         (PULL, replace(PLANNED, prod_revision=2), READY, MakePlan),
         (PULL, replace(PLANNED, state=PullState.FAILED, prod_revision=2), READY, MakePlan),
         (PULL, replace(PLANNED, state=PullState.FAILED), READY, Rest),
@@ -79,7 +79,7 @@ def test_the_next_step_follows_from_what_is(pull: Pull, record: PullRecord, prod
     [
         (LABELED, PullRecord("ann/shop", 7), Skip),
         (LABELED, replace(PLANNED, head=OLD), Skip),
-        (LABELED, replace(PLANNED, head=OLD, words=(replace(WORD, head=OLD),)), Skip),
+        (LABELED, replace(PLANNED, head=OLD, overrides=(replace(WORD, head=OLD),)), Skip),
         (LABELED, replace(PLANNED, head=OLD, state=PullState.PLANNING), Skip),
         (LABELED, replace(PLANNED, prod_revision=2), Skip),
         (LABELED, replace(PLANNED, state=PullState.FAILED, prod_revision=2), Skip),
@@ -90,7 +90,7 @@ def test_the_next_step_follows_from_what_is(pull: Pull, record: PullRecord, prod
         (LABELED, PLANNED, Rest),
         (LABELED, replace(PLANNED, state=PullState.CANCELLED), Rest),
         (LABELED, replace(PLANNED, state=PullState.PLANNING), MakePlan),
-        (LABELED, replace(PLANNED, words=(WORD,)), MakePlan),
+        (LABELED, replace(PLANNED, overrides=(WORD,)), MakePlan),
         (LABELED, replace(SKIPPED, again=True), MakePlan),
         (PULL, SKIPPED, MakePlan),
         (LABELED_FORK, PullRecord("ann/shop", 7), Hold),

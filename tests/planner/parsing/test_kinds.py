@@ -14,7 +14,7 @@ from mergeplan.planner.model.model import History, Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.semantics.columns import Parent, model_shape
-from mergeplan.planner.semantics.digests import Seen
+from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.meaning import meaning_of
 from mergeplan.planner.snapshot.snapshot import Meaning
@@ -101,7 +101,7 @@ def test_the_columns_of_a_history_can_be_read() -> None:
 
 def test_the_columns_of_a_history_have_names_and_types_that_readers_decide_by() -> None:
     def meaning(history: History) -> Meaning:
-        given = {"s.raw": Seen("rows", {"id": "i", "name": "n", "at": "a"})}
+        given = {"s.raw": TableDigest("rows", {"id": "i", "name": "n", "at": "a"})}
         kept = historic(history=history)
         return meaning_of(kept, model_shape(kept, {"s.raw": Parent(("id", "name", "at"))}), given, "")
 

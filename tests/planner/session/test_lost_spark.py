@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.errors import SparkAway
+from mergeplan.planner.errors import SparkUnavailable
 from mergeplan.planner.session.session import Session
 from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.cli.conftest import TODAY, Lent
@@ -21,7 +21,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from mergeplan.planner.engine.spark.engine import open_engine
-from mergeplan.planner.errors import SparkAway
+from mergeplan.planner.errors import SparkUnavailable
 from mergeplan.planner.session.session import Session
 from mergeplan.planner.session.settings import SessionSettings
 from tests.conftest import SMALL
@@ -44,7 +44,7 @@ with Session(SessionSettings(root, home=root / "home", open_engine=opened), TODA
     kill()
     try:
         engines[-1].fetch("SELECT 1")
-    except SparkAway as error:
+    except SparkUnavailable as error:
         print(error.message)
     print(session.fetch("SELECT * FROM shop.daily").rows == before)
     kill()  # nobody has asked it since
@@ -60,14 +60,14 @@ class Lost(Lent):
 
     def fetch(self, *_: object) -> object:
         """What a Spark says that is not there any more."""
-        raise SparkAway("Spark has ended.")
+        raise SparkUnavailable("Spark has ended.")
 
 
 def test_the_call_after_a_loss_opens_another_spark(tmp_path: Path, engine: SparkEngine) -> None:
     written(tmp_path)
     sparks = iter([Lost(engine), Lent(engine)])
     with Session(SessionSettings(tmp_path, open_engine=lambda *_: next(sparks)), TODAY) as session:
-        with pytest.raises(SparkAway, match="has ended"):
+        with pytest.raises(SparkUnavailable, match="has ended"):
             session.fetch("SELECT 1")
 
         assert session.fetch("SELECT 1 AS x").rows == ((1,),)

@@ -52,7 +52,7 @@ PYTHON = (
 
 
 @dataclass(frozen=True)
-class May:
+class ReadScope:
     """What project code may do on Spark at the moment: tables and views that it may read (their names, without quotes),
     the prefix of the global views in which it leaves its rows ('' for none), functions in Python; in one session with
     this default catalog."""
@@ -83,10 +83,10 @@ class TemporaryView:
     is_global: bool
 
 
-def admit(request: Message, may: May) -> None:
+def admit(request: Message, scope: ReadScope) -> None:
     """NotAdmitted unless each field and each name and text of the request is admitted; SQL in it is written as it was
     read."""
-    if request.session_id != may.session:
+    if request.session_id != scope.session:
         raise NotAdmitted("The request speaks for a session that is not this model's.")
     waiting: list[tuple[Message, int]] = [(request, 0)]
     while waiting:
@@ -100,7 +100,7 @@ def admit(request: Message, may: May) -> None:
             if field.name not in allowed:
                 raise NotAdmitted(sentence(name, field.name))
         if check := CHECKS.get(name):
-            check(message, may)
+            check(message, scope)
         waiting.extend((inner, depth + 1) for field, value in field_values for inner in _inner(field, value))
 
 
@@ -176,42 +176,42 @@ def _inner(field: Any, value: Any) -> Iterator[Message]:
         yield value
 
 
-def _check_tables(names: frozenset[str], may: May) -> None:
+def _check_tables(names: frozenset[str], scope: ReadScope) -> None:
     for name in sorted(names):
-        if not may.reads(name) and not OF_A_FRAME.fullmatch(name):
+        if not scope.reads(name) and not OF_A_FRAME.fullmatch(name):
             raise NotAdmitted(
                 f"`{name[:120]}` is not a table that this model reads: name it in `depends_on`, and read"
                 ' `context.table("...")`.'
             )
 
 
-def _check_table_name(message: Message, may: May) -> None:
-    _check_tables(frozenset({table_name(message.unparsed_identifier)}), may)
+def _check_table_name(message: Message, scope: ReadScope) -> None:
+    _check_tables(frozenset({table_name(message.unparsed_identifier)}), scope)
 
 
-def _table_exists(message: Message, may: May) -> None:
+def _table_exists(message: Message, scope: ReadScope) -> None:
     names = [message.db_name] if message.db_name else []
-    _check_tables(frozenset({table_name(".".join([*names, message.table_name]))}), may)
+    _check_tables(frozenset({table_name(".".join([*names, message.table_name]))}), scope)
 
 
-def _sql(message: Message, may: May) -> None:
-    read = parse_query(message.query, may.functions)
-    _check_tables(read.tables, may)
+def _sql(message: Message, scope: ReadScope) -> None:
+    read = parse_query(message.query, scope.functions)
+    _check_tables(read.tables, scope)
     message.query = f"({read.text}\n)"  # in parentheses Spark takes a query and nothing else
 
 
-def _expression(message: Message, may: May) -> None:
-    read: Queried = parse_expression(message.expression, may.functions)
-    _check_tables(read.tables, may)
+def _expression(message: Message, scope: ReadScope) -> None:
+    read: Queried = parse_expression(message.expression, scope.functions)
+    _check_tables(read.tables, scope)
     message.expression = read.text
 
 
-def _function(message: Message, may: May) -> None:
+def _function(message: Message, scope: ReadScope) -> None:
     if not FUNCTION.fullmatch(message.function_name):
         raise NotAdmitted(f"`{message.function_name[:80]}` is not the name of a function of Spark.")
     name = message.function_name.lower()
-    check_function(name, may.functions)
-    if name in OPTIONS and name not in may.functions:
+    check_function(name, scope.functions)
+    if name in OPTIONS and name not in scope.functions:
         for argument in message.arguments[OPTIONS[name] :]:
             _check_options(name, argument)
     if name in OF_A_SCHEMA:
@@ -229,17 +229,17 @@ def _check_options(name: str, argument: Message) -> None:
             raise NotAdmitted(message)
 
 
-def _table_function(message: Message, may: May) -> None:
+def _table_function(message: Message, scope: ReadScope) -> None:
     if message.function_name.lower() not in TABLE_FUNCTIONS:
         raise NotAdmitted(f"The table function `{message.function_name[:80]}` is not allowed to project code.")
 
 
-def _python(message: Message, may: May) -> None:
-    if not may.python:
+def _python(message: Message, scope: ReadScope) -> None:
+    if not scope.python:
         raise NotAdmitted(PYTHON)
 
 
-def _check_registration(message: Message, may: May) -> None:
+def _check_registration(message: Message, scope: ReadScope) -> None:
     """A command that registers a function, or leaves a view."""
     kind = message.WhichOneof("command_type")
     if kind in ("register_function", "register_table_function"):
@@ -248,15 +248,15 @@ def _check_registration(message: Message, may: May) -> None:
             raise NotAdmitted(f"`{name[:80]}` is not the name of a function of Python: choose another one.")
 
 
-def _view(message: Message, may: May) -> None:
+def _view(message: Message, scope: ReadScope) -> None:
     if not message.is_global:
         if not VIEW.fullmatch(message.name) or message.name.lower() in RESERVED or OF_A_FRAME.fullmatch(message.name):
             raise NotAdmitted(f"`{message.name[:80]}` is not the name of a temporary view.")
-    elif message.replace or not may.prefix or not re.fullmatch(rf"{may.prefix}_\d{{1,4}}", message.name, re.ASCII):
+    elif message.replace or not scope.prefix or not re.fullmatch(rf"{scope.prefix}_\d{{1,4}}", message.name, re.ASCII):
         raise NotAdmitted("A global temporary view is not allowed to project code: others would see it.")
 
 
-def _sql_command(message: Message, may: May) -> None:
+def _sql_command(message: Message, scope: ReadScope) -> None:
     root = message.input
     if root.WhichOneof("rel_type") == "with_relations":
         root = root.with_relations.root
@@ -264,25 +264,25 @@ def _sql_command(message: Message, may: May) -> None:
         raise NotAdmitted("A command in SQL is a query here and nothing else.")
 
 
-def _parse(message: Message, may: May) -> None:
+def _parse(message: Message, scope: ReadScope) -> None:
     """Texts that are read as rows: an option for CSV or XML may name a class or a file."""
     for option in message.options if message.format != JSON else ():
         if refused := option_refusal("spark.read", option):
             raise NotAdmitted(refused)
 
 
-def _deduplicate(message: Message, may: May) -> None:
+def _deduplicate(message: Message, scope: ReadScope) -> None:
     if message.within_watermark:
         raise NotAdmitted(sentence("Relation", "with_watermark"))
 
 
-def _readable(message: Message, may: May) -> None:
+def _readable(message: Message, scope: ReadScope) -> None:
     for key in [*getattr(message, "keys", ()), *(pair.key for pair in getattr(message, "pairs", ()))]:
         if not READABLE.fullmatch(key):
             raise NotAdmitted(f"The setting `{key[:120]}` is not shown to project code.")
 
 
-def _block(message: Message, may: May) -> None:
+def _block(message: Message, scope: ReadScope) -> None:
     for name in message.names:
         if not BLOCK.fullmatch(name):
             raise NotAdmitted(f"`{name[:80]}`: artifacts are not allowed to project code.")
@@ -306,7 +306,7 @@ def _schema_text(text: str) -> None:
             waiting.extend(part)
 
 
-CHECKS: Mapping[str, Callable[[Message, May], None]] = {
+CHECKS: Mapping[str, Callable[[Message, ReadScope], None]] = {
     "Read.NamedTable": _check_table_name,
     "TableExists": _table_exists,
     "SQL": _sql,
@@ -326,8 +326,8 @@ CHECKS: Mapping[str, Callable[[Message, May], None]] = {
     "ConfigRequest.GetWithDefault": _readable,
     "ConfigRequest.IsModifiable": _readable,
     "ArtifactStatusesRequest": _block,
-    "LocalRelation": lambda message, may: _schema_text(message.schema),
-    "DataType.Unparsed": lambda message, may: _schema_text(message.data_type_string),
-    "AnalyzePlanRequest.JsonToDDL": lambda message, may: _schema_text(message.json_string),
-    "Expression.Cast": lambda message, may: _schema_text(message.type_str),
+    "LocalRelation": lambda message, scope: _schema_text(message.schema),
+    "DataType.Unparsed": lambda message, scope: _schema_text(message.data_type_string),
+    "AnalyzePlanRequest.JsonToDDL": lambda message, scope: _schema_text(message.json_string),
+    "Expression.Cast": lambda message, scope: _schema_text(message.type_str),
 }

@@ -19,7 +19,7 @@ from mergeplan.planner.engine.spark.process.format_requests import Visit
 from mergeplan.planner.engine.spark.scans import parse_plan_bytes
 from mergeplan.planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
 from mergeplan.planner.engine.spark.trace_tag import trace_id
-from mergeplan.planner.errors import QueryError, RequestError, SparkAway
+from mergeplan.planner.errors import QueryError, RequestError, SparkUnavailable
 from mergeplan.planner.semantics.spark.spark_defaults import DEFAULTS
 from mergeplan.planner.semantics.spark.spark_settings import shaping
 
@@ -59,7 +59,7 @@ class ConnectSession:
                 close_channel(spark)  # otherwise it is tried again when this process ends
             reason = translate_error(error, "")
             state = "cannot be used" if reason.message.startswith(LACKS) else "does not answer"
-            raise SparkAway(f"{where} {state}: {reason.message}", hint=reason.hint) from None
+            raise SparkUnavailable(f"{where} {state}: {reason.message}", hint=reason.hint) from None
         self.spark = spark
         try:
             for key, value in {**dict(server.conf), "spark.sql.connect.serverStacktrace.enabled": "false"}.items():

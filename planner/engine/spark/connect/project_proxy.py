@@ -18,7 +18,7 @@ from uuid import uuid4
 from mergeplan.planner.engine.protocol import Reading, Server
 from mergeplan.planner.engine.spark.connect.admission import (
     Blocks,
-    May,
+    ReadScope,
     TemporaryView,
     admit,
     function_of,
@@ -46,7 +46,7 @@ class ProjectProxy:
             raise RequestError(f"the path of the socket {path} is too long.", hint="Set TMPDIR to a shorter folder.")
         self.session = str(uuid4())
         self._to, self._python = server, python or server.isolated
-        self._may = May(self.session)
+        self._scope = ReadScope(self.session)
         self._views: frozenset[str] = frozenset()  # of the session, that are there
         self._begun: dict[str, str] = {}  # operation -> temporary view, that is being made
         self._functions = functions  # that may be called beside Spark's own
@@ -72,12 +72,12 @@ class ProjectProxy:
         names = frozenset(without_default(name.lower(), catalog) for name in (*reading.tables, *reading.inputs))
         with self._lock:
             self._left, self._inputs = [], dict(reading.inputs)
-            self._may = May(self.session, names, prefix=reading.prefix, python=self._python, catalog=catalog)
+            self._scope = ReadScope(self.session, names, prefix=reading.prefix, python=self._python, catalog=catalog)
 
     def refuse(self) -> tuple[str, ...]:
         """From now on let nothing through; the global views that were made since `admit`."""
         with self._lock:
-            self._may = May(self.session)
+            self._scope = ReadScope(self.session)
             return tuple(self._left)
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class ProjectProxy:
         with self._lock:
             if self._closed:
                 return
-            self._closed, self._may = True, May(self.session)
+            self._closed, self._scope = True, ReadScope(self.session)
             spark, self._spark = self._spark, None
         self._server.stop(grace=None)
         if spark is not None:
@@ -205,8 +205,8 @@ class ProjectProxy:
         """The request as it may be passed on, in this session's name; NotAdmitted."""
         request = message_of(kind, data)
         with self._lock:
-            may = replace(self._may, views=self._views, functions=self._functions)
-        admit(request, may)
+            scope = replace(self._scope, views=self._views, functions=self._functions)
+        admit(request, scope)
         spark = self._ready()
         request.user_context.Clear()
         request.user_context.user_id = spark.user

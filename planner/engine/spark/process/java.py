@@ -20,7 +20,7 @@ from mergeplan.planner.engine.spark.process.confinement import Confinement, conf
 from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
 from mergeplan.planner.engine.spark.process.workers import Workers, prepare_workers
 from mergeplan.planner.engine.spark.resolving import resolution_error, start_timeout
-from mergeplan.planner.errors import RequestError, SparkAway
+from mergeplan.planner.errors import RequestError, SparkUnavailable
 from mergeplan.planner.isolation.mode import isolation_of
 from mergeplan.planner.isolation.probe import cannot
 
@@ -89,7 +89,7 @@ def profile_of(wanted: str) -> Profile:
         raise RequestError(f"there is no Spark profile '{name}'.", hint=f"Say {known}.") from None
 
 
-class SparkEnded(SparkAway):
+class SparkEnded(SparkUnavailable):
     """Java ended before Spark was there."""
 
 
@@ -236,7 +236,7 @@ def _listening(
             process.stdin.close()
             if error := resolution_error(conf, log, began):
                 raise error
-            away = SparkEnded if ended else SparkAway
+            away = SparkEnded if ended else SparkUnavailable
             raise away("Spark did not start.", hint=f"What Java said about it is in {log}.")
         time.sleep(0.02)
     content = answer.read_bytes()

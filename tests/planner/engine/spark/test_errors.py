@@ -8,7 +8,7 @@ import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.spark.errors import sentences, translate_error
-from mergeplan.planner.errors import QueryError, SparkAway
+from mergeplan.planner.errors import QueryError, SparkUnavailable
 
 
 class Raised(Exception):
@@ -48,7 +48,7 @@ def test_a_java_that_ran_out_of_memory_is_no_fault_of_the_query(engine: SparkEng
 
     error = translate_error(Raised(jvm.java.lang.RuntimeException(text)), "SELECT 1")
 
-    assert isinstance(error, SparkAway)
+    assert isinstance(error, SparkUnavailable)
     assert (error.message, error.retry) == ("Spark ran out of memory.", True)
 
 

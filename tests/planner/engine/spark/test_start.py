@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.table import Table, time_partitioning
-from mergeplan.planner.errors import QueryError, SparkAway
+from mergeplan.planner.errors import QueryError, SparkUnavailable
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.engine.spark.engine import open_engine
@@ -54,7 +54,7 @@ engine._sessions.current.jvm.process.wait()
 for ask in (lambda: engine.fetch("SELECT 1"), lambda: engine.catalog.drop_view("s.v"), engine.jobs):
     try:
         ask()
-    except SparkAway as error:
+    except SparkUnavailable as error:
         print(error.message)
 engine.close()
 """

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from mergeplan.planner.engine.protocol import Engine, Rows
-from mergeplan.planner.errors import SparkAway
+from mergeplan.planner.errors import SparkUnavailable
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.session.use_cases.doctor import Finding, run_checks
 from mergeplan.planner.session.workspace import Workspace
@@ -18,7 +18,7 @@ NOWHERE = "postgresql+psycopg://ann:sesame@127.0.0.1:1/state?connect_timeout=1"
 
 
 def away(*_: object) -> Engine:
-    raise SparkAway("Spark did not start with the password sesame.")
+    raise SparkUnavailable("Spark did not start with the password sesame.")
 
 
 def found(root: Path, config: str, **files: str) -> dict[str, Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from mergeplan.planner.engine.spark.process.pulse import Pulse
-from mergeplan.planner.errors import QueryError, RequestError, SparkAway
+from mergeplan.planner.errors import QueryError, RequestError, SparkUnavailable
 
 
 def beats(ask: Callable[[], object], *, patience: float = 30.0) -> None:
@@ -34,7 +34,7 @@ def test_a_spark_that_answers_is_left_alone() -> None:
 
 def test_a_spark_that_ran_out_of_memory_is_noticed() -> None:
     with pytest.raises(RequestError, match="the warm Spark fails: Spark ran out of memory"):
-        beats(raises(SparkAway("Spark ran out of memory.")))
+        beats(raises(SparkUnavailable("Spark ran out of memory.")))
 
 
 def test_a_spark_that_hangs_is_noticed_and_one_that_is_slow_is_not() -> None:

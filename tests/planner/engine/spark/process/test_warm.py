@@ -22,7 +22,7 @@ from mergeplan.planner.engine.spark.connect.connect_session import ConnectSessio
 from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 from mergeplan.planner.engine.spark.process.format_requests import FormatRequest
 from mergeplan.planner.engine.table import PartitionColumn, Table, time_partitioning
-from mergeplan.planner.errors import Cancelled, QueryError, RequestError, SparkAway
+from mergeplan.planner.errors import Cancelled, QueryError, RequestError, SparkUnavailable
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column
 
@@ -346,10 +346,10 @@ def test_a_warm_spark_that_is_killed_under_a_query_is_away_and_no_fault_of_the_q
         server.kill()
         server.communicate(timeout=30)
 
-        with pytest.raises(SparkAway, match="Spark does not answer") as told:
+        with pytest.raises(SparkUnavailable, match="Spark does not answer") as told:
             slow.result(timeout=120)
     assert told.value.retry
-    with pytest.raises(SparkAway):
+    with pytest.raises(SparkUnavailable):
         engine.schema("SELECT 1 AS one")
     engine.close()
 
