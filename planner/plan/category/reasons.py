@@ -14,6 +14,7 @@ from mergeplan.planner.semantics.written_columns import column_names, has_star_o
 
 NOTHING = Columns()
 NO_COLUMNS = frozenset[str]()
+NAMES_MOST = 10  # of columns or models in a sentence
 LIMITED = "the query that LIMIT takes rows of"  # as `clauses` calls it
 SAME_QUERY = "The new text means the same query."
 UNFOLLOWED = "Rows and columns cannot be distinguished here, so every row counts as changed."
@@ -129,8 +130,10 @@ def sentence(text: str) -> str:
 
 
 def names(items: Iterable[str], *, ticked: bool = True, of: str = "") -> str:
-    """`a`, `b` and `c`."""
+    """`a`, `b` and `c`; of many the first ones and how many more."""
     shown = [f"`{of}.{item}`" if of else f"`{item}`" if ticked else item for item in items]
+    if len(shown) > NAMES_MOST:
+        shown = [*shown[: NAMES_MOST - 1], f"{len(shown) - NAMES_MOST + 1} more"]
     return ", ".join(shown[:-1]) + " and " + shown[-1] if len(shown) > 1 else "".join(shown)
 
 

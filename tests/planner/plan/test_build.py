@@ -135,6 +135,17 @@ def test_a_model_that_left_and_is_still_read_is_removed_and_no_external_table() 
     assert plan.blockers[0].message == "`s.total` still reads `s.days`, which this change removes."
 
 
+def test_a_reason_names_some_of_many_columns_and_counts_the_others() -> None:
+    prod, loaded = promoted(daily())
+    more = "".join(f", {number} AS c{number:02}" for number in range(30))
+
+    change = of(planned(daily(more), base=prod, loaded=loaded), "s.days")
+
+    assert "`c00`, `c01`" in change.reason
+    assert "`c08` and 21 more" in change.reason
+    assert len(change.columns.added) == 30
+
+
 def test_a_word_holds_only_while_both_fingerprints_stay() -> None:
 
     prod, loaded = promoted(daily())
