@@ -43,6 +43,7 @@ from mergeplan.bot.report.words import (
     refusal_words,
     skip_summary,
     spark_link,
+    unbuilt_words,
     waiting_words,
     work_words,
 )
@@ -76,7 +77,7 @@ def plan_comment(shown: Shown) -> str | None:
         "\n".join([plan_marker(record.repository), _comment_title(shown), "", facts_line(shown), *_counts(outcome)]),
         status(shown),
         *_problem_blocks(record, outcome),
-        *_plan_warnings(outcome),
+        *_plan_warnings(shown),
         *_warning_blocks(record, outcome),
         refusal_words(outcome.plan if outcome else None),
         *_change_blocks(record, outcome),
@@ -313,12 +314,15 @@ def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
     return [details_block(f"⚠️ {count_noun(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
 
 
-def _plan_warnings(outcome: PlannerOutcome | None) -> list[str]:
-    """What the plan warns of, such as a view of prod that is gone."""
+def _plan_warnings(shown: Shown) -> list[str]:
+    """What the plan warns of, such as a view of prod that is gone; first of all that prod was never built."""
+    outcome = shown.record.outcome
     warnings = problems_of(outcome.plan.warnings) if outcome and outcome.plan else ()
-    lines = [problem_line(warning) for warning in warnings]
-    shown = [f"> {line.removeprefix('- ') if len(lines) == 1 else line}" for line in fitting(lines, WARNINGS_MOST)]
-    return ["\n".join(["> [!WARNING]", *shown])] if shown else []
+    unbuilt = unbuilt_words(shown.prod) if shown.record.state is PullState.PLANNED else ""
+    lines = [f"- {unbuilt}"] if unbuilt else []
+    lines += [problem_line(warning) for warning in warnings]
+    quoted = [f"> {line.removeprefix('- ') if len(lines) == 1 else line}" for line in fitting(lines, WARNINGS_MOST)]
+    return ["\n".join(["> [!WARNING]", *quoted])] if quoted else []
 
 
 def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:

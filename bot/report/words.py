@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from mergeplan.bot.progress import WEB_ADDRESS
-from mergeplan.bot.records import ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import (
     NAMES,
     SIGNS,
@@ -244,6 +244,15 @@ def waiting_words(prod: ProdRecord) -> str:
     at = f" at {datetime.fromtimestamp(prod.again_at, UTC):%H:%M:%S} UTC" if prod.again_at else ""
     then = f"It is tried again by itself{at}; this pull request is planned as soon as it stands."
     return f"Prod could not be built yet: {why} {then}"
+
+
+def unbuilt_words(prod: ProdRecord) -> str:
+    """Why prod was never built, where only an edit fixes that: every model of a plan is new then; '' in other cases."""
+    if prod.state is not Prod.FAILED or prod.revision or not (prod.outcome and prod.outcome.problems):
+        return ""
+    problems = prod.outcome.problems
+    why = problem_line(problems[0]).removeprefix("- ")
+    return f"Prod could not be built: {why} Until a merge fixes that, every model is planned as new."
 
 
 def promotion_status(record: PullRecord) -> str:

@@ -109,3 +109,18 @@ def test_a_pull_request_says_why_prods_first_build_failed_and_a_command_tries_it
     bench.worker.retry()
     bench.idle()
     assert bench.conclusions(bench.head(number)) == GREEN
+
+
+def test_a_pull_request_is_told_that_prod_could_not_be_built_and_why_all_is_new(bench: Bench) -> None:
+    """A fault of the project that no retry fixes: the pull request that fixes it must be planned."""
+    unbuilt(bench)
+    bench.knobs(fail="prod")
+    number = bench.open(COLUMN)
+    until(lambda: bench.context.inbox.prods.get(SHOP).state is Prod.FAILED, what="the failure")
+    bench.idle()
+
+    said = (
+        "Prod could not be built: `models/orders.sql:1`: Spark refused a query. Until a merge fixes that, every model"
+    )
+    assert f"> [!WARNING]\n> {said} is planned as new.\n" in bench.plan(number)
+    assert bench.plan(number).splitlines()[1] == "### ✅ 2 added"
