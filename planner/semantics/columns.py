@@ -81,6 +81,7 @@ class Shape:
     keys: Keys = ()  # each identifies a row, by the query and its parents
     relies: tuple[tuple[str, Keys], ...] = ()  # the parents' keys that make results deterministic
     unresolved: str | None = None
+    obstacle: str = ""  # the construct because of which there is no `relation`, as a noun phrase
 
     def compute_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
         """The digests of the query over parents with these digests."""
@@ -216,13 +217,15 @@ def _build_shape(
     )
     try:
         if is_misread:
-            raise Opaque("names that are resolved otherwise")
+            raise Opaque("names that Spark resolves in another way")
         relation = query.relation(tree)
         if tuple(relation.columns) != columns:
-            raise Opaque("outputs that are named otherwise")
+            raise Opaque("columns that Spark names in another way")
         seen = Digests().relation(relation)
-    except (Opaque, RecursionError):
-        return _opaque(written, columns, parents, by_day=by_day)
+    except Opaque as opaque:
+        return _opaque(written, columns, parents, opaque.obstacle, by_day=by_day)
+    except RecursionError:
+        return _opaque(written, columns, parents, "expressions nested that deep", by_day=by_day)
     way, has_order = order_of(tree)
     further = time_dependence(relation, time_column) if time_column else TimeDependence()
     return Shape(
@@ -252,12 +255,14 @@ def _relies(tree: exp.Expr, parents: Mapping[str, Parent]) -> tuple[tuple[str, K
     return tuple((name, known) for name, known in keys if known)
 
 
-def _opaque(tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Parent], *, by_day: bool) -> Shape:
-    """A query that cannot be translated: everything that it reads counts for every output."""
+def _opaque(
+    tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Parent], obstacle: str, *, by_day: bool
+) -> Shape:
+    """A query that cannot be translated because of an `obstacle`: everything that it reads counts for every output."""
     reads = {name: Reads(every=True) for name in parents}
     unsure = any(map(is_volatile, tree.walk())) or bool(tree.find(exp.Limit, exp.Offset, exp.Fetch))
     own_volatile = unsure or not by_day or any(parent.volatile or parent.volatile_rows for parent in parents.values())
-    return Shape(True, _text(tree), columns, volatile_rows=own_volatile, reads=reads)
+    return Shape(True, _text(tree), columns, volatile_rows=own_volatile, reads=reads, obstacle=obstacle)
 
 
 def _reads(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from textwrap import shorten
 
 from sqlglot import exp
 
@@ -31,6 +32,7 @@ from mergeplan.planner.semantics.spark.spark_functions import (
 )
 from mergeplan.planner.semantics.types import is_collated, is_exact, is_of_alike, type_of
 
+_LONGEST_QUOTE = 60  # characters
 _CASTS = frozenset(("bigint", "smallint", "tinyint", "binary"))
 _DATE_PARTS = {"YEAR": "Year", "MONTH": "Month", "DAY": "Day"}
 _SAME: Mapping[str, Callable[..., exp.Expr]] = {
@@ -73,15 +75,16 @@ class Scope:
             try:
                 return self.tables[table][name]
             except KeyError:
-                raise Opaque(f"{table}.{name}") from None
+                raise Opaque(f"the column `{table}.{name}`, which its table may not have") from None
         if self.outer is None or any(table in columns for columns in self.tables.values()):
-            raise Opaque(f"{table}.{name}")  # Spark takes a struct of the inner query before a table of the outer one
+            # Spark takes a struct of the inner query before a table of the outer one.
+            raise Opaque(f"the name `{table}.{name}`, which may be a column's field or another table's column")
         return self.outer.column(table, name)
 
     def having(self, alias: str, columns: Mapping[str, Value]) -> Scope:
         """The scope with one more table; Opaque when its name is taken."""
         if alias in self.tables:
-            raise Opaque(f"two tables are called {alias}")
+            raise Opaque(f"two tables with the alias `{alias}`")
         return replace(self, tables={**self.tables, alias: columns})
 
 
@@ -111,9 +114,16 @@ class _Expression:
     variables: tuple[str, ...] = ()  # of the enclosing lambdas, innermost last
 
     def value(self, node: exp.Expr) -> Value:
+        try:
+            return self._translate(node)
+        except Opaque as opaque:
+            opaque.construct = opaque.construct or _quote(node)
+            raise
+
+    def _translate(self, node: exp.Expr) -> Value:
         # Inside an expression Spark would first generate the rows; only a whole output can be translated.
         if multiplies_rows(node):
-            raise Opaque("a function that makes rows stands inside an expression")
+            raise Opaque("a function that returns rows inside an expression")
         value = self._value(node)
         if (is_volatile(node) and not self._is_sorted_away(node)) or self._picks_one_of_equals(node, value):
             parts = value.parts if isinstance(value, Term) else (value,)
@@ -169,10 +179,10 @@ class _Expression:
         node = _canonical_function(node)
         if type(node) not in _SPELLED:  # CONCAT_WS is a kind of CONCAT to the parser, and not to Spark
             if isinstance(node, (exp.Query, exp.Star)):
-                raise Opaque(type(node).__name__)
+                raise Opaque("a subquery or star inside an expression")
             return self._plain(node)
         if has_other_precedence(node):
-            raise Opaque("operators with another precedence in Spark")
+            raise Opaque("operators whose precedence differs in Spark")
         match node:
             case exp.Paren() | exp.Alias():
                 return self.value(node.this)
@@ -263,7 +273,7 @@ class _Expression:
         whole = self.value(node.this)
         clause = self.value(node.expression.this if isinstance(node, exp.Filter) else node.expression)
         if not isinstance(whole, Term) or whole.op != "aggregate":
-            raise Opaque("a clause of no aggregate")
+            raise Opaque("an aggregate's clause without an aggregate")
         # FILTER stays part of the aggregate: as a predicate of the block it would filter the other aggregates too.
         if isinstance(node, exp.Filter) and clause is rules.TRUE:
             return whole
@@ -328,9 +338,9 @@ class _Expression:
         )
         tables = [columns for alias, columns in self.scope.tables.items() if alias_of_star in (None, alias)]
         if not tables or (alias_of_star is None and len(tables) > 1):
-            raise Opaque("which columns a star means")  # USING and NATURAL merge some of them
+            raise Opaque("a star over joined columns")  # USING and NATURAL merge some of them
         if isinstance(of, exp.Struct) and not self.reader.lower:
-            raise Opaque("the fields of a star")
+            raise Opaque("a star inside a function")
         return [part for columns in tables for name, value in columns.items() for part in (name, value)]
 
     def _column(self, node: exp.Column) -> Value:
@@ -340,7 +350,7 @@ class _Expression:
         if table in self.variables:
             return Term("field", (self._variable(table), name))
         if node.args.get("db") or not table or isinstance(node.this, exp.Star):
-            raise Opaque(node.sql("spark"))
+            raise Opaque("a name whose table is not certain")
         value = self.scope.column(table, name)
         # next to a decimal, a literal 3 is DECIMAL(1, 0), but 3 from a column is INT
         return rules.as_constant(value)
@@ -359,10 +369,10 @@ class _Expression:
         if name := node.args.get("alias"):
             named = self.windows.get(name.name.lower())
             if named is None or any(node.args.get(key) for key in ("partition_by", "order", "spec")):
-                raise Opaque("a window made from another")
+                raise Opaque("a window that is based on another one")
             node = _resolve_window(node, named)
         if node.args.get("first") is not None or isinstance(node.args.get("over"), exp.Expr):
-            raise Opaque("an unusual window")
+            raise Opaque("a window with clauses of its own")
         # The keys of a partition have no order, and repeating one changes nothing.
         partition = Term(
             "all of", tuple(self.value(partition_key) for partition_key in node.args.get("partition_by") or ())
@@ -396,7 +406,7 @@ class _Expression:
         if query := node.args.get("query"):
             return Term("in query", (this, self._subquery_relation(query)))
         if not node.expressions or node.args.get("unnest") or node.args.get("field"):
-            raise Opaque("an unusual IN")
+            raise Opaque("this form of IN")
         return rules.membership(this, [self.value(element) for element in node.expressions])
 
     def _subquery_relation(self, node: exp.Expr) -> Relation:
@@ -500,7 +510,7 @@ def _counts_rows(node: exp.Count) -> bool:
 def _resolve_window(node: exp.Window, named: exp.Expr) -> exp.Window:
     """The window of `OVER name`, around the same function."""
     if named.args.get("alias"):
-        raise Opaque("a window made from another")
+        raise Opaque("a window that is based on another one")
     window = exp.Window()
     window.set("this", node.this)
     for key in ("partition_by", "order", "spec"):
@@ -512,3 +522,8 @@ def _is_default(spec: exp.Expr) -> bool:
     """True for RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, the default frame with ORDER BY."""
     bounds = (spec.args.get("kind"), spec.args.get("start"), spec.args.get("start_side"), spec.args.get("end"))
     return bounds == ("RANGE", "UNBOUNDED", "PRECEDING", "CURRENT ROW") and not spec.args.get("exclude")
+
+
+def _quote(node: exp.Expr) -> str:
+    """The start of an expression's text; without backticks, since it is shown between two."""
+    return shorten(node.sql("spark").replace("`", ""), _LONGEST_QUOTE, placeholder=" ...")

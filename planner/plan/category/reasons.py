@@ -57,12 +57,17 @@ def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | Non
     if new.reads_itself:
         return "It reads itself: each row depends on those before it, and its query changed."
     if not one or not two:
-        return UNFOLLOWED
+        return _unfollowed(after) or _unfollowed(before) or UNFOLLOWED
     if labels:
         return _clauses_reason(labels, old.sql, new.sql)
     if new.time_column and _column(before, new.time_column) != _column(after, new.time_column):
         return f"`{new.time_column}` changed, and it says in which interval a row lies."
     return UNFOLLOWED
+
+
+def _unfollowed(shape: Shape | None) -> str:
+    obstacle = shape.obstacle if shape else ""
+    return f"mergeplan cannot follow {obstacle}, so every row counts as changed." if obstacle else ""
 
 
 def _clauses_reason(labels: list[str], before: str, after: str) -> str:

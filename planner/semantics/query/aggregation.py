@@ -68,14 +68,14 @@ class Grouping:
             if (key := self.keys.get(self.among.digest(value))) is not None:
                 # GROUP BY x, f(x): the group has one x of several equal ones, and f of another one may look different.
                 if isinstance(value, Term) and value.op not in _OF_NO_FLOAT and self._holds_key(value):
-                    raise Opaque("one key or another made of it")
+                    raise Opaque("a GROUP BY key that is part of another key")
                 return Ref(self.group, key)
             if isinstance(value, Term) and value.op == "aggregate":
                 return Ref(self.group, mark_deterministic_aggregate(value, self.group))
         if isinstance(value, Term) and value.op not in ("exists", "scalar"):
             return replace(value, parts=tuple(self.lift_value(part) for part in value.parts))
         if value.free & frozenset(self.among.block.all_sources):
-            raise Opaque("a column that is neither grouped by nor aggregated")
+            raise Opaque("a column that is neither a GROUP BY key nor aggregated")
         return value
 
     def _holds_key(self, value: Term) -> bool:
@@ -138,7 +138,7 @@ def group_keys(
             raise Opaque("GROUP BY ALL with columns beside an aggregate")
         return [value for value in outputs.values() if not folds(value)], None
     if odd := set(clause_keys(group)) - {"expressions", "cube", "rollup", "grouping_sets"}:
-        raise Opaque(f"GROUP BY with {sorted(odd)}")
+        raise Opaque(f"GROUP BY with {', '.join(sorted(odd)).upper()}")
     sets = [grouping_set for kind in ("cube", "rollup", "grouping_sets") for grouping_set in group.args.get(kind) or ()]
     sets += [expression for expression in group.expressions if isinstance(expression, _SETS)]
     if any(map(_is_ordinal, group.find_all(exp.Literal))):
@@ -151,7 +151,7 @@ def group_keys(
     inner = [column for grouping_set in sets for column in _set_members(grouping_set)]
     whole = [grouping_set for grouping_set in sets if not grouping_set.expressions]  # WITH ROLLUP: over all the keys
     if whole and len(sets) > 1:
-        raise Opaque("several groupings, one of them over all keys")
+        raise Opaque("several grouping sets, one of them over all keys")
     set_terms = [_grouping_set(reader, grouping_set, scope) for grouping_set in sets]
     if whole:
         return keys, Term("sets", ("then", _expand_grouping_sets(type(whole[0]).__name__, keys)))

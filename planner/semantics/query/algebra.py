@@ -20,7 +20,17 @@ NOTHING: frozenset[Source] = frozenset()
 
 
 class Opaque(Exception):
-    """A part of a query that cannot be translated: callers must assume that everything that it reads matters."""
+    """A part of a query that cannot be translated: callers must assume that everything that it reads matters.
+
+    Its text is a noun phrase that a user reads: `a recursive CTE`. `construct` is the innermost expression around it.
+    """
+
+    construct: str = ""
+
+    @property
+    def obstacle(self) -> str:
+        """The construct that cannot be followed: `a subquery inside a lambda (in `x -> ...`)`."""
+        return f"{self} (in `{self.construct}`)" if self.construct else str(self)
 
 
 # Compared by identity: equality of meaning is what `digests` computes, and comparing trees would be exponential.

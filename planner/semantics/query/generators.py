@@ -48,12 +48,12 @@ def read_generator(
 def call_of(reader: Reader, node: exp.Expr, scope: Scope, names: Sequence[str]) -> tuple[Value | None, list[Part]]:
     """The value that decides how many rows a generator makes (None: one), and what each of its columns is."""
     if not multiplies_rows(node):
-        raise Opaque("no generator")
+        raise Opaque("this function that returns rows")
     name = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
     arguments = [argument for key, argument in sorted(node.args.items()) if argument is not None and key != "is_outer"]
     parts = [part for arg in arguments for part in (arg if isinstance(arg, list) else [arg])]
     if any(not isinstance(part, exp.Expr) for part in parts) and not isinstance(node, exp.Anonymous):
-        raise Opaque("an unusual generator")
+        raise Opaque("this form of a function that returns rows")
     values = [reader.value(part, scope) for part in parts if isinstance(part, exp.Expr)]
     doubtful = is_volatile(node)
     # Only a non-deterministic generator depends on how the query is written.
@@ -73,7 +73,7 @@ def apply_generator(
 ) -> tuple[Block, dict[str, Value]]:
     """The block with what a generator makes of each row, and its columns by name."""
     if len(columns) != len(names):
-        raise Opaque("names for some of what is generated")
+        raise Opaque("aliases for some of a generator's columns")
     if call is None:
         return block, dict(zip(names, map(as_value, columns), strict=True))
     generated = Generated(call)

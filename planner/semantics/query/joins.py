@@ -81,14 +81,14 @@ class FromClause(ABC):
         elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
             relation = self._query(node.this, self._ctes, None)
         else:
-            raise Opaque(type(node).__name__)
+            raise Opaque(f"{node.key.upper()} in FROM")
         # RAND() in a subquery is evaluated once per row of the subquery, not once per joined row, so it must not be
         # merged.
         if self._reader.random_calls > random_calls:
             relation = fresh(relation, Sealed(relation.block))
         if names := [column.name.lower() for column in alias_columns(node)]:
             if len(names) != len(relation.columns):
-                raise Opaque("an alias for some columns")
+                raise Opaque("aliases for some of the columns")
             relation = replace(relation, columns=dict(zip(names, relation.columns.values(), strict=True)))
         if set(clause_keys(node)) & {"joins", "laterals", "when", "changes", "partition", "version", "hints", "only"}:
             raise Opaque("a table with clauses of its own")
@@ -106,7 +106,7 @@ class FromClause(ABC):
             return self._query(query, ctes, None)
         full = f"{node.db.lower()}.{name}"
         if full not in self.tables or node.catalog:
-            raise Opaque(full)
+            raise Opaque(f"the table `{full}`, whose columns are not known")
         table = replace(self.tables[full])  # a copy: sources are compared by identity, and a self-join has two
         return Relation(Block((table,)), {column: Ref(table, column) for column in self.columns[full]})
 
@@ -124,10 +124,10 @@ class FromClause(ABC):
     def _join(self, join: exp.Join, block: Block, scope: Scope) -> tuple[Block, Scope]:
         side, kind = (join.side or "").upper(), (join.kind or "").upper()
         if join.args.get("using") or (join.method or "").upper() not in ("", "NATURAL") or kind in ("SEMI", "ANTI"):
-            raise Opaque("an unusual join")
+            raise Opaque("this form of JOIN")
         if isinstance(join.this, exp.Lateral):
             if join.args.get("on") and not (isinstance(join.args["on"], exp.Boolean) and join.args["on"].this):
-                raise Opaque("a condition on LATERAL")
+                raise Opaque("a LATERAL join with a condition")
             return self._lateral(join.this, block, scope, outer=side == "LEFT")
         alias, right = self._item(join.this, scope)
         if side == "FULL":
@@ -148,7 +148,7 @@ class FromClause(ABC):
             return right.block.add_step(LateralJoin(sealed, outer=True)), _through(sealed, scope).having(
                 alias, right.columns
             )
-        raise Opaque(side)
+        raise Opaque(f"a {side} JOIN with LATERAL")
 
     def _full(self, join: exp.Join, block: Block, right: Relation, scope: Scope, alias: str) -> tuple[Block, Scope]:
         # Both sides may lack a row, so neither block can be merged: a filter inside would not be a filter outside.
@@ -169,7 +169,7 @@ class FromClause(ABC):
             sealed = Sealed(relation.block)
             columns: dict[str, Value] = {name: Ref(sealed, value) for name, value in relation.columns.items()}
             if names and len(names) != len(columns):
-                raise Opaque("an alias for some columns")
+                raise Opaque("aliases for some of the columns")
             columns = dict(zip(names, columns.values(), strict=True)) if names else columns
             return block.add_step(LateralJoin(sealed, outer)), scope.having(alias, columns)
         if not multiplies_rows(inner) or not names:

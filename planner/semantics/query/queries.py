@@ -53,7 +53,7 @@ class Query(FromClause):
     def _query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:
         self._queries += 1
         if self._queries > _MAX_QUERIES:
-            raise Opaque("a CTE that is used again and again")
+            raise Opaque("CTEs that expand to that many queries")
         # A CTE is expanded with the CTEs of the place where it was defined, not of where it is used.
         before, self._ctes = self._ctes, self._read_ctes(node, ctes)
         try:
@@ -83,13 +83,13 @@ class Query(FromClause):
                 return self._select(node, outer)
             case exp.SetOperation():
                 return self._set_operation(node, outer)
-        raise Opaque(type(node).__name__)
+        raise Opaque(f"{node.key.upper()} in place of a query")
 
     def _select(self, node: exp.Select, outer: Scope | None) -> Relation:
         if odd := set(clause_keys(node)) - _KNOWN_CLAUSES:
-            raise Opaque(f"clauses {sorted(odd)}")
+            raise Opaque(f"a SELECT with {', '.join(sorted(odd)).upper().replace('_', ' ')}")
         if node.args.get("kind") or (has(node, "sort", "cluster", "distribute") and has(node, "limit", "offset")):
-            raise Opaque("an unusual SELECT")
+            raise Opaque("this form of SELECT")
         block, scope = self._read_from(node, outer)
         settle_using(node)
         if (whole := self._only_star(node, block, scope)) is not None:
@@ -108,7 +108,7 @@ class Query(FromClause):
         # Without LIMIT or OFFSET, ORDER BY is dropped: a table has no order.
         if has(node, "limit", "offset"):
             if node.args.get("distinct") and node.args.get("order"):
-                raise Opaque("DISTINCT with ORDER BY and LIMIT")
+                raise Opaque("SELECT DISTINCT with ORDER BY and LIMIT")
             return self._apply_limit(node, relation, order, _provenance(scope))
         return relation
 
@@ -185,7 +185,7 @@ class Query(FromClause):
             keys, sets = group_keys(self._reader, node, scope, outputs)
             return group_block(block, keys, sets, condition, _provenance(scope))
         if condition is not None:
-            raise Opaque("HAVING without a group")  # Spark makes it a global aggregate or a WHERE, by a legacy setting
+            raise Opaque("HAVING without GROUP BY")  # Spark makes it a global aggregate or a WHERE, by a legacy setting
         return None, block
 
     def _join_unknown_functions(self, node: exp.Select, block: Block, columns: Mapping[str, Value]) -> Block:
@@ -219,7 +219,7 @@ class Query(FromClause):
         for key in ("limit", "offset"):
             clause = node.args.get(key)
             if clause is not None and not isinstance(clause, (exp.Limit, exp.Offset)):
-                raise Opaque(type(clause).__name__)
+                raise Opaque(f"{clause.key.upper()} with an expression")
             counts.append(self._reader.value(clause.expression, Scope()) if clause else Term("none"))
         limit = Limit(relation.block, tuple(order), tuple(counts), provenance.rows_trace)
         return Relation(Block((limit,)), {name: Ref(limit, value) for name, value in relation.columns.items()})
@@ -227,11 +227,11 @@ class Query(FromClause):
     def _set_operation(self, node: exp.SetOperation, outer: Scope | None) -> Relation:
         known = {"this", "expression", "distinct", "order", "limit", "offset", "with_"}
         if set(clause_keys(node)) - known:
-            raise Opaque("an unusual set operation")
+            raise Opaque("this form of a set operation")
         left = self._query(node.this, self._ctes, outer)
         right = self._query(node.expression, self._ctes, outer)
         if len(left.columns) != len(right.columns):
-            raise Opaque("branches of different width")
+            raise Opaque("a set operation over different numbers of columns")
         # The order of branches matters only to what takes rows by their order, which the written form represents.
         provenance = RowProvenance(node, self._ctes, outer.provenance if outer else None)
         relation = apply_set_operation(node, left, right, provenance)

@@ -154,5 +154,5 @@ def _move_column(value: Value, union: Union, pushed: Union) -> Value:
     if isinstance(value, Ref) and value.source is union:
         return Ref(pushed, value.inner)
     if union in value.free:
-        raise Opaque("a column made from a union")
+        raise Opaque("a column that is computed from a set operation's rows")
     return value

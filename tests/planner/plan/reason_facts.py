@@ -72,6 +72,10 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         r"Rows and columns cannot be distinguished here, so every row counts as changed\.",
         lambda c, m: unfollowed(c),
     ),
+    "obstacle": (
+        r"mergeplan cannot follow (.+), so every row counts as changed\.",
+        lambda c, m: unfollowed(c) and c.old.sql != c.new.sql,
+    ),
     "only adds": (
         rf"Only adds {NAMES}; the rows and the other columns stay as they are\.",
         lambda c, m: c.columns == Columns(added=frozenset(listed(m[1]))) and not volatile(c),

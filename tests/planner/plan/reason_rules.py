@@ -20,7 +20,7 @@ OF_RULE: Mapping[str, tuple[str, ...]] = {
     "metadata-only": ("metadata",),
     "same-query": ("same query", "same over parents"),
     "undecidable": ("python", "file of python", "unknown columns", "unknown reads"),
-    "rows-changed": ("clauses", "select", "limited", "time column", "reads itself", "unfollowed", *_BELOW),
+    "rows-changed": ("clauses", "select", "limited", "time column", "reads itself", "unfollowed", "obstacle", *_BELOW),
     "columns-reordered": ("order of columns",),
     "order-changed": ("own order",),
     "column-added": ("only adds", "edit"),

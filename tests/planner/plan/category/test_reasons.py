@@ -250,6 +250,26 @@ def test_the_reason_of_an_edited_model_names_its_own_edit_first(edit: str, reaso
     assert change.reason == reason
 
 
+@pytest.mark.parametrize(
+    ("query", "obstacle"),
+    [
+        (
+            "SELECT id FROM s.parent WHERE id IN (WITH RECURSIVE c AS (SELECT 1 AS n) SELECT n FROM c)",
+            "a recursive CTE (in `parent.id IN (WITH RECURSIVE c AS (SELECT 1 AS n) SELECT ...`)",
+        ),
+        (
+            "SELECT transform(array(id), x -> (SELECT max(p.id) + x FROM s.parent AS p)) AS id FROM s.parent",
+            "a subquery inside a lambda (in `(SELECT MAX(p.id) + x AS _col_0 FROM s.parent AS p)`)",
+        ),
+    ],
+)
+def test_a_reason_names_the_construct_that_cannot_be_followed(query: str, obstacle: str) -> None:
+    plan = plan_of((two(), two(child=query)))[1]
+    reason = next(change.reason for change in plan.changes if change.name == "s.child")
+
+    assert reason == f"mergeplan cannot follow {obstacle}, so every row counts as changed."
+
+
 def test_a_false_claim_is_found() -> None:
     claim = next(claim for name, claim in claims() if name == "an aggregate beside a parent that gains a column")
     child = claim.plan["s.child"]
