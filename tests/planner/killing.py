@@ -40,7 +40,7 @@ WARM = """
 import sys
 from pathlib import Path
 from mergeplan.planner.engine.protocol import Connection
-from mergeplan.planner.engine.spark.warm import serve_warm
+from mergeplan.planner.engine.spark.process.warm import serve_warm
 
 small = Connection(conf=(("spark.driver.memory", "900m"), ("spark.sql.shuffle.partitions", "2")), master="local[2]",
     formats=tuple(sys.argv[2:]))

@@ -163,21 +163,21 @@ def test_killed_between_a_call_and_its_record_everything_is_done_once(
 ) -> None:
     """Behaviours 16, 17: after the planner's, and after GitHub's."""
     died = list[str]()
-    for where, name in ((Rollbacks, "_went_back"), (reconcile, "reverted")):
+    for where, name in ((Rollbacks, "_went_back"), (reconcile, "open_revert")):
         real = getattr(where, name)
 
         def dying(*given: Any, name: str = name, real: Callable[..., Any] = real) -> Any:
-            done = real(*given) if name == "reverted" else None
+            done = real(*given) if name == "open_revert" else None
             if name not in died:
                 died.append(name)
                 raise RuntimeError("killed")
-            return done if name == "reverted" else real(*given)
+            return done if name == "open_revert" else real(*given)
 
         monkeypatch.setattr(where, name, dying)
     number = merged(bench)
     bench.say(number, "/rollback", author="ann")
 
-    assert died == ["_went_back", "reverted"]
+    assert died == ["_went_back", "open_revert"]
     assert (len(bench.calls("rollback")), prod(bench)["revision"]) == (1, 3)
     (pull,) = reverts(bench, number)
     (reply,) = bench.replies(number)

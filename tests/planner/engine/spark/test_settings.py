@@ -19,12 +19,12 @@ import json, sys
 from datetime import datetime
 from pathlib import Path
 
-from mergeplan.planner.cli.workspace import opened
+from mergeplan.planner.cli.workspace import open_workspace
 from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.engine.spark.catalog import Owner, session_conf
 from mergeplan.planner.engine.spark.engine import open_engine
-from mergeplan.planner.engine.spark.connect_session import ConnectSession
+from mergeplan.planner.engine.spark.connect.connect_session import ConnectSession
 from tests.planner.cli.conftest import CommandLine
 
 root, told = Path(sys.argv[1]), {}
@@ -37,7 +37,7 @@ told["planned"] = [first.code, first.err]
 assert not first.code, first.out + first.err
 ask = "SELECT h, d, wrong FROM s.{} ORDER BY h"
 told["rows"] = {name: [list(map(str, row)) for row in engine.fetch(ask.format(name)).rows] for name in ("t", "v", "p")}
-with engine.beside(("SET TIME ZONE 'UTC'", "SET spark.sql.ansi.enabled = true"), ()):
+with engine.separate_session(("SET TIME ZONE 'UTC'", "SET spark.sql.ansi.enabled = true"), ()):
     told["read in UTC"] = {n: [list(map(str, row)) for row in engine.fetch(ask.format(n)).rows] for n in ("t", "v")}
 told["seed"] = [row[0].isoformat() for row in engine.fetch("SELECT at FROM s.seed").rows]
 told["instant"] = [row[0].isoformat() for row in engine.fetch("SELECT timestamp_seconds(0)").rows]

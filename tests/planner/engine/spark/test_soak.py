@@ -22,7 +22,7 @@ SCRIPT = """
 import json, os, sys, time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from mergeplan.planner.checks.diff_query import DiffOptions
+from mergeplan.planner.checks.diff.diff_query import DiffOptions
 from mergeplan.planner.engine.spark.engine import open_engine
 from mergeplan.planner.engine.table import Table, time_partitioning
 from mergeplan.planner.intervals import Interval

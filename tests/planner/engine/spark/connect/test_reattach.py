@@ -38,7 +38,7 @@ from dataclasses import astuple
 from pathlib import Path
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.engine import open_engine
-from tests.planner.engine.spark.test_reattach import TABLE, Noted
+from tests.planner.engine.spark.connect.test_reattach import TABLE, Noted
 
 class Telling(Noted):
     def begin(self, asked, operation):
@@ -63,16 +63,16 @@ class Noted:
     awaited: int = 0
     repeated: int = 0
 
-    def left(self, asked: str) -> Operation | None:
+    def take_leftover(self, asked: str) -> Operation | None:
         return self.known.pop(asked, None)
 
     def begin(self, asked: str, operation: Operation) -> None:
         self.begun.append(operation)
 
-    def taken_up(self) -> None:
+    def report_resumed(self) -> None:
         self.awaited += 1
 
-    def lost(self) -> None:
+    def report_repeated(self) -> None:
         self.repeated += 1
 
 
@@ -141,7 +141,7 @@ def test_a_write_that_the_server_does_not_know_is_begun(client: SparkEngine) -> 
 def test_only_just_the_same_write_is_waited_for(client: SparkEngine) -> None:
     asked: list[str] = []
     noted = Noted()
-    noted.left = lambda text: asked.append(text)  # type: ignore[method-assign,return-value]
+    noted.take_leftover = lambda text: asked.append(text)  # type: ignore[method-assign,return-value]
     with client.reattaching(noted):
         for sql in (QUICK, QUICK, f"{QUICK} LIMIT 1"):
             client.tables.replace(TABLE, sql)
@@ -201,5 +201,5 @@ class _Always(Noted):
         super().__init__()
         self.operation = operation
 
-    def left(self, asked: str) -> Operation | None:
+    def take_leftover(self, asked: str) -> Operation | None:
         return self.operation

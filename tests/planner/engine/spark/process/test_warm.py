@@ -33,7 +33,7 @@ SERVER = """
 import sys
 from pathlib import Path
 from mergeplan.planner.engine.protocol import Connection
-from mergeplan.planner.engine.spark.warm import serve_warm
+from mergeplan.planner.engine.spark.process.warm import serve_warm
 
 small = Connection(conf=(("spark.driver.memory", "800m"), ("spark.sql.shuffle.partitions", "2")), master="local[2]")
 serve_warm(Path(sys.argv[1]), small, profile="metadata", say=lambda line: print(line, flush=True))
@@ -86,7 +86,7 @@ from pathlib import Path
 from mergeplan.planner.apply.events import ViewSwapped
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.table import Table
-from mergeplan.planner.apply.promotion import Wanted, promote
+from mergeplan.planner.apply.promotion.promotion import Wanted, promote
 from mergeplan.planner.engine.spark.engine import open_engine
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
@@ -115,7 +115,7 @@ RECOVERY = """
 import sys
 from pathlib import Path
 from mergeplan.planner.engine.protocol import Connection
-from mergeplan.planner.apply.recovery import recover
+from mergeplan.planner.apply.promotion.recovery import recover
 from mergeplan.planner.engine.spark.engine import open_engine
 from mergeplan.planner.state.store import StateStore
 
