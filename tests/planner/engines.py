@@ -14,7 +14,7 @@ class Double:
     def __getattr__(self, verb: str) -> Any:
         return getattr(self._engine, verb)
 
-    def on(self, gateway: str) -> Any:
+    def engine_for(self, gateway: str) -> Any:
         """Whatever is computed, it is computed here."""
         return self
 

@@ -337,7 +337,7 @@ def run(project: Project) -> None:
 class NoSpark:
     """An engine that nothing is asked of but a connection."""
 
-    def on(self, gateway: str) -> NoSpark:
+    def engine_for(self, gateway: str) -> NoSpark:
         return self
 
     def connect_project(self, path: Path, *, python: bool) -> ProjectConnection:
