@@ -162,7 +162,7 @@ def _column_names(linted: LintedProject, model: Model) -> Found:
     known = {name: frozenset(parent.columns) for name, parent in parents.items() if parent.columns is not None}
     if tree is None:
         return
-    missing = list(_missing_columns(model, parents)) if len(known) == len(model.depends_on) else []
+    missing = _missing_columns(model, parents) if len(known) == len(model.depends_on) else []
     columns = {column for table in known.values() for column in table}
     for name in missing:
         hint = did_you_mean(name, columns, most=12)
@@ -173,15 +173,19 @@ def _column_names(linted: LintedProject, model: Model) -> Found:
         yield f"`{column}` is ambiguous: {tables} have it. Qualify it with the table.", line_of(model, column)
 
 
-def _missing_columns(model: Model, parents: Mapping[str, Parent]) -> Iterator[str]:
+def _missing_columns(model: Model, parents: Mapping[str, Parent]) -> list[str]:
     """The columns that the query reads and no table has: as if a table had the first, the next one is looked for."""
-    for _ in range(MISSING_MOST):
-        missing = shape_of(model.sql, parents, model.time_column).unresolved
-        if missing is None or any(missing.lower() in (parent.columns or ()) for parent in parents.values()):
-            return
-        yield missing
-        for name, parent in list(parents.items())[:1]:
-            parents = {**parents, name: replace(parent, columns=(*(parent.columns or ()), missing.lower()))}
+    missing: list[str] = []
+    while len(missing) < MISSING_MOST:
+        column = shape_of(model.sql, parents, model.time_column).unresolved
+        if column is None or column in missing:
+            break
+        missing.append(column)
+        if not parents:
+            break  # there is no table that could have it
+        name, parent = next(iter(parents.items()))
+        parents = {**parents, name: replace(parent, columns=(*(parent.columns or ()), column.lower()))}
+    return missing
 
 
 def _projections(linted: LintedProject, model: Model) -> Found:

@@ -101,6 +101,11 @@ def test_every_column_that_no_table_has_is_named_and_not_the_first_alone(tmp_pat
     assert places == [(2, "`zz`"), (4, "`yy`")]
 
 
+@pytest.mark.parametrize("query", ["SELECT yy", "WITH c AS (SELECT 1 AS id) SELECT yy FROM c"])
+def test_a_column_that_is_missing_without_any_table_is_named_once(query: str, tmp_path: Path) -> None:
+    assert len(linted(tmp_path, "ambiguousorinvalidcolumn", query)) == 1
+
+
 def test_a_model_due_more_often_than_what_it_reads_is_told_at_its_cron(tmp_path: Path) -> None:
     found = linted(tmp_path, "CronIntervalAlignment", "SELECT id FROM shop.a", "kind FULL,\n cron '@hourly'")
 
