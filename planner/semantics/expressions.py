@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from textwrap import shorten
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from mergeplan.planner.semantics.query import rewrites as rules
-from mergeplan.planner.semantics.query.algebra import (
-    ROW,
-    Block,
-    Opaque,
-    Part,
-    Ref,
-    Relation,
-    Term,
-    Value,
-)
-from mergeplan.planner.semantics.query.row_order import RowProvenance
+from mergeplan.planner.semantics.query.algebra import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
+from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.unique import mark_deterministic_window
 from mergeplan.planner.semantics.spark.spark_functions import (
     depends_on_session,
@@ -59,33 +50,6 @@ ROWS = "the rows of this query"  # placeholder in a window until the query's blo
 _OF_CONDITIONS: Mapping[str, type[exp.Func]] = {"every": exp.LogicalAnd, "some": exp.LogicalOr}
 COUNTING = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.LogicalAnd, exp.LogicalOr)
 _INT = range(-(2**31) + 1, 2**31)
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The names that a query's expressions may use: alias -> its columns; `outer` the enclosing query's."""
-
-    tables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
-    outer: Scope | None = None
-    provenance: RowProvenance | None = None  # the written query, whose rows the values are computed over
-
-    def column(self, table: str, name: str) -> Value:
-        """The value of `table.name`, in this query or in those around it; Opaque if there is none."""
-        if table in self.tables:
-            try:
-                return self.tables[table][name]
-            except KeyError:
-                raise Opaque(f"the column `{table}.{name}`, which its table may not have") from None
-        if self.outer is None or any(table in columns for columns in self.tables.values()):
-            # Spark takes a struct of the inner query before a table of the outer one.
-            raise Opaque(f"the name `{table}.{name}`, which may be a column's field or another table's column")
-        return self.outer.column(table, name)
-
-    def having(self, alias: str, columns: Mapping[str, Value]) -> Scope:
-        """The scope with one more table; Opaque when its name is taken."""
-        if alias in self.tables:
-            raise Opaque(f"two tables with the alias `{alias}`")
-        return replace(self, tables={**self.tables, alias: columns})
 
 
 @dataclass
@@ -169,11 +133,9 @@ class _Expression:
         view."""
         exact = isinstance(node, (exp.Sum, exp.Avg)) and any(is_exact(type_of(part)) for part in parts)
         a_list = isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg))  # sorted at once, or non-deterministic anyway
-        return (
-            ()
-            if exact or a_list or is_orderless(node) or not self.scope.provenance
-            else (self.scope.provenance.if_sorted,)
-        )
+        if exact or a_list or is_orderless(node) or self.scope.provenance is None:
+            return ()
+        return (self.scope.provenance.if_sorted,)
 
     def _value(self, node: exp.Expr) -> Value:
         node = _canonical_function(node)
@@ -374,9 +336,7 @@ class _Expression:
         if node.args.get("first") is not None or isinstance(node.args.get("over"), exp.Expr):
             raise Opaque("a window with clauses of its own")
         # The keys of a partition have no order, and repeating one changes nothing.
-        partition = Term(
-            "all of", tuple(self.value(partition_key) for partition_key in node.args.get("partition_by") or ())
-        )
+        partition = Term("all of", tuple(self.value(key) for key in node.args.get("partition_by") or ()))
         order = node.args.get("order")
         ordered = Term("order", tuple(self.value(sort_key) for sort_key in order.expressions) if order else ())
         spec = node.args.get("spec")
@@ -525,5 +485,9 @@ def _is_default(spec: exp.Expr) -> bool:
 
 
 def _quote(node: exp.Expr) -> str:
-    """The start of an expression's text; without backticks, since it is shown between two."""
-    return shorten(node.sql("spark").replace("`", ""), _LONGEST_QUOTE, placeholder=" ...")
+    """The start of an expression's text, without backticks: a reason shows it between two. Only words: never fails."""
+    try:
+        text = node.sql("spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+    except ValueError:  # an expression that has no text of its own
+        text = node.key.upper()
+    return shorten(text.replace("`", ""), _LONGEST_QUOTE, placeholder=" ...")

@@ -9,7 +9,7 @@ from itertools import combinations
 from sqlglot import exp
 
 from mergeplan.planner.semantics.digests import Digests
-from mergeplan.planner.semantics.expressions import Reader, Scope, has_op
+from mergeplan.planner.semantics.expressions import Reader, has_op
 from mergeplan.planner.semantics.query.algebra import (
     Block,
     Opaque,
@@ -21,6 +21,7 @@ from mergeplan.planner.semantics.query.algebra import (
 )
 from mergeplan.planner.semantics.query.rewrites import conjuncts
 from mergeplan.planner.semantics.query.row_order import RowProvenance
+from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.sources import Group, is_constant
 from mergeplan.planner.semantics.query.unique import mark_deterministic_aggregate
 from mergeplan.planner.semantics.syntax import clause_keys

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from mergeplan.planner.semantics.expressions import Reader, Scope
+from mergeplan.planner.semantics.expressions import Reader
 from mergeplan.planner.semantics.query.aggregation import Grouping, as_value
 from mergeplan.planner.semantics.query.algebra import (
     Block,
@@ -18,6 +18,7 @@ from mergeplan.planner.semantics.query.algebra import (
     Term,
     Value,
 )
+from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.sources import Generated
 from mergeplan.planner.semantics.spark.spark_functions import is_volatile, multiplies_rows
 

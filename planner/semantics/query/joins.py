@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from mergeplan.planner.semantics.expressions import Reader, Scope
+from mergeplan.planner.semantics.expressions import Reader
 from mergeplan.planner.semantics.normalize import WRITTEN
 from mergeplan.planner.semantics.query import rewrites as rules
 from mergeplan.planner.semantics.query.algebra import (
@@ -23,6 +23,7 @@ from mergeplan.planner.semantics.query.algebra import (
 )
 from mergeplan.planner.semantics.query.generators import apply_generator, call_of
 from mergeplan.planner.semantics.query.row_order import RowProvenance, With
+from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.sources import (
     Compound,
     Full,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from mergeplan.planner.semantics.expressions import Scope, has_op, place_windows
+from mergeplan.planner.semantics.expressions import has_op, place_windows
 from mergeplan.planner.semantics.query import rewrites as rules
 from mergeplan.planner.semantics.query.aggregation import (
     Grouping,
@@ -29,6 +29,7 @@ from mergeplan.planner.semantics.query.algebra import (
 from mergeplan.planner.semantics.query.generators import read_generator, without_volatility
 from mergeplan.planner.semantics.query.joins import FromClause, settle_using
 from mergeplan.planner.semantics.query.row_order import RowProvenance, With
+from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.set_operations import apply_set_operation, push_filter, tells_groups_apart
 from mergeplan.planner.semantics.query.sources import Generated, Limit
 from mergeplan.planner.semantics.spark.spark_functions import is_unknown, multiplies_rows

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from mergeplan.planner.semantics.expressions import Scope
 from mergeplan.planner.semantics.query.aggregation import as_value, distinct
 from mergeplan.planner.semantics.query.algebra import (
     Block,
@@ -17,6 +16,7 @@ from mergeplan.planner.semantics.query.algebra import (
     Value,
 )
 from mergeplan.planner.semantics.query.row_order import RowProvenance
+from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.sources import (
     Compound,
     Group,
