@@ -79,7 +79,7 @@ class Drift:
                 return f"{table}{lost}", f"{run} creates and computes it."
             case DriftKind.TABLE_EMPTIED:
                 table = f"The table `{self.name}` of `{self.model}` in `{self.environment}`"
-                return f"{table} holds no rows any more: somebody emptied it.", self._refill
+                return f"{table} holds no rows, although its batches wrote some.", self._refill
 
     @property
     def _refill(self) -> str:

@@ -73,7 +73,7 @@ def test_a_table_that_is_emptied_by_hand_is_named_and_restated(shop: Shop, engin
     mergeplan = shop(**MODELS)
     table = promoted(mergeplan)[model]
     engine.fetch(f"{EMPTY} {table}")
-    fact = f"The table `{table}` of `{model}` in `prod` holds no rows any more: somebody emptied it."
+    fact = f"The table `{table}` of `{model}` in `prod` holds no rows, although its batches wrote some."
 
     planned, examined = mergeplan("plan", "--refresh"), mergeplan("doctor")
 
