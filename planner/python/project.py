@@ -49,6 +49,7 @@ class ProjectCode:
     gateway: str = ""
     isolation: Isolation = NO_ISOLATION
     names: frozenset[str] = frozenset()  # of its macros
+    unavailable: tuple[str, ...] = ()  # files that cannot be imported
     signals: Mapping[str, Place] = field(default_factory=dict)
     registrations: tuple[RegisteredModel, ...] = ()
     digests: dict[str, str] = field(default_factory=dict)  # of the code of its Python models, by name
@@ -68,6 +69,7 @@ class ProjectCode:
         self._paths = tuple(paths)
         loaded = self._load_code()
         self.names = frozenset(loaded.macros)
+        self.unavailable = tuple(error.file for error in loaded.errors)
         self.signals = {signal.name: Place(signal.path, signal.line) for signal in loaded.signals}
         self.registrations = tuple(registration for registration in loaded.models if registration.path in self.files)
         return tuple((error.file, failure(error, Place(error.file, 1))) for error in loaded.errors)

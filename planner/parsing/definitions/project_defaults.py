@@ -107,6 +107,10 @@ class _NotedMacros:
     def names(self) -> frozenset[str]:
         return self.macros.names
 
+    @property
+    def unavailable(self) -> tuple[str, ...]:
+        return self.macros.unavailable
+
     def call(self, call: MacroCall) -> tuple[str, ...]:
         self.noted.called = True
         return self.macros.call(call)

@@ -211,6 +211,10 @@ class Expander:
         )
         if near.startswith("Did you mean"):
             return self.source.error(at, f"There is no macro or variable `@{name}`.", near)
+        if files := self.scope.macros.unavailable:
+            names = ", ".join(f"`{file}`" for file in files)
+            near = f"It may be defined in {names}, which cannot be imported: fix that first."
+            return self.source.error(at, f"There is no macro or variable `@{name}`.", near)
         return self.source.error(at, f"There is no macro or variable `@{name}`.", did_you_mean(f"@{name}", own, most=0))
 
     def fill_template(self, text: str, at: Token, pattern: re.Pattern[str] = _TEMPLATE) -> str:

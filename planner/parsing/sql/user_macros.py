@@ -43,6 +43,10 @@ class UserMacros(Protocol):
     def names(self) -> frozenset[str]:
         """What can be called, in lower case."""
 
+    @property
+    def unavailable(self) -> tuple[str, ...]:
+        """The files that cannot be imported: what they define is unknown."""
+
     def call(self, call: MacroCall) -> tuple[str, ...]:
         """The SQL texts, in the call's dialect, that stand in place of the call: none, one, or several separated by
         commas; ProjectError at the macro's file and line, or at the call's place when it is called wrongly."""
@@ -52,6 +56,7 @@ class NoMacros:
     """The macros of a project that has none."""
 
     names: frozenset[str] = frozenset()
+    unavailable: tuple[str, ...] = ()
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
         """There is none to call."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.parsing.sql.user_macros import MacroCall
 from mergeplan.planner.project.loader import load_project
 from mergeplan.planner.python.host import Child, ChildFailed, child_environment
@@ -284,3 +284,18 @@ def test_a_project_without_python_starts_nothing(tmp_path: Path) -> None:
 
     assert project.code.files == {}
     assert project.code.names == frozenset()
+
+
+def test_a_macro_whose_file_cannot_be_imported_is_traced_to_that_file(tmp_path: Path) -> None:
+    files = {
+        "macros/money.py": "import not_installed_here\n",
+        "models/a.sql": "MODEL (name shop.a, kind FULL);\nSELECT @round_money(1) AS x",
+    }
+
+    with pytest.raises(ProjectErrors) as failed:
+        load_project(project_of(tmp_path, files), datetime(2026, 1, 6, tzinfo=UTC))
+
+    errors = {error.message: error.hint for error in failed.value.errors}
+    assert errors["There is no macro or variable `@round_money`."] == (
+        "It may be defined in `macros/money.py`, which cannot be imported: fix that first."
+    )
