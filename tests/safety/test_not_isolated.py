@@ -44,7 +44,9 @@ pytestmark = [
 def test_without_isolation_every_attack_works(stage: Stage) -> None:
     ended = stage.attack("attack", isolation="none")
 
-    assert {name for name in ATTACKS if not any(ended.got[name])} == set()
+    # The planner's own processes cannot be dumped: only root reads their environment.
+    protected = set() if os.getuid() == 0 else {"read_the_parents_environment"}
+    assert {name for name in ATTACKS if not any(ended.got[name])} == protected
     changed = {".bashrc", "mirror", "site/usercustomize.py", "victim", "warehouse/part-00000.parquet"}
     assert ended.spoiled >= changed
 
