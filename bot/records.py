@@ -12,7 +12,7 @@ from mergeplan.bot.approvals import Decision, PlanShown, promises
 from mergeplan.bot.inflight import Meeting, Move, Undoing
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.results import PlannerOutcome, unpack_outcome
-from mergeplan.bot.verbs import Role
+from mergeplan.bot.roles import Role
 
 LINT, TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
     "mergeplan / lint",

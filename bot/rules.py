@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -18,36 +18,16 @@ from pydantic import (
 )
 
 from mergeplan.bot.approvals import ReviewRule
+from mergeplan.bot.budgets import Budget, DiffRules
 from mergeplan.bot.cicd_section import CicdSection
+from mergeplan.bot.commands.table import COMMANDS, DEFAULT_NEEDS
 from mergeplan.bot.promotion_rules import PromotionRule
-from mergeplan.bot.verbs import DEFAULT_NEEDS, UNRULED, Role, Verb
+from mergeplan.bot.roles import Role
 from mergeplan.planner.contract.base import Detail
 from mergeplan.planner.errors import ProjectError, RequestError
 from mergeplan.planner.snapshot.environment import parse_environment_name
 
 MergeMethod = Literal["merge", "squash", "rebase"]
-
-
-@dataclass(frozen=True)
-class DiffRules:
-    """How much of the rows is compared and shown, and what that may cost."""
-
-    detail: tuple[tuple[str, Detail], ...] = (("*", "counts"),)  # selector -> detail; the last that fits counts
-    unmasked: tuple[str, ...] = ()
-    seconds: float = 60.0  # for all models of a plan together
-    rows: int = 50_000_000  # of a model, before and after together
-
-    @property
-    def is_off(self) -> bool:
-        return all(detail == "off" for _, detail in self.detail)
-
-    def nothing(self) -> DiffRules:
-        """The same, and no rows are compared."""
-        return replace(self, detail=(("*", "off"),))
-
-    def without_samples(self) -> DiffRules:
-        """The same, and no rows are shown."""
-        return replace(self, detail=tuple((s, "counts" if d == "sample" else d) for s, d in self.detail))
 
 
 @dataclass(frozen=True)
@@ -61,7 +41,7 @@ class BotConfig:
     drop_after_merge: bool = True
     forward_only_suffix: str = "-forward-only"  # of branches whose plans are forward-only; '' for none
     needs: Mapping[str, Role] = field(default_factory=lambda: dict(DEFAULT_NEEDS))
-    budget: tuple[int | None, float | None] = (None, None)  # bytes and seconds of a pull request's environment
+    budget: Budget = (None, None)  # of a pull request's environment
     diff: DiffRules = field(default_factory=lambda: DiffRules())
     physical_plan: bool = True  # what edits do to Spark's physical plans is shown
     namespace: str = ""  # what commands begin with; '' where `/plan` is enough
@@ -105,7 +85,7 @@ def _check_rule(word: str) -> str:
     return word
 
 
-RULED = tuple(verb.value for verb in Verb if verb not in UNRULED)
+RULED = tuple(form.verb for form in COMMANDS if not form.anybody)
 Ruled = Annotated[str, AfterValidator(_check_rule), WithJsonSchema({"enum": list(RULED)})]
 
 

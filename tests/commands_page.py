@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mergeplan.bot.verbs import FORMS, Form, Verb
+from mergeplan.bot.commands.form import Form
+from mergeplan.bot.commands.table import COMMANDS
 
 PAGE = Path(__file__).parent.parent / "docs" / "bot.md"
 MARKED = re.compile(r"(<!-- commands -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -14,12 +15,12 @@ HEAD = "| Command | What it does | Permission | Rejected if |\n|---|---|---|---|
 
 def page(text: str) -> str:
     """The page with the table as it must be."""
-    rows = "".join(_row(verb, form) for verb, form in FORMS.items())
+    rows = "".join(_row(form) for form in COMMANDS)
     return MARKED.sub(lambda found: f"{found[1]}{HEAD}{rows}{found[2]}", text)
 
 
-def _row(verb: Verb, form: Form) -> str:
-    needs = "anybody" if verb is Verb.HELP else f"`{form.needs}`"
+def _row(form: Form) -> str:
+    needs = "anybody" if form.anybody else f"`{form.needs}`"
     return f"| `{form.usage}` | {form.does} | {needs} | {form.rejected} |\n"
 
 

@@ -8,10 +8,10 @@ import click
 import pytest
 import yaml
 
+from mergeplan.bot.commands.table import COMMANDS
 from mergeplan.bot.github.permissions import EVENTS, OPTIONAL, PERMISSIONS, event_title
 from mergeplan.bot.main import BOT_VERBS
 from mergeplan.bot.settings import Settings
-from mergeplan.bot.verbs import FORMS
 from mergeplan.planner.cli.main import VERBS
 from tests import architecture_page, commands_page, promises_page
 from tests.promises_page import PROMISES
@@ -80,7 +80,7 @@ def test_each_promise_of_the_bot_is_listed_with_the_tests_that_name_it() -> None
 
 def test_the_commands_of_the_pull_request_are_described_as_they_are() -> None:
     assert commands_page.page(text("docs/bot.md")) == text("docs/bot.md"), "python -m tests.commands_page"
-    assert all(f"| `{form.usage}` |" in text("docs/bot.md") for form in FORMS.values())
+    assert all(f"| `{form.usage}` |" in text("docs/bot.md") for form in COMMANDS)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -20,11 +20,11 @@ STAGES = """
     planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
     planner.state planner.apply planner.contract planner.session mergeplan planner.cli
     bot.sandbox
-    bot.projects bot.settings bot.verbs bot.freezes bot.codeowners bot.approvals bot.promotion_rules bot.inflight
-    bot.cicd_section
-    bot.rules bot.results bot.records bot.progress bot.commands bot.metrics bot.notifications
-    bot.tracing
-    bot.report bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod
+    bot.projects bot.settings bot.roles bot.freezes bot.codeowners bot.approvals bot.promotion_rules bot.inflight
+    bot.cicd_section bot.results bot.records bot.progress bot.budgets
+    bot.report bot.commands bot.report.offers bot.report.comment bot.report.checks bot.report.replies bot.report.summary
+    bot.rules bot.metrics bot.notifications bot.tracing
+    bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod
     bot.service bot mergeplan.__main__
 """.split()
 PURE = STAGES[: STAGES.index("planner.plan") + 1]  # no Spark, no database, no network, no processes, no clock

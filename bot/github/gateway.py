@@ -26,8 +26,8 @@ from mergeplan.bot.github.reverts import Reverts
 from mergeplan.bot.pages.links import PageLinks, links_of
 from mergeplan.bot.projects import folder_of, label_of, repository_of
 from mergeplan.bot.records import Pull
+from mergeplan.bot.roles import ROLES, Role
 from mergeplan.bot.settings import Settings
-from mergeplan.bot.verbs import ROLES, Role
 
 log = structlog.get_logger(__name__)
 FILES_LISTED = 3000  # of a pull request; GitHub lists no more

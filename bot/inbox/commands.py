@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 
-from mergeplan.bot.commands import read_commands
+from mergeplan.bot.commands.reading import read_commands
 from mergeplan.bot.github.events import Pressed, WrittenComment
 from mergeplan.bot.inbox.database import InboxDatabase, now
 from mergeplan.bot.inbox.prods import read_prod

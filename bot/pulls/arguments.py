@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mergeplan.bot.budgets import cost_limits, diff_arguments
 from mergeplan.bot.projects import inside
 from mergeplan.bot.records import PendingOverride, PullRecord
-from mergeplan.bot.rules import BotConfig, DiffRules
+from mergeplan.bot.rules import BotConfig
 
 EDITED_MOST = 1_000  # files that the planner is told by name
 
@@ -37,21 +38,10 @@ def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] 
         *start,
         *forward,
         *destructive_arguments(record),
-        *cost_limits(record, config),
+        *cost_limits(record, config.budget),
         *rows,
         physical,
         *(f"--must-open={path}" for path in edited),
-    )
-
-
-def diff_arguments(rules: DiffRules, prefix: str = "") -> tuple[str, ...]:
-    """What of rows is compared, as arguments: of `plan` they begin with `--data-diff`."""
-    detail = prefix.removesuffix("-") or "detail"
-    return (
-        *(f"--{detail}={selector}={word}" for selector, word in rules.detail),
-        *(f"--{prefix}unmasked={column}" for column in rules.unmasked),
-        f"--{prefix}seconds={rules.seconds:g}",
-        f"--{prefix}rows={rules.rows}",
     )
 
 
@@ -68,13 +58,6 @@ def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ..
     expected = ("--expect-digest", planned) if planned and known and expect else ()
     forward = ("--forward-only",) if record.forward_only else ()
     return (*words, *expected, *forward, *destructive_arguments(record))
-
-
-def cost_limits(record: PullRecord, config: BotConfig) -> tuple[str, ...]:
-    """What may be computed: the budget, or as much more as somebody approved for this head."""
-    names = ("--max-bytes", "--max-seconds")
-    limits = zip(names, config.budget, record.cost_approval, strict=True)
-    return tuple(f"{name}={max(budget, more):.0f}" for name, budget, more in limits if budget is not None)
 
 
 def model_files(changed: Sequence[str], root: str) -> tuple[str, ...]:

@@ -24,8 +24,8 @@ from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import RepositoryGateway
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.records import APPROVAL, PullRecord, PullState
+from mergeplan.bot.roles import ROLES
 from mergeplan.bot.rules import BotConfig
-from mergeplan.bot.verbs import ROLES
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.errors import ProjectError
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mergeplan.bot.commands import Command, Mistake
+from mergeplan.bot.commands.command import Command, Mistake
+from mergeplan.bot.commands.table import FORMS
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.git.checkout import changes_no_model
 from mergeplan.bot.github.gateway import RepositoryGateway
 from mergeplan.bot.projects import folder_of, inside, project_keys
 from mergeplan.bot.records import Pull
-from mergeplan.bot.verbs import Verb
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def target_projects(asked: Command | Mistake, projects: Sequence[ProjectFacts]) 
     if asked.project:
         return tuple(project.key for project in projects if project.folder == asked.project) or first
     touched = tuple(project for project in projects if project.touched)
-    if isinstance(asked, Mistake) or asked.verb is Verb.HELP:
+    if isinstance(asked, Mistake) or FORMS[asked.verb].anybody:
         return tuple(project.key for project in touched[:1]) or first
     planned = tuple(project for project in touched if _plans(project, asked.model)) if asked.model else ()
     return tuple(project.key for project in planned or touched) or first

@@ -6,13 +6,13 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from mergeplan.bot.commands import MARKER
 from mergeplan.bot.projects import add_label, label_of, repository_of
 from mergeplan.bot.records import AFTER_MERGE, PLAN, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.approval import approval_problems, hold_lines
 from mergeplan.bot.report.inflight import inflight_block
 from mergeplan.bot.report.markdown import (
     COMMENT_LIMIT,
+    MARKER,
     NAMES,
     code,
     count_noun,

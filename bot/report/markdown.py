@@ -10,8 +10,10 @@ from datetime import date, timedelta
 from mergeplan.planner.contract.base import Span
 from mergeplan.planner.contract.plan import ModelChange
 
+MARKER = "<!-- mergeplan"  # every comment of the bot carries one; its own words are never commands
 COMMENT_LIMIT = 65_536
 CHECK_LIMIT = 65_535
+LIST_LIMIT = 20_000  # of a list in a reply
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 ZERO_WIDTH = "\u200b"
 WRAPPED = 12  # letters of a name from which on it may be broken, so that a table fits a phone
@@ -177,6 +179,12 @@ def clip_text(text: str, limit: int = 2_000) -> str:
 def count_noun(number: int, noun: str, plural: str = "") -> str:
     """`1 view`, `2 views`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def name_list(names: Sequence[str]) -> str:
+    """The names, six at most."""
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return ", ".join(code(name) for name in names[:6]) + more
 
 
 def days(intervals: Sequence[Span]) -> str:

@@ -7,16 +7,17 @@ import json
 import re
 from dataclasses import dataclass
 
-from mergeplan.bot.commands import MODEL, Command, Mistake, read_commands, role_for
-from mergeplan.bot.records import ENVIRONMENT, PLAN, PROMOTION, Press, ProdRecord, PullRecord, PullState
-from mergeplan.bot.report.approval import approval_problems
+from mergeplan.bot.commands.command import Command, Mistake
+from mergeplan.bot.commands.form import Face
+from mergeplan.bot.commands.policy import role_for
+from mergeplan.bot.commands.reading import read_commands
+from mergeplan.bot.commands.table import DEFAULT_NEEDS, OFFERED
+from mergeplan.bot.records import Press, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import code
-from mergeplan.bot.results import cost_shown, direct, touches
-from mergeplan.bot.verbs import DEFAULT_NEEDS, Role, Verb
-from mergeplan.planner.contract.plan import ModelChange
+from mergeplan.bot.results import cost_shown
+from mergeplan.bot.roles import Role
 
 BUTTONS_MOST, IDENTIFIER_MOST = 3, 20  # GitHub's, of one check; a label has 20 characters, a description 40
-MODELS_MOST = 6  # whose categories are offered
 BOX = re.compile(r"- \[([ xX])\] (`+/[^\n]* <!-- [a-z-]+@[0-9a-f]{40} -->)")
 KEY = re.compile(r"([a-z-]{1,20})@[0-9a-f]+")  # in a button's identifier and in a box
 
@@ -31,32 +32,19 @@ class Button:
 
 
 @dataclass(frozen=True)
-class _Face:
-    """How a command looks on a check: which check has its button, the button's label, and what it does, in short."""
-
-    check: str
-    label: str
-    does: str
-
-
-Accepted = tuple[str, str, _Face | None]  # a command, what it does, and its face if it has one
-AGAIN = ("/plan", "plans again, against prod as it is now", _Face(PLAN, "Plan again", "Plans on prod as it is"))
-
-
-@dataclass(frozen=True)
 class Offer:
     """A command that would be accepted now.
 
     `tag` is of what is shown beside it: with another head, plan, prod or cost the same command has another one.
     """
 
-    verb: Verb
+    verb: str
     command: str  # without a namespace
     typed: str  # as it is typed here
     does: str
     tag: str
     needs: Role
-    face: _Face | None = None
+    face: Face | None = None
     moves_prod: bool = False  # it is written, or pressed on the page of its check: a box is ticked too easily
 
     @property
@@ -67,12 +55,12 @@ class Offer:
     @property
     def box(self) -> str:
         """Its line in the comment: what it is and was shown with, in one, so that no other line passes for it."""
-        return f"- [ ] {code(self.typed)}: {self.does} <!-- {self.verb.value}@{self.tag[:40]} -->"
+        return f"- [ ] {code(self.typed)}: {self.does} <!-- {self.verb}@{self.tag[:40]} -->"
 
     @property
     def identifier(self) -> str:
         """What a press of its button brings back; the press also names the check's whole head."""
-        return f"{self.verb.value}@{self.tag}"[:IDENTIFIER_MOST]
+        return f"{self.verb}@{self.tag}"[:IDENTIFIER_MOST]
 
     @property
     def button(self) -> Button | None:
@@ -84,13 +72,13 @@ def offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
     """The commands that make sense in this state and that take no free text, each once."""
     needs = {**DEFAULT_NEEDS, **dict(prod.needs)}
     made = []
-    for command, does, face in _list_commands(record, prod):
-        parsed = _parse_command(command)
+    for choice in (choice for form in OFFERED for choice in form.offers(record, prod)):
+        command, parsed = choice.command, _parse_command(choice.command)
         need = role_for(parsed, needs, held=record.state is PullState.MERGED)
         own = f" --project {record.project}" if record.project else ""
         typed = (f"/{prod.namespace} {command[1:]}" if prod.namespace else command) + own
-        moves = _moves_prod(record, command)
-        made.append(Offer(parsed.verb, command, typed, does, _tag(record, command), need, face, moves_prod=moves))
+        looks = (choice.does, _tag(record, command), need, choice.face)
+        made.append(Offer(parsed.verb, command, typed, *looks, moves_prod=choice.moves_prod))
     return tuple(made)
 
 
@@ -147,11 +135,6 @@ def _blank(line: str) -> str:
     return f"- [ ] {box[2]}" if box else line
 
 
-def _moves_prod(record: PullRecord, command: str) -> bool:
-    after = record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK)
-    return command in ("/deploy", "/rollback") or (after and command == "/plan")
-
-
 def _tag(record: PullRecord, command: str) -> str:
     """Of the plan while it stands, and not while it is made; who approves a cost approves the one that was shown."""
     outcome = record.outcome if record.is_settled else None
@@ -160,59 +143,3 @@ def _tag(record: PullRecord, command: str) -> str:
     against = (record.prod_revision, record.promoted_revision, plan.id if plan else "")
     cost = cost_shown(plan) if outcome and outcome.is_too_costly else ()
     return hashlib.sha256(json.dumps([command, *where, *against, *cost]).encode()).hexdigest()
-
-
-def _list_commands(record: PullRecord, prod: ProdRecord) -> tuple[Accepted, ...]:
-    match record.state:
-        case PullState.PLANNED:
-            return _plan_commands(record, prod)
-        case PullState.FAILED | PullState.CANCELLED:
-            return (AGAIN,)
-        case PullState.SKIPPED:
-            return (("/plan", "plans this commit once", _Face(PLAN, "Plan once", "Plans this commit")),)
-        case PullState.NEW | PullState.PLANNING | PullState.WAITING:
-            return (("/cancel", "stops this plan", None),)
-        case PullState.HELD:
-            face = _Face(PLAN, "Allow this commit", "Plans this fork's head")
-            return ((f"/ok-to-plan {record.head}", "lets this commit be planned", face),)
-        case PullState.MERGED if record.held:
-            face = _Face(PROMOTION, "Deploy", "Promotes despite rules")
-            return (("/deploy", "promotes it against the rules; needs `admin`", face),)
-        case PullState.PROMOTED if record.promoted_revision > 1:
-            face = _Face(PROMOTION, "Roll back", "Prod as it was before")
-            back = ("/rollback", "points prod back at the tables it had before", face)
-            return (("/rollback --dry-run", "says what that would show, and changes nothing", None), back)
-        case PullState.UNPROMOTED | PullState.ROLLED_BACK:
-            face = _Face(PROMOTION, "Try again", "Plans and promotes it")
-            return (("/plan", "plans the merged branch again and promotes it", face),)
-        case _:
-            return ()
-
-
-def _plan_commands(record: PullRecord, prod: ProdRecord) -> tuple[Accepted, ...]:
-    outcome, commands = record.outcome, list[Accepted]()
-    edited = direct(outcome.plan if outcome else None)
-    if outcome and outcome.is_too_costly:
-        cost = _Face(ENVIRONMENT, "Approve cost", "Computes the estimate")
-        skip = _Face(ENVIRONMENT, "Skip backfill", "The merge computes rows")
-        commands.append(("/approve-cost", "computes what is estimated, for this head", cost))
-        commands.append(("/skip-backfill", "leaves new tables empty: the merge computes them", skip))
-    elif outcome and outcome.ok and touches(outcome.plan):
-        if not outcome.applied:
-            fill = _Face(ENVIRONMENT, "Backfill", "Computes the rows now")
-            commands.append(("/backfill", "computes the rows before the merge", fill))
-        if prod.deploys and outcome.plan and not outcome.plan.blockers and not approval_problems(record.decision):
-            deploy = _Face(PROMOTION, "Deploy", "Promotes, then merges")
-            commands.append(("/deploy", "promotes it, and then merges", deploy))
-    named = [model for model in edited if MODEL.fullmatch(model.name)][:MODELS_MOST]
-    commands += [_category(model, alone=len(edited) == 1) for model in named]
-    return (*commands, AGAIN)
-
-
-def _category(model: ModelChange, *, alone: bool) -> Accepted:
-    """The other category; a button does not say of which model, so there is one only where there is one model."""
-    if model.category == "non_breaking":
-        face = _Face(PLAN, "Breaking", "Downstream recomputed")
-        return f"/categorize {model.name} breaking", "models downstream are recomputed too", face if alone else None
-    face = _Face(PLAN, "Non-breaking", "Downstream keeps tables")
-    return f"/categorize {model.name} non-breaking", "models downstream keep their tables", face if alone else None

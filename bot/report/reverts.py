@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mergeplan.bot.commands import MARKER
 from mergeplan.bot.records import PullRecord
-from mergeplan.bot.report.markdown import clip_text, code, inert
+from mergeplan.bot.report.markdown import MARKER, clip_text, code, inert
 
 
 def revert_marker(number: int) -> str:

@@ -14,7 +14,8 @@ from uuid import uuid4
 
 import requests
 
-from mergeplan.bot.commands import Command, read_commands
+from mergeplan.bot.commands.command import Command
+from mergeplan.bot.commands.reading import read_commands
 from mergeplan.bot.github.events import GUID, Event, Ignored, InvalidDelivery, read_event, signature
 from mergeplan.bot.github.gateway import GitHub, GitHubFailed, GitHubPaused
 from mergeplan.bot.inbox.inbox import Inbox

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.bot.commands import Mistake, read_commands
+from mergeplan.bot.commands.command import Mistake
+from mergeplan.bot.commands.reading import read_commands
 from mergeplan.bot.pulls.routing import ProjectFacts, check_project, target_projects
 
 SHOP = ProjectFacts("ann/shop", "shop", True, ("shop.orders", "shop.totals"))

@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mergeplan.bot.commands import Command, Mistake, read_commands
+from mergeplan.bot.commands.command import Command, Mistake
+from mergeplan.bot.commands.reading import read_commands
+from mergeplan.bot.commands.table import FORMS
 from mergeplan.bot.records import Press, PullState
 from mergeplan.bot.report.checks import attach_buttons, check_key, checks, pull_of_key
 from mergeplan.bot.report.comment import Shown, plan_comment
 from mergeplan.bot.report.offers import BOX, find_ticks, has_ticks, offers, resolve_press
-from mergeplan.bot.verbs import ROLES, Verb
+from mergeplan.bot.roles import ROLES
 from tests.bot.report.test_comment import ended, shown
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,90}(\.[a-z_][a-z0-9_]{0,90}){0,2}", fullmatch=True) | st.text(max_size=60)
@@ -31,7 +33,7 @@ def views(draw: st.DrawFn) -> Shown:
     run = ended([COSTLY, result] if costly else [result], 4 if costly else 0)
     view = shown(draw(st.sampled_from(PullState)), run_lines=run, merge_sha="b" * 40, held=draw(st.booleans()))
     role = draw(st.sampled_from(ROLES))
-    needs = tuple((verb.value, role) for verb in Verb)
+    needs = tuple((verb, role) for verb in FORMS)
     namespace = draw(st.sampled_from(["", "warehouse"]))
     prod = replace(view.prod, needs=needs, deploys=draw(st.booleans()), namespace=namespace)
     return replace(view, record=replace(view.record, promoted_revision=draw(st.integers(0, 3))), prod=prod)

@@ -7,27 +7,29 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mergeplan.bot.commands import Command
-from mergeplan.bot.pulls.policy import Allowed, Facts, NotAllowed, decide
-from mergeplan.bot.verbs import DEFAULT_NEEDS, ROLES, Verb
+from mergeplan.bot.commands.command import Command
+from mergeplan.bot.commands.facts import Facts
+from mergeplan.bot.commands.policy import Allowed, NotAllowed, decide
+from mergeplan.bot.commands.table import DEFAULT_NEEDS, FORMS
+from mergeplan.bot.roles import ROLES
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HEAD, OLD = "a" * 40, "b" * 40
 SEEN = Facts("write", HEAD, HEAD, NOW, NOW + timedelta(minutes=1), "p1")
 MERGED = replace(SEEN, role="maintain", is_open=False, promoted=True, promoted_revision=3, prod_revision=3)
 FORK = replace(SEEN, role="maintain", is_fork=True)
-CATEGORIZE, OK = Command(Verb.CATEGORIZE, "/c", "a.b", "breaking"), Command(Verb.OK_TO_PLAN, "/o", sha=HEAD)
+CATEGORIZE, OK = Command("categorize", "/c", "a.b", "breaking"), Command("ok-to-plan", "/o", sha=HEAD)
 
 
-@pytest.mark.parametrize("verb", list(Verb))
-def test_each_verb_has_a_least_permission(verb: Verb) -> None:
+@pytest.mark.parametrize("verb", FORMS)
+def test_each_verb_has_a_least_permission(verb: str) -> None:
     """Behaviour 3: below it nothing is done, and the reply names needed and actual; unread, it is refused."""
-    need = DEFAULT_NEEDS[verb.value]
+    need = DEFAULT_NEEDS[verb]
     below = ROLES[ROLES.index(need) - 1]
     seen = replace(SEEN, deploys=True)
     verdicts = [decide(Command(verb, ""), replace(seen, role=role), DEFAULT_NEEDS) for role in (below, None)]
 
-    if verb is Verb.HELP:
+    if verb == "help":
         assert verdicts == [Allowed(), Allowed()]
         return
     low, unread = verdicts
@@ -60,28 +62,28 @@ def test_each_verb_has_a_least_permission(verb: Verb) -> None:
         (OK, replace(FORK, is_open=False), "is closed"),
         (CATEGORIZE, replace(SEEN, is_held=True), "No plan has been posted"),
         (OK, replace(FORK, is_fork=False), "not come from a fork"),
-        (Command(Verb.DIFF, "/d"), replace(SEEN, is_built=True), ""),
-        (Command(Verb.DIFF, "/d"), SEEN, "No environment is built"),
-        (Command(Verb.LINEAGE, "/l"), SEEN, ""),
-        (Command(Verb.LINEAGE, "/l"), replace(SEEN, is_running=True), "No plan stands yet"),
-        (Command(Verb.DEPLOY, "/d"), SEEN, "prod follows what people merge"),
-        (Command(Verb.BACKFILL, "/b"), replace(SEEN, is_open=False), "is closed"),
-        (Command(Verb.ALLOW_DESTRUCTIVE, "/a"), replace(SEEN, role="maintain", live_head=OLD), "the head is now"),
-        (Command(Verb.CANCEL, "/c"), SEEN, "Nothing is running"),
-        (Command(Verb.ROLLBACK, "/r"), MERGED, ""),
-        (Command(Verb.ROLLBACK, "/r"), replace(MERGED, prod_revision=4), "Prod has gone on"),
-        (Command(Verb.ROLLBACK, "/r"), replace(MERGED, promoted_revision=1, prod_revision=1), "no earlier revision"),
-        (Command(Verb.ROLLBACK, "/r", number=1), replace(MERGED, prod_revision=4), ""),
-        (Command(Verb.ROLLBACK, "/r", number=3), MERGED, "name an earlier one"),
-        (Command(Verb.UNLOCK, "/u"), MERGED, "No promotion"),
-        (Command(Verb.EXTEND, "/e", number=91), replace(SEEN, has_environment=True), "90 days at most"),
-        (Command(Verb.DESTROY, "/d"), replace(SEEN, has_environment=True), ""),
-        (Command(Verb.DESTROY, "/d"), SEEN, "no environment"),
-        (Command(Verb.RESTATE, "/r"), SEEN, "No environment is built"),
-        (Command(Verb.DEPLOY, "/d"), replace(SEEN, deploys=True, role="maintain"), ""),
-        (Command(Verb.DEPLOY, "/d"), replace(SEEN, deploys=True, role="maintain", live_head=OLD), "the head is now"),
-        (Command(Verb.DEPLOY, "/d"), replace(MERGED, is_held_merge=True), "needs the `admin` permission"),
-        (Command(Verb.ROLLBACK, "/r"), replace(MERGED, promoted=False), "is not in prod"),
+        (Command("diff", "/d"), replace(SEEN, is_built=True), ""),
+        (Command("diff", "/d"), SEEN, "No environment is built"),
+        (Command("lineage", "/l"), SEEN, ""),
+        (Command("lineage", "/l"), replace(SEEN, is_running=True), "No plan stands yet"),
+        (Command("deploy", "/d"), SEEN, "prod follows what people merge"),
+        (Command("backfill", "/b"), replace(SEEN, is_open=False), "is closed"),
+        (Command("allow-destructive", "/a"), replace(SEEN, role="maintain", live_head=OLD), "the head is now"),
+        (Command("cancel", "/c"), SEEN, "Nothing is running"),
+        (Command("rollback", "/r"), MERGED, ""),
+        (Command("rollback", "/r"), replace(MERGED, prod_revision=4), "Prod has gone on"),
+        (Command("rollback", "/r"), replace(MERGED, promoted_revision=1, prod_revision=1), "no earlier revision"),
+        (Command("rollback", "/r", number=1), replace(MERGED, prod_revision=4), ""),
+        (Command("rollback", "/r", number=3), MERGED, "name an earlier one"),
+        (Command("unlock", "/u"), MERGED, "No promotion"),
+        (Command("extend", "/e", number=91), replace(SEEN, has_environment=True), "90 days at most"),
+        (Command("destroy", "/d"), replace(SEEN, has_environment=True), ""),
+        (Command("destroy", "/d"), SEEN, "no environment"),
+        (Command("restate", "/r"), SEEN, "No environment is built"),
+        (Command("deploy", "/d"), replace(SEEN, deploys=True, role="maintain"), ""),
+        (Command("deploy", "/d"), replace(SEEN, deploys=True, role="maintain", live_head=OLD), "the head is now"),
+        (Command("deploy", "/d"), replace(MERGED, is_held_merge=True), "needs the `admin` permission"),
+        (Command("rollback", "/r"), replace(MERGED, promoted=False), "is not in prod"),
     ],
 )
 def test_a_command_runs_only_on_what_was_seen(command: Command, facts: Facts, why: str) -> None:

@@ -1,0 +1,50 @@
+"""May this person do this now? Facts -> Allowed or NotAllowed with the reason. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mergeplan.bot.commands.command import Command
+from mergeplan.bot.commands.facts import Facts
+from mergeplan.bot.commands.table import FORMS
+from mergeplan.bot.roles import ROLES, Role
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Go on."""
+
+
+@dataclass(frozen=True)
+class NotAllowed:
+    """Nothing is changed; `why` is a sentence for the person who asked."""
+
+    why: str
+
+
+def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed | NotAllowed:
+    """Whether a command may run: first who asks, then whether what they saw is still so."""
+    why = "" if FORMS[command.verb].anybody else _refuse(command, facts, needs)
+    return NotAllowed(why) if why else Allowed()
+
+
+def role_for(command: Command, needs: Mapping[str, Role], *, held: bool = False) -> Role:
+    """The role that a command takes by the project's rules; `held`: of a merge that the rules keep from prod."""
+    return FORMS[command.verb].role(command, needs, held)
+
+
+def _refuse(command: Command, facts: Facts, needs: Mapping[str, Role]) -> str:
+    form = FORMS[command.verb]
+    if facts.elsewhere:
+        return (
+            f"This pull request does not merge into `{facts.elsewhere}`, so it changes nothing in prod and has no plan."
+        )
+    if why := form.off(facts):
+        return why
+    if facts.role is None:
+        return "Your permission could not be verified, so nothing was changed. Try again in a minute."
+    need = role_for(command, needs, held=facts.is_held_merge)
+    if ROLES.index(facts.role) < ROLES.index(need):
+        return f"This needs the `{need}` permission on this repository; you have `{facts.role}`. Nothing was changed."
+    return form.rule(command, facts)

@@ -1,0 +1,117 @@
+"""A comment's text -> the commands in it, and what is wrong with those that are nearly commands. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from difflib import get_close_matches
+
+from mergeplan.bot.commands.command import Command, Line, Mistake
+from mergeplan.bot.commands.table import FORMS
+from mergeplan.bot.report.markdown import MARKER
+
+COMMAND = re.compile(r" {0,3}(`*)/([A-Za-z][A-Za-z-]{0,30})(?=$|[\s`])(.*)")
+FENCE = re.compile(r"(?: {0,3}(?:[-*+]|\d{1,9}[.)])(?= ))* {0,3}(`{3,}|~{3,})(.*)")  # also begun within a list's item
+FENCE_END = re.compile(r" *(`{3,}|~{3,})\s*")
+SPAN_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|<!--")
+PROJECT = re.compile(r"(?<!\S)(?:--project(?:=|\s+)|-p\s+)`?([A-Za-z0-9._/-]{1,200})`?(?!\S)")
+NEAR = 0.8  # how alike an unknown word must be to one of ours, to be answered
+
+
+def read_commands(body: str, namespace: str = "") -> tuple[Command | Mistake, ...]:
+    """The commands that stand at the start of a line, in order; quotes, code blocks and talk give none.
+
+    With a namespace only `/NAMESPACE plan` and `/mergeplan plan` are ours, and `/plan` is another bot's.
+    """
+    if MARKER in body:
+        return ()
+    lines = prose_lines(body.replace("\r\n", "\n").replace("\r", "\n"))
+    results = (_read_line(line, namespace.lower()) for line in lines)
+    return tuple(result for result in results if result is not None)
+
+
+def prose_lines(text: str) -> Iterable[str]:
+    """The lines that are neither quoted, nor in a fenced or indented code block, nor in an HTML comment."""
+    fence, quoting, hidden = "", False, False
+    for whole in text.split("\n"):
+        if fence:
+            end = FENCE_END.fullmatch(whole)
+            fence = "" if end and end[1].startswith(fence) else fence
+            continue
+        line, hidden = _strip_comments(whole, hidden)
+        mark = FENCE.fullmatch(line)
+        if mark and not (mark[1].startswith("`") and "`" in mark[2]):
+            fence = mark[1]
+            continue
+        if not line.strip():
+            quoting = False
+            continue
+        quoting = line.lstrip(" ").startswith(">") or (quoting and not COMMAND.fullmatch(line))
+        indented = line.startswith(("    ", "\t"))
+        if not quoting and not indented:
+            yield line
+
+
+def _strip_comments(line: str, hidden: bool) -> tuple[str, bool]:
+    """A line without its HTML comments, and whether one goes on; what stands in a code span opens none."""
+    shown, at = [], 0
+    while at < len(line):
+        if hidden:
+            end = line.find("-->", at)
+            if end < 0:
+                break
+            at, hidden = end + 3, False
+        mark = SPAN_OR_COMMENT.search(line, at)
+        if mark is None:
+            shown.append(line[at:])
+            break
+        hidden = mark[0] == "<!--"
+        shown.append(line[at : mark.start() if hidden else mark.end()])
+        at = mark.end()
+    return "".join(shown), hidden
+
+
+def _read_line(line: str, namespace: str) -> Command | Mistake | None:
+    match = COMMAND.fullmatch(line.rstrip())
+    if not match:
+        return None
+    ticks, word, rest = match[1], match[2].lower(), match[3]
+    if ticks and not rest.endswith(ticks):
+        return None  # `/plan` in the middle of a sentence that happens to begin a line
+    rest = (rest.removesuffix(ticks) if ticks else rest).strip()
+    addressed = word in ("mergeplan", namespace)
+    if addressed:
+        word, _, rest = rest.partition(" ")
+        word, rest = word.replace("`", "").lower().lstrip("/") or "help", rest.strip()
+    elif namespace:
+        return None
+    shown = " ".join([f"/{word}", *rest.split()])
+    project, rest = _project(rest)
+    form = FORMS.get(word)
+    if form is None:
+        result: Command | Mistake | None = _unknown(shown, word, addressed)
+    else:
+        result = form.parse(Line(word, shown, rest, form.usage, form.example))
+    return replace(result, project=project) if result else None
+
+
+def _project(rest: str) -> tuple[str, str]:
+    """The folder after `--project`, and the rest without both; what stands after `--where` is a condition's."""
+    before, where, condition = rest.partition("--where")
+    named = PROJECT.search(before)
+    if named is None:
+        return "", rest
+    kept = f"{before[: named.start()]} {before[named.end() :]}".strip()
+    return named[1].strip("/"), f"{kept} {where}{condition}".strip()
+
+
+def _unknown(shown: str, word: str, addressed: bool) -> Mistake | None:
+    """A near miss is answered; a word unlike ours is another bot's business."""
+    # `/approve` is many a bot's, and no slip of `/approve-cost`.
+    near = get_close_matches(word, FORMS, n=1, cutoff=0.6 if addressed else NEAR)
+    if not near and not addressed:
+        return None
+    guess = f"Did you mean `/{near[0]}`? " if near else ""
+    valid = ", ".join(f"`/{verb}`" for verb in FORMS)
+    return Mistake(shown, "There is no such command.", f"{guess}Commands: {valid}.")

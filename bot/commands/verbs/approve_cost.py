@@ -1,0 +1,44 @@
+"""`/approve-cost`: lets a plan over the budget compute what was estimated. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.commands.command import Command
+from mergeplan.bot.commands.facts import Facts, require_shown_plan
+from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start
+from mergeplan.bot.records import ENVIRONMENT, ProdRecord, PullRecord, PullState
+from mergeplan.bot.results import cost_shown
+
+ROOM = 1.1  # of an approved estimate: a plan that is made again may lack a batch more, never twice as much
+
+
+def _refuse(command: Command, facts: Facts) -> str:
+    if not facts.waits_for_cost:
+        return "No plan waits for an approval of its cost."
+    return require_shown_plan(command, facts)
+
+
+def _start(request: Request) -> Start:
+    record = request.record
+    size, seconds = cost_shown(record.outcome.plan if record.outcome else None)
+    changes = {"cost": (int(size * ROOM), seconds * ROOM), "cost_head": record.head, "again": True}
+    return Start("The estimated cost is approved for this head.", changes=changes, waits_for="plan")
+
+
+def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+    outcome = record.outcome
+    if record.state is not PullState.PLANNED or not (outcome and outcome.is_too_costly):
+        return ()
+    face = Face(ENVIRONMENT, "Approve cost", "Computes the estimate")
+    return (Choice("/approve-cost", "computes what is estimated, for this head", face),)
+
+
+APPROVE_COST = Form(
+    usage="/approve-cost",
+    does="lets the plan of this head compute what was estimated, though that is over the budget",
+    example="/approve-cost",
+    needs="maintain",
+    rejected=f"nothing waits for it; {OTHER_PLAN}",
+    rule=_refuse,
+    start=_start,
+    offers=_offers,
+)

@@ -1,0 +1,65 @@
+"""`/skip-backfill` and `/backfill`: whether a pull request's new tables are computed before its merge. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mergeplan.bot.commands.facts import require_open
+from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start
+from mergeplan.bot.commands.verbs.plan import plan_again
+from mergeplan.bot.records import ENVIRONMENT, ProdRecord, PullRecord, PullState
+from mergeplan.bot.results import touches
+
+
+def _skip(request: Request) -> Start:
+    return _plan_with(request, "skip")
+
+
+def _fill(request: Request) -> Start:
+    return _plan_with(request, "full")
+
+
+def _plan_with(request: Request, backfill: str) -> Start:
+    """Another plan, and plans of it from now on."""
+    start = plan_again(request)
+    return replace(start, changes={**start.changes, "backfill": backfill}) if start.ok else start
+
+
+def _skip_offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+    outcome = record.outcome
+    if record.state is not PullState.PLANNED or not (outcome and outcome.is_too_costly):
+        return ()
+    face = Face(ENVIRONMENT, "Skip backfill", "The merge computes rows")
+    return (Choice("/skip-backfill", "leaves new tables empty: the merge computes them", face),)
+
+
+def _fill_offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+    outcome = record.outcome
+    if record.state is not PullState.PLANNED or outcome is None or outcome.is_too_costly:
+        return ()
+    if not outcome.ok or not touches(outcome.plan) or outcome.applied:
+        return ()
+    face = Face(ENVIRONMENT, "Backfill", "Computes the rows now")
+    return (Choice("/backfill", "computes the rows before the merge", face),)
+
+
+SKIP_BACKFILL = Form(
+    usage="/skip-backfill",
+    does="plans again and leaves new tables empty: the merge computes them",
+    example="/skip-backfill",
+    needs="write",
+    rejected="the pull request is closed",
+    rule=require_open,
+    start=_skip,
+    offers=_skip_offers,
+)
+BACKFILL = Form(
+    usage="/backfill",
+    does="plans again and computes what `/skip-backfill`, or `skip_pr_backfill`, left empty",
+    example="/backfill",
+    needs="write",
+    rejected="the pull request is closed",
+    rule=require_open,
+    start=_fill,
+    offers=_fill_offers,
+)

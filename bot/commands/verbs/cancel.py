@@ -1,0 +1,33 @@
+"""`/cancel`: stops the running plan. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.commands.command import Command
+from mergeplan.bot.commands.facts import Facts
+from mergeplan.bot.commands.form import UNFINISHED, Choice, Form, Request, Start
+from mergeplan.bot.records import ProdRecord, PullRecord, PullState
+
+
+def _refuse(command: Command, facts: Facts) -> str:
+    return "" if facts.is_running else "Nothing is running."
+
+
+def _start(request: Request) -> Start:
+    stopped = {"state": PullState.CANCELLED, "reason": f"{request.who} stopped it.", "progress": "", "again": False}
+    return Start("The running plan was stopped.", changes=stopped)
+
+
+def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+    return (Choice("/cancel", "stops this plan"),) if record.state in UNFINISHED else ()
+
+
+CANCEL = Form(
+    usage="/cancel",
+    does="stops the running plan; the environment keeps what was computed",
+    example="/cancel",
+    needs="write",
+    rejected="nothing is running",
+    rule=_refuse,
+    start=_start,
+    offers=_offers,
+)

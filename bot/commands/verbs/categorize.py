@@ -1,0 +1,138 @@
+"""`/categorize`: overrides the category of a directly modified model. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+
+from mergeplan.bot.commands.command import MODEL, Command, Line, Mistake, resolve_model
+from mergeplan.bot.commands.facts import require_shown_plan
+from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start, report_plan
+from mergeplan.bot.records import PLAN, Answer, PendingOverride, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.markdown import NAMES, category_of, code, inert, name_list
+from mergeplan.bot.results import direct
+from mergeplan.planner.contract.plan import ModelChange
+
+RESET = "reset"
+CATEGORIES: Mapping[str, str] = {
+    "breaking": "breaking",
+    "non-breaking": "non_breaking",
+    "non_breaking": "non_breaking",
+    "nonbreaking": "non_breaking",
+    "forward-only": "forward_only",
+    "forward_only": "forward_only",
+    RESET: RESET,
+}
+CATEGORY_NAMES = ("breaking", "non-breaking", "forward-only", RESET)
+EVERY = "--all"
+OFFERED_MOST = 6  # models whose categories are offered
+
+
+def _parse(line: Line) -> Command | Mistake:
+    words = line.words
+    if not 1 <= len(words) <= 2:
+        return line.mistake("It takes a category, and the model's name before it when several models changed.")
+    category = CATEGORIES.get(words[-1].lower())
+    if category is None:
+        near = get_close_matches(words[-1].lower(), CATEGORIES, n=1, cutoff=0.5)
+        guess = f"Did you mean `{CATEGORIES[near[0]].replace('_', '-')}`? " if near else ""
+        valid = ", ".join(f"`{name}`" for name in CATEGORY_NAMES)
+        return line.mistake("That is not a category.", f"{guess}Categories: {valid}.")
+    model = words[0] if len(words) == 2 else ""
+    if model == EVERY:
+        return replace(line.command, category=category, every=True)
+    if model and not MODEL.fullmatch(model):
+        return line.mistake("That cannot be the name of a model.")
+    return replace(line.command, model=model.lower(), category=category)
+
+
+def _start(request: Request) -> Start:
+    command, record = request.command, request.record
+    names = [model.name for model in direct(record.outcome.plan if record.outcome else None)]
+    if command.every:
+        overrides = tuple(PendingOverride(name, command.category, request.who, record.head) for name in names)
+        if not overrides:
+            return Start("No model is changed directly. Nothing was changed.", ok=False)
+        return Start(_acknowledge("Every model", command), changes={"overrides": overrides}, waits_for="plan")
+    model = resolve_model(command, names)
+    if isinstance(model, Mistake):
+        return Start(model.sentence, ok=False)
+    others = tuple(override for override in record.overrides if override.model != model)
+    overrides = (*others, PendingOverride(model, command.category, request.who, record.head))
+    sentence = _acknowledge(code(model), command)
+    return Start(sentence, changes={"overrides": overrides}, waits_for="plan", model=model, category=command.category)
+
+
+def _acknowledge(subject: str, command: Command) -> str:
+    if command.category == RESET:
+        return f"{subject} is categorized by its rule again."
+    return f"{subject} is taken as {NAMES[command.category]}."
+
+
+def _finish(answer: Answer, record: PullRecord) -> Answer:
+    """Of one model: whether the category is in force in the plan that was made after it, and what it did."""
+    if not answer.model or record.state not in (PullState.PLANNED, PullState.FAILED):
+        return report_plan(answer, record)
+    ok, sentence = _category_reply(record, answer.model, answer.category)
+    return replace(answer, ok=ok, sentence=sentence)
+
+
+def _category_reply(record: PullRecord, model: str, category: str) -> tuple[bool, str]:
+    plan = record.outcome.plan if record.outcome else None
+    change = next((entry for entry in plan.models if entry.name == model), None) if plan else None
+    if plan is None or change is None:
+        return False, "The plan could not be made again, see the plan comment."
+    if category == RESET:
+        return True, f"{code(model)} is {NAMES.get(category_of(change), '')} again, by its rule: {inert(change.reason)}"
+    if (stays := category_of(change)) != category:
+        return False, f"{code(model)} stays {NAMES.get(stays, stays)}: {inert(change.reason)}"
+    indirect = [entry for entry in plan.models if entry.change == "indirect"]
+    below = [entry.name for entry in indirect if entry.recomputed]
+    same = [entry.name for entry in indirect if entry.skipped]
+    kept = [entry.name for entry in indirect if not entry.recomputed and not entry.skipped]
+    effect = (
+        f" Downstream recomputed: {name_list(below)}."
+        if below
+        else f" Downstream keeps its tables: {name_list(kept)}."
+        if kept
+        else ""
+    )
+    effect += f" Skipped, as their inputs hold the same rows: {name_list(same)}." if same else ""
+    return True, f"{code(model)} is now {NAMES[category]}.{effect}"
+
+
+def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+    if record.state is not PullState.PLANNED:
+        return ()
+    edited = direct(record.outcome.plan if record.outcome else None)
+    models = [model for model in edited if MODEL.fullmatch(model.name)][:OFFERED_MOST]
+    return tuple(_other_category(model, alone=len(edited) == 1) for model in models)
+
+
+def _other_category(model: ModelChange, *, alone: bool) -> Choice:
+    """The other category; a button does not say of which model, so there is one only where there is one model."""
+    if model.category == "non_breaking":
+        face = Face(PLAN, "Breaking", "Downstream recomputed")
+        does = "models downstream are recomputed too"
+        return Choice(f"/categorize {model.name} breaking", does, face if alone else None)
+    face = Face(PLAN, "Non-breaking", "Downstream keeps tables")
+    does = "models downstream keep their tables"
+    return Choice(f"/categorize {model.name} non-breaking", does, face if alone else None)
+
+
+CATEGORIZE = Form(
+    usage="/categorize [MODEL] CATEGORY",
+    does="overrides the category of a directly modified model, with `--all` in its place of all of them: `breaking` "
+    "(models downstream are recomputed), `non-breaking` (they keep their tables) or `forward-only` (all keep their "
+    "rows; new days come of the new query). It holds across pushes while that model's text stays the same; "
+    "`reset` takes it back. The last part of a name is enough if it is unique",
+    example="/categorize shop.orders non-breaking",
+    needs="write",
+    rejected=OTHER_PLAN,
+    parse=_parse,
+    rule=require_shown_plan,
+    start=_start,
+    finish=_finish,
+    offers=_offers,
+)

@@ -1,0 +1,95 @@
+"""`/deploy`: lets a held merge into prod, or promotes what is open and then merges it; `prod/deploy` does it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mergeplan.bot.commands.command import Command
+from mergeplan.bot.commands.facts import Facts, require_shown_plan
+from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start, own_role
+from mergeplan.bot.records import AFTER_MERGE, PROMOTION, Answer, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.approval import approval_problems
+from mergeplan.bot.results import touches
+from mergeplan.bot.roles import Role
+
+DEPLOY_OFF = (
+    "`/deploy` is off here: prod follows what people merge. Merge this pull request, and its tables are promoted. "
+    "With `enable_deploy_command: true` in the base branch's `cicd_bot`, it promotes and then merges."
+)
+
+
+def _role(command: Command, needs: Mapping[str, Role], held: bool) -> Role:
+    """To promote against the rules takes `admin`."""
+    return "admin" if held else own_role(command, needs, held)
+
+
+def _off(facts: Facts) -> str:
+    return "" if facts.is_held_merge or facts.deploys else DEPLOY_OFF
+
+
+def _refuse(command: Command, facts: Facts) -> str:
+    if facts.is_held_merge:
+        return ""
+    if facts.promoted or not facts.is_open:
+        return "This pull request is not open: there is nothing to deploy."
+    if facts.other_projects:
+        folders = ", ".join(f"`{folder}`" for folder in facts.other_projects)
+        return (
+            f"This pull request changes other projects too: {folders}. `/deploy` promotes one project before the "
+            "merge, so it cannot. Merge the pull request, and each project promotes its own tables."
+        )
+    if why := require_shown_plan(command, facts):
+        return why
+    if facts.is_running:
+        return "The plan is not finished. Wait for it, then say it again."
+    return f"It is not ready for prod: {facts.not_ready} Nothing was changed." if facts.not_ready else ""
+
+
+def _start(request: Request) -> Start:
+    head = {} if request.record.held else {"deploy_head": request.record.head}
+    changes = {"deploy_by": request.who, **head}
+    return Start("Prod's turn was asked for.", changes=changes, wakes_prod=True, waits_for="deploy")
+
+
+def _waits(record: PullRecord) -> bool:
+    over = record.state in AFTER_MERGE and record.state is not PullState.MERGED
+    return bool(record.deploy_by) and not over
+
+
+def _finish(answer: Answer, record: PullRecord) -> Answer:
+    ok = record.state is PullState.PROMOTED
+    return replace(answer, ok=ok, sentence="It is in prod." if ok else record.deploy_result or "Prod was not changed.")
+
+
+def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+    if record.state is PullState.MERGED and record.held:
+        face = Face(PROMOTION, "Deploy", "Promotes despite rules")
+        return (Choice("/deploy", "promotes it against the rules; needs `admin`", face, moves_prod=True),)
+    outcome = record.outcome
+    plan = outcome.plan if outcome else None
+    if record.state is not PullState.PLANNED or outcome is None or plan is None or outcome.is_too_costly:
+        return ()
+    stopped = not outcome.ok or not touches(plan) or plan.blockers or approval_problems(record.decision)
+    if stopped or not prod.deploys:
+        return ()
+    face = Face(PROMOTION, "Deploy", "Promotes, then merges")
+    return (Choice("/deploy", "promotes it, and then merges", face, moves_prod=True),)
+
+
+DEPLOY = Form(
+    usage="/deploy",
+    does="after a merge that the [rules](#who-decides) keep from prod: promotes it against them, which needs `admin`. "
+    "Before the merge, where `enable_deploy_command` is on: [promotes, then merges](#deploy)",
+    example="/deploy",
+    needs="maintain",
+    rejected=f"it is off; something blocks the promotion; {OTHER_PLAN}",
+    role=_role,
+    alone=True,
+    off=_off,
+    rule=_refuse,
+    start=_start,
+    waits=_waits,
+    finish=_finish,
+    offers=_offers,
+)

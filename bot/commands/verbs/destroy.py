@@ -1,0 +1,40 @@
+"""`/destroy`: drops the environment; `pulls/environments` does it. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.commands.command import Command
+from mergeplan.bot.commands.facts import Facts
+from mergeplan.bot.commands.form import Form, Request, Start
+from mergeplan.bot.records import Answer, PullRecord
+
+
+def _refuse(command: Command, facts: Facts) -> str:
+    if facts.is_promoting:
+        return "Its promotion is running. Wait for it, then say it again."
+    return "" if facts.has_environment else "There is no environment to drop."
+
+
+def _start(request: Request) -> Start:
+    changes = {"destroy_by": request.who, "keep_until": 0.0}
+    return Start("The environment is dropped.", changes=changes, waits_for="destroy")
+
+
+def _waits(record: PullRecord) -> bool:
+    return bool(record.destroy_by)
+
+
+def _finish(answer: Answer, record: PullRecord) -> Answer:
+    return answer
+
+
+DESTROY = Form(
+    usage="/destroy",
+    does="drops the environment and the tables that only it uses; of an open pull request `/plan` builds it again",
+    example="/destroy",
+    needs="write",
+    rejected="there is no environment, or a promotion runs",
+    rule=_refuse,
+    start=_start,
+    waits=_waits,
+    finish=_finish,
+)

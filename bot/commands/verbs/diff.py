@@ -1,0 +1,59 @@
+"""`/diff`: compares the rows of the changed models with prod's. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mergeplan.bot.budgets import diff_arguments
+from mergeplan.bot.commands.command import MODEL, Command, Line, Mistake
+from mergeplan.bot.commands.facts import require_environment
+from mergeplan.bot.commands.form import Form, Request, Start, ask_planner
+from mergeplan.bot.report.rows import rows_blocks, rows_title, schema_block
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.planner.contract.result import ResultLine
+
+
+def _parse(line: Line) -> Command | Mistake:
+    """What stands after `--where` is the condition, as it is written."""
+    before, separator, where = line.rest.partition("--where")
+    words = before.replace("`", " ").split()
+    if len(words) > 1 or (words and not MODEL.fullmatch(words[0])):
+        return line.mistake("It takes the name of one model, or none.")
+    where = where.strip().removeprefix("=").strip()
+    if separator and not where:
+        return line.mistake("No condition stands after `--where`.")
+    return replace(line.command, model=words[0].lower() if words else "", where=where)
+
+
+def _start(request: Request) -> Start:
+    """Somebody asks for numbers, whatever the plan shows; who wrote a fork's query would choose what is shown."""
+    command, record, rules = request.command, request.record, request.diff
+    if request.pull.is_fork_of(record.repository):
+        rules = rules.without_samples()
+    if rules.is_off:
+        rules = replace(rules, detail=(("*", "counts"),))
+    where = (f"--where={command.where}",) if command.where else ()
+    models = (command.model,) if command.model else ()
+    return ask_planner("data_diff", *diff_arguments(rules), *where, record.environment, *models)
+
+
+def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
+    blocks = [*rows_blocks(outcome), *schema_block(outcome)]
+    return (
+        "\n\n".join([f"**{rows_title(outcome)}**", *blocks]) if blocks else "No model has another table than in prod."
+    )
+
+
+DIFF = Form(
+    usage="/diff [MODEL] [--where CONDITION]",
+    does="compares the rows of the changed models, or of one, with prod's; with a condition only the rows for which it "
+    "holds",
+    example="/diff shop.orders --where amount > 100",
+    needs="write",
+    rejected="no environment is built",
+    parse=_parse,
+    rule=require_environment,
+    start=_start,
+    tree="before",
+    reply=_reply,
+)

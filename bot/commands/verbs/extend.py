@@ -1,0 +1,43 @@
+"""`/extend`: keeps the environment for some days more. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mergeplan.bot.commands.command import NUMBER, Command, Line, Mistake
+from mergeplan.bot.commands.facts import Facts
+from mergeplan.bot.commands.form import Form, Request, Start
+from mergeplan.bot.report.markdown import count_noun
+
+DAYS, DAYS_MOST = 7, 90  # by default, and at most
+
+
+def _parse(line: Line) -> Command | Mistake:
+    words = line.words
+    if not words or (len(words) == 1 and NUMBER.fullmatch(words[0])):
+        return replace(line.command, number=int(words[0]) if words else 0)
+    return line.mistake("It takes one whole number, or nothing.")
+
+
+def _refuse(command: Command, facts: Facts) -> str:
+    if not facts.has_environment:
+        return "There is no environment to keep."
+    return f"An environment is kept for {DAYS_MOST} days at most." if command.number > DAYS_MOST else ""
+
+
+def _start(request: Request) -> Start:
+    days = request.command.number or DAYS
+    until = request.now + days * 86_400
+    return Start(f"The environment is kept for {count_noun(days, 'day')}.", changes={"keep_until": until})
+
+
+EXTEND = Form(
+    usage="/extend [DAYS]",
+    does="keeps the environment for so many days, 7 by default, though the pull request is merged or closed before",
+    example="/extend 14",
+    needs="write",
+    rejected="there is no environment; more than 90 days",
+    parse=_parse,
+    rule=_refuse,
+    start=_start,
+)

@@ -1,0 +1,52 @@
+"""`/help`: lists the commands. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from mergeplan.bot.commands.command import Command, Line
+from mergeplan.bot.commands.form import Form, Request, Start
+from mergeplan.bot.roles import Role
+
+LINKS = re.compile(r"\[([^\[\]]+)\]\([^)]*\)")
+
+
+def _parse(line: Line) -> Command:
+    """Whatever stands after it does not matter."""
+    return line.command
+
+
+def _start(request: Request) -> Start:
+    return Start(help_text(request.forms, request.needs, request.record.project))
+
+
+def help_text(forms: Sequence[Form], needs: Mapping[str, Role], project: str = "") -> str:
+    """The commands that are enabled here: what each does, who may use it, an example.
+
+    `project` is the folder of one of several projects.
+    """
+    lines = [
+        "A command stands at the start of a line in a comment; several run in order. Those that are accepted now stand "
+        "at the end of the plan comment, most with a box to tick; with the App they are buttons on the checks too.",
+        "",
+    ]
+    if project:
+        own = f"`/plan --project {project}`"
+        lines[1:1] = ["", f"A command is for the projects that the pull request changes; {own} is for one of them."]
+    for form in forms:
+        who = "anybody" if form.anybody else f"needs `{needs.get(form.verb, 'admin')}`"
+        does = LINKS.sub(r"\1", form.does)  # they lead through the documentation
+        lines.append(f"- `{form.usage}`: {does}. *{who[0].upper() + who[1:]}.* Example: `{form.example}`")
+    return "\n".join(lines)
+
+
+HELP = Form(
+    usage="/help",
+    does="lists the commands with permissions and examples",
+    example="/help",
+    needs="read",
+    parse=_parse,
+    anybody=True,
+    start=_start,
+)

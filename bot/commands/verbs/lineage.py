@@ -1,0 +1,44 @@
+"""`/lineage`: lists what is made from a model or one of its columns. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.commands.command import parse_model
+from mergeplan.bot.commands.facts import require_plan
+from mergeplan.bot.commands.form import Form, Request, Start, ask_planner
+from mergeplan.bot.report.markdown import LIST_LIMIT, code, count_noun, fitting
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.planner.contract.result import ResultLine
+
+
+def _start(request: Request) -> Start:
+    return ask_planner("lineage", request.command.model, "--downstream")
+
+
+def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
+    """The models, each with the columns that are reached in it."""
+    asked = code(".".join(filter(None, (result.model, result.column))))
+    columns: dict[str, list[str]] = {}
+    for node in result.nodes or ():
+        if node.model != result.model:
+            columns.setdefault(node.model, []).append("its rows" if node.column is None else node.column)
+    if not columns:
+        return f"Nothing is made from {asked}."
+    lines = [
+        f"- {code(model)}: {', '.join(sorted(code(column) for column in names))}" for model, names in columns.items()
+    ]
+    head = f"From {asked} {count_noun(len(columns), 'model')} downstream {'is' if len(columns) == 1 else 'are'} made:"
+    return "\n".join([head, "", *fitting(lines, LIST_LIMIT)])
+
+
+LINEAGE = Form(
+    usage="/lineage MODEL[.COLUMN]",
+    does="lists what is made from a model or one of its columns, as the pull request has it",
+    example="/lineage shop.orders.amount",
+    needs="write",
+    rejected="no plan is shown",
+    parse=parse_model,
+    rule=require_plan,
+    start=_start,
+    tree="merged",
+    reply=_reply,
+)

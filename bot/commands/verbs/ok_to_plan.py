@@ -1,0 +1,61 @@
+"""`/ok-to-plan`: approves exactly one commit of a fork for planning. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from mergeplan.bot.commands.command import Command, Line, Mistake
+from mergeplan.bot.commands.facts import CLOSED, Facts
+from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start
+from mergeplan.bot.records import PLAN, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.markdown import code
+
+
+def _parse(line: Line) -> Command | Mistake:
+    words = line.words
+    if len(words) == 1 and re.fullmatch(r"[0-9a-fA-F]{7,64}", words[0]):
+        return replace(line.command, sha=words[0].lower())
+    return line.mistake("It needs the whole name of the commit that may be planned.", f"Type `{line.usage}`.")
+
+
+def _refuse(command: Command, facts: Facts) -> str:
+    if not facts.is_fork:
+        return "This pull request does not come from a fork: no approval is needed."
+    if not facts.is_open:
+        return CLOSED
+    look = f"Look at it, then type `/ok-to-plan {facts.live_head}`."
+    if len(command.sha) != len(facts.live_head):
+        return f"A part of a commit's name can be forged: it takes all of it. The head is `{facts.live_head}`. {look}"
+    if command.sha != facts.live_head:
+        return f"The head is now `{facts.live_head}`. {look}"
+    if facts.shown_head != facts.live_head or facts.shown_since is None or facts.said_at < facts.shown_since:
+        return f"You said it before this head was shown here. {look}"
+    return ""
+
+
+def _start(request: Request) -> Start:
+    sha = request.command.sha
+    # What was shown until now is a head without a plan: a word about its plan is for later.
+    unseen = {"shown_head": "", "shown_since": ""} if request.record.state is PullState.HELD else {}
+    return Start(f"Commit {code(sha)} may be planned.", changes={"allowed_head": sha, **unseen}, waits_for="plan")
+
+
+def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+    if record.state is not PullState.HELD:
+        return ()
+    face = Face(PLAN, "Allow this commit", "Plans this fork's head")
+    return (Choice(f"/ok-to-plan {record.head}", "lets this commit be planned", face),)
+
+
+OK_TO_PLAN = Form(
+    usage="/ok-to-plan HEAD",
+    does="approves exactly that commit of a fork for planning; `HEAD` is its full SHA of 40 digits",
+    example="/ok-to-plan 4f2a9c10b7d3e8a65f1c2b4d9e0a7c3f8b6d5e21",
+    needs="maintain",
+    rejected="the SHA is abbreviated, is not the head, or was shown only after the comment was written",
+    parse=_parse,
+    rule=_refuse,
+    start=_start,
+    offers=_offers,
+)

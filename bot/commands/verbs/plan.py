@@ -1,0 +1,64 @@
+"""`/plan`: plans again, or tries a promotion again. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mergeplan.bot.commands.command import Command
+from mergeplan.bot.commands.facts import CLOSED, Facts
+from mergeplan.bot.commands.form import UNFINISHED, Choice, Face, Form, Request, Start
+from mergeplan.bot.records import AFTER_MERGE, PLAN, PROMOTION, Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.words import waiting_words
+
+
+def _refuse(command: Command, facts: Facts) -> str:
+    return CLOSED if facts.is_fork and not facts.is_open else ""
+
+
+def plan_again(request: Request) -> Start:
+    """Another plan of the same head, as far as there can be one."""
+    record = request.record
+    over = record.state in (PullState.PROMOTED, PullState.CLOSED)
+    if over or (not request.pull.is_open and record.state not in AFTER_MERGE):
+        why = "It is in prod already." if record.state is PullState.PROMOTED else CLOSED
+        return Start(f"{why} Nothing was changed.", ok=False)
+    if record.state is PullState.HELD:
+        return Start("A maintainer must let this commit of a fork be planned first.", ok=False)
+    if record.state is PullState.WAITING:
+        return _build_again(request.prod)
+    begun = record.state in UNFINISHED or record.state is PullState.MERGED
+    return Start("A new plan was asked for.", changes={} if begun else {"again": True}, waits_for="plan")
+
+
+def _build_again(prod: ProdRecord) -> Start:
+    """What a pull request waits for; a first build of prod that failed is tried again at once."""
+    if prod.state is not Prod.FAILED:
+        return Start(waiting_words(prod))
+    sentence = f"{waiting_words(replace(prod, again_at=0.0))} The next try begins now."
+    return Start(sentence, prod_changes={"again": True}, wakes_prod=True)
+
+
+def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+    match record.state:
+        case PullState.PLANNED | PullState.FAILED | PullState.CANCELLED:
+            face = Face(PLAN, "Plan again", "Plans on prod as it is")
+            return (Choice("/plan", "plans again, against prod as it is now", face),)
+        case PullState.SKIPPED:
+            return (Choice("/plan", "plans this commit once", Face(PLAN, "Plan once", "Plans this commit")),)
+        case PullState.UNPROMOTED | PullState.ROLLED_BACK:
+            face = Face(PROMOTION, "Try again", "Plans and promotes it")
+            return (Choice("/plan", "plans the merged branch again and promotes it", face, moves_prod=True),)
+        case _:
+            return ()
+
+
+PLAN_AGAIN = Form(
+    usage="/plan",
+    does="plans again, against the current prod; after a merge that did not reach prod: tries the promotion again",
+    example="/plan",
+    needs="write",
+    rejected="the pull request is closed, or in prod",
+    rule=_refuse,
+    start=plan_again,
+    offers=_offers,
+)

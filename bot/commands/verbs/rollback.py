@@ -1,0 +1,105 @@
+"""`/rollback`: takes prod back to an earlier revision; `prod/rollback` does it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mergeplan.bot.commands.command import NUMBER, Command, Line, Mistake
+from mergeplan.bot.commands.facts import Facts
+from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start, ask_planner, own_role
+from mergeplan.bot.records import PROMOTION, Answer, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.reverts import revert_words
+from mergeplan.bot.report.rollback import rollback_words
+from mergeplan.bot.results import PlannerOutcome
+from mergeplan.bot.roles import Role
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.snapshot.environment import PROD
+
+DRY_RUN = "--dry-run"
+
+
+def _parse(line: Line) -> Command | Mistake:
+    """A revision, or none, and `--dry-run` before or after it: whatever else stands there, nothing may be undone."""
+    words = line.words
+    dry_run, rest = DRY_RUN in words, [word for word in words if word != DRY_RUN]
+    if len(words) - len(rest) > 1 or len(rest) > 1 or not all(NUMBER.fullmatch(word) for word in rest):
+        return line.mistake("It takes the number of a revision, or nothing, and `--dry-run`.")
+    return replace(line.command, number=int(rest[0]) if rest else 0, dry_run=dry_run)
+
+
+def _role(command: Command, needs: Mapping[str, Role], held: bool) -> Role:
+    """To ask what a rollback would do takes what other questions take."""
+    return needs.get("diff", "admin") if command.dry_run else own_role(command, needs, held)
+
+
+def _refuse(command: Command, facts: Facts) -> str:
+    if not facts.promoted:
+        return "This pull request is not in prod, so there is nothing to roll back."
+    if command.number:
+        if command.number < facts.promoted_revision:
+            return ""
+        return f"This pull request became revision {facts.promoted_revision}: name an earlier one."
+    if facts.promoted_revision < 2:
+        return "Prod has no earlier revision to go back to."
+    if facts.prod_revision != facts.promoted_revision:
+        return (
+            f"Prod has gone on to revision {facts.prod_revision} since this pull request became revision "
+            f"{facts.promoted_revision}. Roll back what came later first, or name the revision: "
+            f"`/rollback {facts.promoted_revision - 1}` takes back all that came after it."
+        )
+    return ""
+
+
+def _start(request: Request) -> Start:
+    command = request.command
+    if command.dry_run:
+        revision = command.number or request.record.promoted_revision - 1
+        return ask_planner("rollback", PROD, "--to", str(revision), DRY_RUN)
+    changes = {"rollback_by": request.who, "rollback_to": command.number}
+    return Start("Prod is being rolled back.", changes=changes, wakes_prod=True, waits_for="rollback")
+
+
+def _waits(record: PullRecord) -> bool:
+    return bool(record.rollback_by) or record.reversal.to_open
+
+
+def _finish(answer: Answer, record: PullRecord) -> Answer:
+    ok = record.state is PullState.ROLLED_BACK
+    done = f"{record.reason} {revert_words(record)}" if ok else f"Prod was not changed. {record.reason}".strip()
+    return replace(answer, ok=ok, sentence=done)
+
+
+def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
+    return rollback_words(outcome.rollback) if outcome.rollback else "It is not known what that would show."
+
+
+def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
+    if record.state is not PullState.PROMOTED or record.promoted_revision < 2:
+        return ()
+    face = Face(PROMOTION, "Roll back", "Prod as it was before")
+    return (
+        Choice("/rollback --dry-run", "says what that would show, and changes nothing"),
+        Choice("/rollback", "points prod back at the tables it had before", face, moves_prod=True),
+    )
+
+
+ROLLBACK = Form(
+    usage="/rollback [REVISION] [--dry-run]",
+    does="after the merge: takes prod back to the revision before this pull request, or to the one that is named; what "
+    "came to prod after that one goes too, and a pull request [reverts the merge](#rollback). With `--dry-run` it "
+    "only says what that would do, and needs what `/diff` needs",
+    example="/rollback --dry-run",
+    needs="maintain",
+    rejected="prod has changed since, and no revision is named; there is no such earlier revision; a table of it is "
+    "gone",
+    parse=_parse,
+    role=_role,
+    rule=_refuse,
+    start=_start,
+    waits=_waits,
+    finish=_finish,
+    tree="prod",
+    reply=_reply,
+    offers=_offers,
+)

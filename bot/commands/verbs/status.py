@@ -1,0 +1,19 @@
+"""`/status`: shows where the pull request stands. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.commands.form import Form, Request, Start
+
+
+def _start(request: Request) -> Start:
+    """Every reply ends with where the pull request stands."""
+    return Start("This is how it stands.")
+
+
+STATUS = Form(
+    usage="/status",
+    does="shows where the pull request stands",
+    example="/status",
+    needs="read",
+    start=_start,
+)

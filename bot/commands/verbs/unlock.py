@@ -1,0 +1,27 @@
+"""`/unlock`: stops a promotion where it hangs; `prod/reconcile` does it. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.commands.command import Command
+from mergeplan.bot.commands.facts import Facts
+from mergeplan.bot.commands.form import Form, Request, Start
+
+
+def _refuse(command: Command, facts: Facts) -> str:
+    return "" if facts.is_promoting else "No promotion of this pull request is running."
+
+
+def _start(request: Request) -> Start:
+    return Start("The promotion was stopped.", changes={"unlock_by": request.who}, waits_for="plan")
+
+
+UNLOCK = Form(
+    usage="/unlock",
+    does="stops this pull request's promotion where it hangs, so that others get their turn; prod stays whole, and "
+    "`/plan` tries again",
+    example="/unlock",
+    needs="maintain",
+    rejected="no promotion of it is running",
+    rule=_refuse,
+    start=_start,
+)

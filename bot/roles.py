@@ -1,0 +1,8 @@
+"""The roles on a repository, from the least to the most, as GitHub names them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Role = Literal["none", "read", "triage", "write", "maintain", "admin"]
+ROLES: tuple[Role, ...] = ("none", "read", "triage", "write", "maintain", "admin")
