@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.rules import WITHOUT_EFFECT, CicdBot
+from mergeplan.bot.rules import WITHOUT_EFFECT, BotConfig
 from mergeplan.planner.cli.verbs.schema import schema_command
 from mergeplan.planner.contract.config_schema import config_schema
 
-schema = schema_command(lambda: config_schema(CicdBot, WITHOUT_EFFECT))
+schema = schema_command(lambda: config_schema(BotConfig, WITHOUT_EFFECT))

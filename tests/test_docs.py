@@ -11,6 +11,7 @@ import yaml
 from mergeplan.bot.commands.table import COMMANDS
 from mergeplan.bot.github.permissions import EVENTS, OPTIONAL, PERMISSIONS, event_title
 from mergeplan.bot.main import BOT_VERBS
+from mergeplan.bot.rules import WITHOUT_EFFECT, BotConfig
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.cli.main import VERBS
 from tests import architecture_page, commands_page, promises_page
@@ -68,6 +69,11 @@ def test_each_rule_is_described() -> None:
 @pytest.mark.parametrize("field", Settings.model_fields)
 def test_each_setting_is_described(field: str) -> None:
     assert f"| `MERGEPLAN_{field.upper()}` |" in text("docs/service.md")
+
+
+@pytest.mark.parametrize("key", sorted({*BotConfig.model_fields, *WITHOUT_EFFECT}))
+def test_each_key_of_the_bots_rules_is_described(key: str) -> None:
+    assert f"`{key}`" in text("docs/bot.md") or f"\n  {key}: " in text("docs/bot.md")
 
 
 def test_each_promise_of_the_bot_is_listed_with_the_tests_that_name_it() -> None:

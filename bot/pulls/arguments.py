@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mergeplan.bot.budgets import cost_limits, diff_arguments
+from mergeplan.bot.budgets import DiffRules, cost_limits, diff_arguments
 from mergeplan.bot.projects import inside
 from mergeplan.bot.records import PendingOverride, PullRecord
 from mergeplan.bot.rules import BotConfig
@@ -17,16 +17,18 @@ def pending_overrides(record: PullRecord) -> tuple[PendingOverride, ...]:
     return tuple(override for override in record.overrides if override.who == record.overrides[0].who)
 
 
-def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] = ()) -> tuple[str, ...]:
+def plan_arguments(
+    record: PullRecord, config: BotConfig, diff: DiffRules, edited: Sequence[str] = ()
+) -> tuple[str, ...]:
     """The planner's arguments for a pull request's plan, whose models in the `edited` files must open."""
     words = pending_overrides(record)
     overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
     by = ["--who", words[0].who] if words else []
     skips = record.backfill == "skip" or (config.skip_pr_backfill and record.backfill != "full")
     skip = ["--skip-backfill"] if skips else []
-    start = [f"--start={config.pr_start}"] if config.pr_start else []
+    start = [f"--start={config.default_pr_start}"] if config.default_pr_start else []
     forward = ["--forward-only"] if record.forward_only else []
-    rows = () if skips else diff_arguments(config.diff, "data-diff-")
+    rows = () if skips else diff_arguments(diff, "data-diff-")
     physical = "--physical-plan" if config.physical_plan and not skips else "--no-physical-plan"
     return (
         "plan",
@@ -38,7 +40,7 @@ def plan_arguments(record: PullRecord, config: BotConfig, edited: Sequence[str] 
         *start,
         *forward,
         *destructive_arguments(record),
-        *cost_limits(record, config.budget),
+        *cost_limits(record, config.cost_budget),
         *rows,
         physical,
         *(f"--must-open={path}" for path in edited),

@@ -46,7 +46,7 @@ class EnvironmentEnd:
 
     def drop(self, pull: Pull, record: PullRecord) -> None:
         """Drops it, once, of a pull request that is over; one that was promoted keeps its state."""
-        if record.state is PullState.PROMOTED and not self.config.drop_after_merge:
+        if record.state is PullState.PROMOTED and not self.config.invalidate_environment_after_deploy:
             self._change(environment_exists=False)
             return
         if record.state not in AFTER_MERGE:

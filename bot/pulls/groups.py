@@ -94,8 +94,8 @@ class GroupPlanner:
         run_id, commit = new_run_id(), record.group.head
         edited = model_files(changed, self.checkout.project)
         wanted = replace(record, environment=record.group_environment, overrides=())
-        alone = replace(self.config, diff=self.config.diff.nothing(), physical_plan=False)
-        arguments = plan_arguments(wanted, alone, edited)
+        alone = self.config.model_copy(update={"physical_plan": False})
+        arguments = plan_arguments(wanted, alone, self.config.diff.nothing(), edited)
         words = ("--overrides-from", record.environment) if record.environment_exists else ()
         with (
             self.context.project(self.checkout, commit) as folder,

@@ -109,7 +109,7 @@ class _Reconciliation:
         self.pull = pull
         self.inbox = context.inbox
         self.checkout = context.checkout(gateway)
-        self.config = BotConfig(prod_branch=gateway.default_branch)
+        self.config = BotConfig(prod_branch_name=gateway.default_branch)
         self.config_error: ProjectError | None = None
         self.fetched = ""  # the branch that was fetched for this pass, with the head
         self.seen = job.seen
@@ -247,9 +247,9 @@ class _Reconciliation:
         head = self.checkout.head(branch)
         try:
             config = self.context.config(self.checkout, head, branch)
-            self.config = config or BotConfig(prod_branch=branch)
+            self.config = config or BotConfig(prod_branch_name=branch)
         except ProjectError as error:
-            self.config, self.config_error = BotConfig(prod_branch=branch), error
+            self.config, self.config_error = BotConfig(prod_branch_name=branch), error
         if self.config_error is None and replace(prod, **self.config.prod_fields) != prod:
             self.inbox.prods.change(self.job.repository, **self.config.prod_fields)
             for pull in self.inbox.pulls.filter_by_state(self.job.repository, PullState.SKIPPED):
@@ -369,7 +369,7 @@ class _Reconciliation:
             if self.pull.is_fork_of(self.job.repository):
                 rows = rows.without_samples()  # whoever wrote the query would choose what is shown
             edited = model_files(changed, self.checkout.project)
-            arguments = plan_arguments(record, replace(self.config, diff=rows), edited)
+            arguments = plan_arguments(record, self.config, rows, edited)
             call = PlannerCall(self.job, folder, arguments, record.run_id, gateways, own_code)
             initial = self._record()
             self.given = tuple((override.model, override.category) for override in pending_overrides(initial))

@@ -23,7 +23,7 @@ def open_revert(
 ) -> Reversal:
     """The rollback with its revert opened, or found; GitHubFailed while trying again may help."""
     done = replace(record.reversal, to_open=False)
-    if not config.opens_reverts:
+    if not config.open_revert:
         return done
     if gateway.login == ACTIONS_LOGIN:
         return replace(done, why=BY_A_WORKFLOW)

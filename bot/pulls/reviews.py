@@ -67,7 +67,7 @@ class Reviewers:
         """What the rules say of a plan: of the one that is shown unless another is given."""
         shown = record.outcome.plan if record.outcome else None
         plan = plan or shown
-        rules = self.config.rules
+        rules = self.config.review_rules
         if self.unread:
             return Decision(ruled=True, frozen=self.unread)
         if not rules or plan is None:
@@ -87,7 +87,7 @@ class Reviewers:
 
     def _owners(self, plan: PlanView) -> dict[str, tuple[str, ...]]:
         """The owners of each model's file by CODEOWNERS as prod has it, where a rule asks for owners."""
-        if not any(rule.code_owners for rule in self.config.rules):
+        if not any(rule.code_owners for rule in self.config.review_rules):
             return {}
         texts = ((path, self._checkout.read(self._commit, path)) for path in PLACES)
         path, text = next(((path, text) for path, text in texts if text is not None), ("", ""))

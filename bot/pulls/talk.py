@@ -94,7 +94,7 @@ def _read_requests(
 ) -> tuple[Command | Mistake, ...]:
     """What a comment asks of this project, or a press stands for by what is offered now."""
     if row.press is None:
-        every = read_commands(row.body, config.namespace)
+        every = read_commands(row.body, config.command_namespace or "")
         if not gateway.project and not any(command.project for command in every):
             return every
         projects = _projects(context, gateway, row.number, config)
@@ -164,13 +164,13 @@ def _one(context: BotContext, row: CommandRow, command: Command | Mistake, live:
         return Answer(command.text, False, command.sentence)
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
     held = record.state is PullState.MERGED and record.held
-    if not row.proven and ROLES.index(role_for(command, config.needs, held=held)) > ROLES.index("write"):
+    if not row.proven and ROLES.index(role_for(command, config.permissions, held=held)) > ROLES.index("write"):
         return Answer(command.text, False, UNPROVEN if row.press is None else EDITED)
-    verdict = decide(command, _facts(row, record, prod, live, config), config.needs)
+    verdict = decide(command, _facts(row, record, prod, live, config), config.permissions)
     if isinstance(verdict, NotAllowed):
         answer = Answer(command.text, False, verdict.why)
     else:
-        rules = (config.needs, config.budget, config.diff)
+        rules = (config.permissions, config.cost_budget, config.diff)
         request = Request(command, row.author, record, prod, live.pull, time.time(), *rules, COMMANDS)
         answer = _start(context, row, request)
     context.inbox.decisions.record(
@@ -203,7 +203,7 @@ def _facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _Live, c
         is_running=record.state in UNFINISHED,
         waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),
         is_held_merge=record.state is PullState.MERGED and record.held,
-        deploys=config.deploys,
+        deploys=config.enable_deploy_command,
         not_ready=" ".join(problem.message for problem in blockers(record)),
         is_promoting=record.state is PullState.MERGED and not record.held,
         has_environment=record.environment_exists,

@@ -52,11 +52,21 @@ def test_the_projects_rules_are_read() -> None:
     config = read_config(text, "config.yaml", "main")
 
     assert (config.prod_branch, config.environment(7)) == ("live", "review_7")
-    assert (config.needs["rollback"], config.merge_method, config.deploys) == ("maintain", "squash", False)
+    assert (config.permissions["rollback"], config.merge_method) == ("maintain", "squash")
+    assert not config.enable_deploy_command
 
 
 def read_config(text: str, path: str, branch: str) -> BotConfig:
     return config_of(read_section(path, text), branch)
+
+
+def test_a_rule_that_is_spelled_otherwise_is_the_same_rule() -> None:
+    """An edit that changes no rule asks for no review of the rules."""
+    plain = read_config("cicd_bot: {data_diff: counts, command_namespace: Shop}\n", "config.yaml", "main")
+    other = "cicd_bot: {data_diff: {'*': counts}, command_namespace: '#shop', production_branch_name: main, budget: {},"
+    more = "  skip_pr_backfill: false, permissions: {plan: write}}\n"
+
+    assert read_config(f"{other}\n{more}", "config.yaml", "main") == plain
 
 
 CODE = """import os
@@ -77,7 +87,7 @@ config = Config(
 def test_the_rules_of_a_config_py_are_read_without_its_environment() -> None:
     config = read_config(CODE, "etl/config.py", "main")
 
-    assert (config.prod_branch, config.merge_method, config.deploys) == ("live", "squash", True)
+    assert (config.prod_branch, config.merge_method, config.enable_deploy_command) == ("live", "squash", True)
     assert read_config(CODE.replace("cicd_bot=", "plan="), "config.py", "main").prod_branch == "main"
 
 

@@ -42,7 +42,7 @@ def test_a_revert_is_known_by_github_s_name_for_its_branch_in_the_same_repositor
 
 @pytest.mark.parametrize(
     ("login", "config", "why"),
-    [(ACTIONS_LOGIN, BotConfig(), "starts no workflow"), ("bot", BotConfig(opens_reverts=False), "")],
+    [(ACTIONS_LOGIN, BotConfig(), "starts no workflow"), ("bot", BotConfig(open_revert=False), "")],
 )
 def test_none_is_opened_by_a_workflow_s_own_token_or_where_it_is_off(login: str, config: BotConfig, why: str) -> None:
     done = open_revert(Silent(login), MERGED, RECORD, config, 0)  # type: ignore[arg-type]

@@ -10,11 +10,11 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from mergeplan.bot.rules import WITHOUT_EFFECT, CicdBot
+from mergeplan.bot.rules import WITHOUT_EFFECT, BotConfig
 from mergeplan.planner.contract.config_schema import config_schema
 
 ROOT = Path(__file__).parents[3]
-SCHEMA = config_schema(CicdBot, WITHOUT_EFFECT)
+SCHEMA = config_schema(BotConfig, WITHOUT_EFFECT)
 CONFIGS = sorted(
     {*ROOT.glob("tests/projects/everything/config.y*ml"), *ROOT.glob("planner/project/example/**/config.y*ml")}
 )
