@@ -14,15 +14,7 @@ from mergeplan.bot.projects import repository_of
 from mergeplan.bot.results import PlannerOutcome, unpack_outcome
 from mergeplan.bot.roles import Role
 
-LINT, TESTS, PLAN, ENVIRONMENT, PROMOTION = CHECKS = (
-    "mergeplan / lint",
-    "mergeplan / tests",
-    "mergeplan / plan",
-    "mergeplan / environment",
-    "mergeplan / promotion",
-)
 UNRULED = Decision()
-APPROVAL = "mergeplan / approval"  # only where the project has rules: see `every_check`
 
 
 class PullState(StrEnum):
@@ -283,11 +275,6 @@ class PullRecord:
     def is_kept(self, now: float) -> bool:
         """True while its environment must not expire."""
         return self.environment_exists or now < self.keep_until
-
-    @property
-    def every_check(self) -> tuple[str, ...]:
-        """The checks that stand on its head."""
-        return (*CHECKS[:-1], APPROVAL, PROMOTION) if self.decision.ruled else CHECKS
 
     @property
     def promises(self) -> tuple[str, ...]:

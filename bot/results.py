@@ -195,6 +195,11 @@ def touches(plan: PlanView | None) -> bool:
     return plan is not None and bool(plan.models or plan.blockers)
 
 
+def changes_nothing(outcome: PlannerOutcome | None) -> bool:
+    """True where no plan was needed, or it changes no model."""
+    return outcome is None or (outcome.ok and not touches(outcome.plan))
+
+
 def find_skips(plan: PlanView) -> tuple[ModelChange, ...]:
     """The models that were not computed, since their inputs hold the same rows."""
     return tuple(model for model in plan.models if model.skipped)

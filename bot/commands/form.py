@@ -60,9 +60,8 @@ class Start:
 
 @dataclass(frozen=True)
 class Face:
-    """How a command looks on a check: which check has its button, the button's label, and what it does, in short."""
+    """How a command looks on a check: its button's label, and what it does, in short."""
 
-    check: str
     label: str
     does: str
 

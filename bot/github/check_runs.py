@@ -15,7 +15,7 @@ from github.CheckRun import CheckRun
 from mergeplan.bot.github.calls import Calls
 from mergeplan.bot.github.patience import GitHubFailed, is_passing
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, Written, mutation, parse_written
-from mergeplan.bot.report.checks import CheckView
+from mergeplan.bot.report.checks.check import CheckView
 
 log = structlog.get_logger(__name__)
 ANNOTATIONS_A_CALL = 50

@@ -13,7 +13,7 @@ from typing import Any
 
 from mergeplan.bot.projects import label_of
 from mergeplan.bot.records import Press
-from mergeplan.bot.report.checks import pull_of_key
+from mergeplan.bot.report.checks.keys import pull_of_key
 from mergeplan.bot.report.comment import PLAN_MARKER, comment_digest
 from mergeplan.bot.report.offers import IDENTIFIER_MOST, clear_boxes, find_ticks
 

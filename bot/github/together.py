@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from mergeplan.bot.report.checks import CheckView
+from mergeplan.bot.report.checks.check import CheckView
 
 Input = dict[str, Any]
 

@@ -12,7 +12,6 @@ from urllib.parse import quote
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from mergeplan.bot.records import ENVIRONMENT, PROMOTION
 from mergeplan.bot.settings import Settings
 
 PURPOSE = b"mergeplan: links to pages, 1"
@@ -53,11 +52,6 @@ class PageLinks:
     def _signature(self, repository: str, number: int, until: int) -> str:
         text = f"{repository}\n{int(number)}\n{until}"
         return urlsafe_b64encode(hmac.digest(self.key, text.encode(), "sha256")).rstrip(b"=").decode()
-
-
-def page_of(check: str) -> str:
-    """The page that a check's Details link leads to."""
-    return {ENVIRONMENT: "progress", PROMOTION: "promotion"}.get(check, "plan")
 
 
 def links_of(settings: Settings) -> PageLinks:

@@ -12,12 +12,14 @@ from mergeplan.bot.pages.text import Alert, DiffLine, alert, diff_lines
 from mergeplan.bot.progress import RunProgress, Step
 from mergeplan.bot.projects import title_of
 from mergeplan.bot.records import AFTER_MERGE, Prod, PullRecord, PullState
-from mergeplan.bot.report.comment import ROWS_SHOWN, Shown, blockers, facts_line, headline, status
+from mergeplan.bot.report.comment import ROWS_SHOWN, facts_line
 from mergeplan.bot.report.markdown import NAMES, category_of
 from mergeplan.bot.report.models import SEVERE, Site, computation_words, table_words, why_words
 from mergeplan.bot.report.offers import offers
 from mergeplan.bot.report.physical import physical_lines
 from mergeplan.bot.report.rows import rows_changed
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.states import blockers, headline, status
 from mergeplan.bot.report.words import problem_line
 from mergeplan.bot.results import PlannerOutcome, Problem, moving
 from mergeplan.planner.contract.plan import ModelChange, PlanView

@@ -20,7 +20,7 @@ from mergeplan.bot.prod.gate import Gatekeeper
 from mergeplan.bot.prod.planner_calls import ProdPlanner, append_move
 from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.records import ProdRecord, Pull, PullRecord, PullState
-from mergeplan.bot.report.comment import blockers
+from mergeplan.bot.report.states import blockers
 from mergeplan.bot.results import pack_outcome
 
 log = structlog.get_logger(__name__)

@@ -68,7 +68,8 @@ from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.pulls.publish import Shower, publish
 from mergeplan.bot.records import NOT_REVERSED, UNRULED, Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.approval import missing_lines
-from mergeplan.bot.report.checks import CheckView, prod_check, push_hold_check
+from mergeplan.bot.report.checks.check import CheckView
+from mergeplan.bot.report.checks.prod import prod_check, push_hold_check
 from mergeplan.bot.report.words import drift_sentence, view_words
 from mergeplan.bot.results import pack_outcome
 from mergeplan.planner.contract.lines import BatchLine

@@ -6,23 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from mergeplan.bot.approvals import SHOWN_MOST, PlanShown
-from mergeplan.bot.records import (
-    AFTER_MERGE,
-    APPROVAL,
-    ENVIRONMENT,
-    LINT,
-    PLAN,
-    PROMOTION,
-    TESTS,
-    ProdRecord,
-    PullRecord,
-    PullState,
-)
-from mergeplan.bot.report.checks import CheckView, attach_buttons, checks, final_check, promotion_check
-from mergeplan.bot.report.comment import Shown, comment_digest, plan_comment
+from mergeplan.bot.records import AFTER_MERGE, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.checks.check import CheckView
+from mergeplan.bot.report.checks.promotion import promotion_check
+from mergeplan.bot.report.checks.table import attach_buttons, checks, final_check, writing_turn
+from mergeplan.bot.report.comment import comment_digest, plan_comment
 from mergeplan.bot.report.deployments import DeploymentView, deployments
-
-ORDER = (ENVIRONMENT, APPROVAL, PROMOTION, PLAN, TESTS, LINT)  # what a reader waits for most
+from mergeplan.bot.report.shown import Shown
 
 
 @dataclass(frozen=True)
@@ -41,7 +31,7 @@ def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) 
     """
     shown = Shown(record, prod)
     views = [_add_buttons(view, shown, presses) for view in checks(shown)] if record.head else []
-    wanted = [(record.head, view) for view in sorted(views, key=lambda view: ORDER.index(view.name))]
+    wanted = [(record.head, view) for view in sorted(views, key=lambda view: writing_turn(view.name))]
     if record.state in AFTER_MERGE and record.merge_sha and record.merge_sha != record.head:
         wanted.append((record.merge_sha, _add_buttons(promotion_check(record), shown, presses)))
     if record.group.head and record.group.head != record.merge_sha:

@@ -12,11 +12,12 @@ import structlog
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit
 from mergeplan.bot.inbox.inbox import Inbox
-from mergeplan.bot.pages.links import page_of
 from mergeplan.bot.projects import add_label, label_of
 from mergeplan.bot.pulls.due import Due, must_be_written, once_shown, overtaken, what_is_due
 from mergeplan.bot.records import CheckRef, DeploymentRef, PullRecord
-from mergeplan.bot.report.checks import CheckView, check_key
+from mergeplan.bot.report.checks.check import CheckView
+from mergeplan.bot.report.checks.keys import check_key
+from mergeplan.bot.report.checks.table import page_of
 from mergeplan.bot.report.comment import plan_marker
 from mergeplan.bot.report.deployments import DeploymentView
 from mergeplan.planner.errors import MergeplanError

@@ -23,7 +23,8 @@ from mergeplan.bot.context import BotContext
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import RepositoryGateway
 from mergeplan.bot.inbox.inbox import Inbox
-from mergeplan.bot.records import APPROVAL, PullRecord, PullState
+from mergeplan.bot.records import PullRecord, PullState
+from mergeplan.bot.report.checks.approval import APPROVAL
 from mergeplan.bot.roles import ROLES
 from mergeplan.bot.rules import BotConfig
 from mergeplan.planner.contract.plan import PlanView
@@ -71,7 +72,7 @@ class Reviewers:
         if self.unread:
             return Decision(ruled=True, frozen=self.unread)
         if not rules or plan is None:
-            return Decision(ruled=bool(rules or record.check(APPROVAL, record.head)))
+            return Decision(ruled=bool(rules or record.check(APPROVAL.name, record.head)))
         try:
             owners = self._owners(plan)
         except ProjectError as error:

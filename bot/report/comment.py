@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 
 from mergeplan.bot.projects import add_label, label_of, repository_of
-from mergeplan.bot.records import AFTER_MERGE, PLAN, ProdRecord, PullRecord, PullState
-from mergeplan.bot.report.approval import approval_problems, hold_lines
+from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
+from mergeplan.bot.report.checks.plan import NAME as PLAN
 from mergeplan.bot.report.inflight import inflight_block
 from mergeplan.bot.report.markdown import (
     COMMENT_LIMIT,
@@ -19,35 +18,28 @@ from mergeplan.bot.report.markdown import (
     details_block,
     fitting,
     graph,
-    inert,
     within,
 )
 from mergeplan.bot.report.models import OPEN, Site, diffs_blocks, models_blocks
 from mergeplan.bot.report.offers import offers
 from mergeplan.bot.report.physical import physical_blocks
-from mergeplan.bot.report.rows import impact_block, rows_blocks, rows_title, schema_block
+from mergeplan.bot.report.rows import impact_block, rows_blocks, schema_block
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.states import blockers, headline, state_row, status
 from mergeplan.bot.report.words import (
     actual_words,
     audit_details,
     audit_line,
-    change_words,
-    cheaper_words,
     cost_of,
-    cost_words,
     estimate_words,
-    failure_title,
     open_words,
     problem_line,
-    promise_sentence,
-    promotion_status,
     refusal_words,
     skip_summary,
-    spark_link,
     unbuilt_words,
-    waiting_words,
     work_words,
 )
-from mergeplan.bot.results import PlannerOutcome, Problem, is_free, problems_of, touches
+from mergeplan.bot.results import PlannerOutcome, Problem, problems_of, touches
 
 PLAN_MARKER = re.compile(rf"{MARKER}:plan((?:~[A-Za-z0-9._-]+)*) -->")  # as `plan_marker` makes it
 ROWS_OF_FEW, ROWS_OF_MANY = 5, 3  # models whose numbers of rows stand in the open
@@ -57,15 +49,6 @@ WARNINGS_MOST = 6_000  # characters of what the plan warns of
 AUDITS_MOST = 5  # whose query and rows are shown
 FOOT_MOST = 12_000
 ROWS_SHOWN = AFTER_MERGE | {PullState.PLANNED}
-
-
-@dataclass(frozen=True)
-class Shown:
-    """All that the comment is made of."""
-
-    record: PullRecord
-    prod: ProdRecord
-    categories: tuple[str, ...] = ("breaking", "non-breaking", "forward-only")
 
 
 def plan_comment(shown: Shown) -> str | None:
@@ -110,68 +93,13 @@ def comment_digest(text: str) -> str:
 
 def needs_no_comment(record: PullRecord) -> bool:
     """True while there is nothing to show, and for a pull request that touches no models."""
-    if record.comment_id:
-        return False
-    outcome = record.outcome
-    changes = bool(outcome and touches(outcome.plan))
-    match record.state:
-        case PullState.NEW | PullState.WAITING:
-            return True
-        case PullState.PLANNING:
-            return not (record.fresh and changes)
-        case PullState.PLANNED | PullState.CLOSED | PullState.MERGED | PullState.PROMOTED:
-            return outcome is None or (outcome.ok and not changes)
-        case _:
-            return False
+    return not record.comment_id and state_row(record).is_silent(record)
 
 
 def _comment_title(shown: Shown) -> str:
     """The headline, and of which project it is where there are several."""
     of = f" · {code(shown.record.project)}" if shown.record.project else ""
     return f"{headline(shown)}{of}"
-
-
-def headline(shown: Shown) -> str:
-    """The first line: the state, then what matters most."""
-    record, outcome = shown.record, shown.record.outcome
-    plan = outcome.plan if outcome else None
-    match record.state:
-        case PullState.HELD:
-            return "### ✋ A maintainer must let this commit be planned"
-        case PullState.SKIPPED:
-            return f"### ⏸️ Not planned: it has the label {code(record.skip_label)}"
-        case PullState.WAITING:
-            return "### ⏳ Waiting for prod's first build"
-        case PullState.NEW | PullState.PLANNING:
-            return f"### ⏳ {'Building' if record.fresh else 'Planning'} `{record.head[:7]}`"
-        case PullState.CANCELLED if not record.environment_exists:
-            return "### 🧹 Environment deleted"
-        case PullState.CANCELLED:
-            return f"### ⏹️ The plan of `{record.head[:7]}` was stopped"
-        case PullState.MERGED if record.held:
-            return "### ✋ Merged; promotion on hold"
-        case PullState.MERGED:
-            return "### 🚚 Merged: promoting to prod"
-        case PullState.PROMOTED:
-            return f"### ✅ In prod: {_promotion_title(record)}"
-        case PullState.UNPROMOTED:
-            return "### ❌ Merged; prod is unchanged"
-        case PullState.ROLLED_BACK:
-            return "### ↩️ Rolled back: prod shows what it showed before this pull request"
-        case PullState.CLOSED:
-            if record.environment_exists:
-                return "### 🗄️ Closed: its environment is kept"
-            return "### ↪️ Not into prod any more" if record.reason else "### 🧹 Closed; environment deleted"
-        case PullState.FAILED:
-            return f"### ❌ {failure_title(outcome)}"
-        case PullState.PLANNED:
-            if plan is None or not touches(plan):
-                return "### ✅ No models change"
-            if outcome and outcome.is_too_costly:
-                return f"### 💰 {change_words(plan)} · waits for an approval of its cost"
-            summary = " · ".join(filter(None, (change_words(plan), rows_title(outcome))))
-            sign = "⛔" if plan.blockers else "✅" if record.decision.is_ok else "✋"
-            return f"### {sign} {summary}"
 
 
 def facts_line(shown: Shown) -> str:
@@ -200,88 +128,6 @@ def _counts(outcome: PlannerOutcome | None) -> list[str]:
         cost,
     ]
     return ["", " · ".join(filter(None, facts))]
-
-
-def status(shown: Shown) -> str:
-    """One paragraph: what is happening or has happened, and what it means for prod."""
-    record, outcome = shown.record, shown.record.outcome
-    plan = outcome.plan if outcome else None
-    match record.state:
-        case PullState.HELD:
-            return (
-                "This pull request comes from a fork. No code of it runs until somebody who may let it looks at "
-                f"`{record.head[:7]}` and types `/ok-to-plan {record.head}`. The next push needs a new approval."
-            )
-        case PullState.SKIPPED:
-            return skip_words(shown)
-        case PullState.WAITING:
-            return waiting_words(shown.prod)
-        case PullState.NEW | PullState.PLANNING:
-            stale = "\n>\n> **What is shown below is the plan before.**" if plan and not record.fresh else ""
-            doing = "The plan stands; its tables are being built." if record.fresh else "The plan is being made."
-            return (
-                "> [!NOTE]\n> "
-                + " ".join(filter(None, (inert(record.reason), doing, inert(record.progress), spark_link(record))))
-                + stale
-            )
-        case PullState.PLANNED:
-            return _plan_status(record)
-        case PullState.CANCELLED:
-            kept = " The environment keeps what was already computed." if record.environment_exists else ""
-            return f"{inert(record.reason)}{kept}"
-        case PullState.PROMOTED | PullState.ROLLED_BACK | PullState.UNPROMOTED:
-            return promotion_status(record)
-        case PullState.MERGED if record.held:
-            lines = "\n".join(f"> - {line}" for line in hold_lines(record))
-            why = "the rules keep it from prod, which shows what it showed"
-            return f"> [!IMPORTANT]\n> Merged as `{record.merge_sha[:7]}`; {why}.\n>\n{lines}"
-        case PullState.MERGED:
-            return f"> [!NOTE]\n> Merged as `{record.merge_sha[:7]}`. {inert(record.progress)}".rstrip()
-        case PullState.CLOSED:
-            why = inert(record.reason) or "Closed without merging."
-            if record.environment_exists:
-                return f"{why} Its environment is kept for some days, as requested; prod is unchanged."
-            return f"{why} The environment and the tables that only it used are deleted; prod is unchanged."
-        case PullState.FAILED:
-            return "Prod is unchanged. Push a fix to plan again."
-
-
-def skip_words(shown: Shown) -> str:
-    """What a label does to a pull request, and how it goes on."""
-    record = shown.record
-    label, typed = code(record.skip_label), code(offers(record, shown.prod)[0].typed)
-    return (
-        f"`{record.head[:7]}` was not planned: the project's `skip_label` is {label}. Take the label away, and it is "
-        f"planned; {typed} plans this commit once, whatever its labels. If it is merged like this, it is planned "
-        "after the merge and judged by the project's rules, before prod changes."
-    )
-
-
-def _plan_status(record: PullRecord) -> str:
-    outcome = record.outcome
-    plan = outcome.plan if outcome else None
-    if plan and plan.blockers:
-        number = count_noun(len(plan.blockers), "blocker")
-        return f"> [!WARNING]\n> Blocked: merging will not change prod ({number}, see below)."
-    if plan and outcome and outcome.is_too_costly:
-        over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
-        cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
-        return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
-    if plan and touches(plan) and not record.decision.is_ok:
-        then = promise_sentence(plan, outcome)
-        return f"> [!IMPORTANT]\n> **Built; not allowed into prod yet**, see below. {then}"
-    if plan and touches(plan):
-        return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
-    return "This pull request changes no model: nothing to plan, nothing to promote."
-
-
-def _promotion_title(record: PullRecord) -> str:
-    done = record.promotion_outcome.promotion if record.promotion_outcome else None
-    if done is None:
-        return "no view had to change"
-    moved = done.views.swapped + done.views.added + done.views.dropped
-    cost = "nothing was computed" if is_free(done) else cost_words(done)
-    return f"{count_noun(moved, 'view')} promoted, {cost}"
 
 
 def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
@@ -407,23 +253,3 @@ def foot(shown: Shown) -> str:
         lines += [f"**Commands accepted now**: write one on a line of its own in a comment{or_tick}.", ""]
         lines += fitting([offer.line for offer in offered], FOOT_MOST)
     return "\n".join(lines) if len(lines) > 1 else ""
-
-
-def blockers(record: PullRecord) -> tuple[Problem, ...]:
-    """What keeps a merge from reaching prod, in the order in which a person would mend it."""
-    outcome = record.outcome
-    if record.state is PullState.FAILED:
-        return (Problem(f"{failure_title(outcome)}."),)
-    if record.state in (PullState.NEW, PullState.PLANNING, PullState.WAITING):
-        return (Problem("The plan is not finished."),)
-    if record.state is PullState.HELD:
-        return (Problem("Nobody has let this commit be planned."),)
-    if record.state is PullState.SKIPPED:
-        return (Problem(f"It has the label {code(record.skip_label)}, so it was not planned."),)
-    if record.state is PullState.CANCELLED:
-        return (Problem("The plan was stopped."),)
-    if outcome and outcome.is_too_costly and record.state is PullState.PLANNED:
-        return (Problem("Nobody has approved the cost of this plan."),)
-    if not (outcome and touches(outcome.plan) and record.state is PullState.PLANNED):
-        return ()
-    return (*problems_of(outcome.plan.blockers if outcome.plan else ()), *approval_problems(record.decision))

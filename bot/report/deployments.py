@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mergeplan.bot.records import PullRecord, PullState
-from mergeplan.bot.report.words import view_words, work_words
+from mergeplan.bot.report.states import state_row
+from mergeplan.bot.report.words import work_words
 from mergeplan.bot.results import touches
 from mergeplan.planner.snapshot.environment import PROD
 
@@ -46,16 +47,8 @@ def _environment(record: PullRecord) -> DeploymentView | None:
 
 
 def _prod(record: PullRecord) -> DeploymentView | None:
-    done = record.promotion_outcome.promotion if record.promotion_outcome else None
-    match record.state:
-        case PullState.PROMOTED if done:
-            return _build_deployment(record, PROD, record.merge_sha, "success", view_words(done))
-        case PullState.UNPROMOTED:
-            return _build_deployment(record, PROD, record.merge_sha, "failure", "Prod was not changed.")
-        case PullState.ROLLED_BACK if record.deployment(PROD):
-            return _build_deployment(record, PROD, record.merge_sha, "inactive", record.reason)
-        case _:
-            return None
+    deployment = state_row(record).deployment(record)
+    return _build_deployment(record, PROD, record.merge_sha, *deployment) if deployment else None
 
 
 def _build_deployment(record: PullRecord, environment: str, sha: str, state: str, text: str) -> DeploymentView:

@@ -14,6 +14,7 @@ from mergeplan.bot.commands.reading import read_commands
 from mergeplan.bot.commands.table import DEFAULT_NEEDS, OFFERED
 from mergeplan.bot.records import Press, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import code
+from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.results import cost_shown
 from mergeplan.bot.roles import Role
 
@@ -75,17 +76,10 @@ def offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
     for choice in (choice for form in OFFERED for choice in form.offers(record, prod)):
         command, parsed = choice.command, _parse_command(choice.command)
         need = role_for(parsed, needs, held=record.state is PullState.MERGED)
-        own = f" --project {record.project}" if record.project else ""
-        typed = (f"/{prod.namespace} {command[1:]}" if prod.namespace else command) + own
         looks = (choice.does, _tag(record, command), need, choice.face)
+        typed = Shown(record, prod).write_command(command)
         made.append(Offer(parsed.verb, command, typed, *looks, moves_prod=choice.moves_prod))
     return tuple(made)
-
-
-def buttons(record: PullRecord, prod: ProdRecord, check: str) -> tuple[Button, ...]:
-    """The buttons of one check, three at most."""
-    candidates = (offer.button for offer in offers(record, prod) if offer.face and offer.face.check == check)
-    return tuple(button for button in candidates if button)[:BUTTONS_MOST]
 
 
 def find_ticks(before: str, after: str) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.records import Answer, CommandRow, PullRecord, PullState
-from mergeplan.bot.report.comment import Shown, blockers
 from mergeplan.bot.report.markdown import MARKER, clip_text, code, inert, within
 from mergeplan.bot.report.offers import offers
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.states import blockers
 from mergeplan.bot.report.words import change_words, promise_sentence, view_words, work_words
 from mergeplan.bot.results import touches
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.report.comment import Shown, plan_comment
+from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.markdown import within
 from mergeplan.bot.report.models import OPEN, Site, diffs_blocks, model_table
+from mergeplan.bot.report.shown import Shown
 from mergeplan.planner.contract.plan import ModelChange
 
 SUMMARY_LIMIT = 250_000  # characters: GitHub takes 1 MiB, and a character may be four bytes

@@ -15,7 +15,7 @@ from mergeplan.bot.pages.links import PAGES, links_of
 from mergeplan.bot.pages.render import headers, page, refusal
 from mergeplan.bot.pages.view import Decision, PageView
 from mergeplan.bot.records import AFTER_MERGE, PullRecord
-from mergeplan.bot.report.comment import Shown
+from mergeplan.bot.report.shown import Shown
 from mergeplan.planner.errors import MergeplanError
 
 PATH = "/pulls/{owner}/{name}/{number:int}/{page}"

@@ -19,7 +19,7 @@ from graphql import (
 
 from mergeplan.bot.github.reverts import DOCUMENT
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, mutation
-from mergeplan.bot.report.checks import CheckView
+from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.sandbox.api.api_graphql import SCHEMA
 from mergeplan.bot.sandbox.server import Sandbox
 from tests.npm import fetched

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts, require_shown_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start
-from mergeplan.bot.records import ENVIRONMENT, ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.results import cost_shown
 
 ROOM = 1.1  # of an approved estimate: a plan that is made again may lack a batch more, never twice as much
@@ -28,7 +28,7 @@ def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     outcome = record.outcome
     if record.state is not PullState.PLANNED or not (outcome and outcome.is_too_costly):
         return ()
-    face = Face(ENVIRONMENT, "Approve cost", "Computes the estimate")
+    face = Face("Approve cost", "Computes the estimate")
     return (Choice("/approve-cost", "computes what is estimated, for this head", face),)
 
 

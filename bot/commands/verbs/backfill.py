@@ -7,7 +7,7 @@ from dataclasses import replace
 from mergeplan.bot.commands.facts import require_open
 from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start
 from mergeplan.bot.commands.verbs.plan import plan_again
-from mergeplan.bot.records import ENVIRONMENT, ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.results import touches
 
 
@@ -29,7 +29,7 @@ def _skip_offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     outcome = record.outcome
     if record.state is not PullState.PLANNED or not (outcome and outcome.is_too_costly):
         return ()
-    face = Face(ENVIRONMENT, "Skip backfill", "The merge computes rows")
+    face = Face("Skip backfill", "The merge computes rows")
     return (Choice("/skip-backfill", "leaves new tables empty: the merge computes them", face),)
 
 
@@ -39,7 +39,7 @@ def _fill_offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
         return ()
     if not outcome.ok or not touches(outcome.plan) or outcome.applied:
         return ()
-    face = Face(ENVIRONMENT, "Backfill", "Computes the rows now")
+    face = Face("Backfill", "Computes the rows now")
     return (Choice("/backfill", "computes the rows before the merge", face),)
 
 

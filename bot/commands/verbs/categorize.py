@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from mergeplan.bot.commands.command import MODEL, Command, Line, Mistake, resolve_model
 from mergeplan.bot.commands.facts import require_shown_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start, report_plan
-from mergeplan.bot.records import PLAN, Answer, PendingOverride, ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import Answer, PendingOverride, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import NAMES, category_of, code, inert, name_list
 from mergeplan.bot.results import direct
 from mergeplan.planner.contract.plan import ModelChange
@@ -113,10 +113,10 @@ def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
 def _other_category(model: ModelChange, *, alone: bool) -> Choice:
     """The other category; a button does not say of which model, so there is one only where there is one model."""
     if model.category == "non_breaking":
-        face = Face(PLAN, "Breaking", "Downstream recomputed")
+        face = Face("Breaking", "Downstream recomputed")
         does = "models downstream are recomputed too"
         return Choice(f"/categorize {model.name} breaking", does, face if alone else None)
-    face = Face(PLAN, "Non-breaking", "Downstream keeps tables")
+    face = Face("Non-breaking", "Downstream keeps tables")
     does = "models downstream keep their tables"
     return Choice(f"/categorize {model.name} non-breaking", does, face if alone else None)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts, require_shown_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start, own_role
-from mergeplan.bot.records import AFTER_MERGE, PROMOTION, Answer, ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import AFTER_MERGE, Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.approval import approval_problems
 from mergeplan.bot.results import touches
 from mergeplan.bot.roles import Role
@@ -64,7 +64,7 @@ def _finish(answer: Answer, record: PullRecord) -> Answer:
 
 def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     if record.state is PullState.MERGED and record.held:
-        face = Face(PROMOTION, "Deploy", "Promotes despite rules")
+        face = Face("Deploy", "Promotes despite rules")
         return (Choice("/deploy", "promotes it against the rules; needs `admin`", face, moves_prod=True),)
     outcome = record.outcome
     plan = outcome.plan if outcome else None
@@ -73,7 +73,7 @@ def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     stopped = not outcome.ok or not touches(plan) or plan.blockers or approval_problems(record.decision)
     if stopped or not prod.deploys:
         return ()
-    face = Face(PROMOTION, "Deploy", "Promotes, then merges")
+    face = Face("Deploy", "Promotes, then merges")
     return (Choice("/deploy", "promotes it, and then merges", face, moves_prod=True),)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mergeplan.bot.commands.command import Command, Line, Mistake
 from mergeplan.bot.commands.facts import CLOSED, Facts
 from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start
-from mergeplan.bot.records import PLAN, ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import code
 
 
@@ -44,7 +44,7 @@ def _start(request: Request) -> Start:
 def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     if record.state is not PullState.HELD:
         return ()
-    face = Face(PLAN, "Allow this commit", "Plans this fork's head")
+    face = Face("Allow this commit", "Plans this fork's head")
     return (Choice(f"/ok-to-plan {record.head}", "lets this commit be planned", face),)
 
 

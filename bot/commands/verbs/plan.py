@@ -7,7 +7,7 @@ from dataclasses import replace
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import CLOSED, Facts
 from mergeplan.bot.commands.form import UNFINISHED, Choice, Face, Form, Request, Start
-from mergeplan.bot.records import AFTER_MERGE, PLAN, PROMOTION, Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import AFTER_MERGE, Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.words import waiting_words
 
 
@@ -41,12 +41,12 @@ def _build_again(prod: ProdRecord) -> Start:
 def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     match record.state:
         case PullState.PLANNED | PullState.FAILED | PullState.CANCELLED:
-            face = Face(PLAN, "Plan again", "Plans on prod as it is")
+            face = Face("Plan again", "Plans on prod as it is")
             return (Choice("/plan", "plans again, against prod as it is now", face),)
         case PullState.SKIPPED:
-            return (Choice("/plan", "plans this commit once", Face(PLAN, "Plan once", "Plans this commit")),)
+            return (Choice("/plan", "plans this commit once", Face("Plan once", "Plans this commit")),)
         case PullState.UNPROMOTED | PullState.ROLLED_BACK:
-            face = Face(PROMOTION, "Try again", "Plans and promotes it")
+            face = Face("Try again", "Plans and promotes it")
             return (Choice("/plan", "plans the merged branch again and promotes it", face, moves_prod=True),)
         case _:
             return ()

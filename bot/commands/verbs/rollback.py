@@ -8,7 +8,7 @@ from dataclasses import replace
 from mergeplan.bot.commands.command import NUMBER, Command, Line, Mistake
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start, ask_planner, own_role
-from mergeplan.bot.records import PROMOTION, Answer, ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.reverts import revert_words
 from mergeplan.bot.report.rollback import rollback_words
 from mergeplan.bot.results import PlannerOutcome
@@ -77,7 +77,7 @@ def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
 def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     if record.state is not PullState.PROMOTED or record.promoted_revision < 2:
         return ()
-    face = Face(PROMOTION, "Roll back", "Prod as it was before")
+    face = Face("Roll back", "Prod as it was before")
     return (
         Choice("/rollback --dry-run", "says what that would show, and changes nothing"),
         Choice("/rollback", "points prod back at the tables it had before", face, moves_prod=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit
-from mergeplan.bot.report.checks import CheckAnnotation, CheckView
+from mergeplan.bot.report.checks.check import CheckAnnotation, CheckView
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
 

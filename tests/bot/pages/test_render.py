@@ -15,7 +15,7 @@ from mergeplan.bot.pages.text import foreign, sentence
 from mergeplan.bot.pages.view import RUNNING, Decision, PageView
 from mergeplan.bot.progress import ModelProgress, RunProgress, Step
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
-from mergeplan.bot.report.comment import Shown
+from mergeplan.bot.report.shown import Shown
 from tests.bot.report.test_comment import ended, shown
 
 EVIL = "@team <img src=x onerror=alert(1)> [a](javascript:alert(1)) `</code><script>` \"'> {{ 7777*3 }}\u202e"

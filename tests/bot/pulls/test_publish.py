@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from mergeplan.bot.pulls.due import what_is_due
-from mergeplan.bot.records import ENVIRONMENT, LINT, PLAN, PROMOTION, TESTS, CheckRef, PullRecord, PullState
+from mergeplan.bot.records import CheckRef, PullRecord, PullState
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
+
+LINT, TESTS, PLAN, ENVIRONMENT, PROMOTION = (
+    f"mergeplan / {name}" for name in ("lint", "tests", "plan", "environment", "promotion")
+)
 
 
 def test_the_comment_is_written_first_and_then_what_a_reader_waits_for(bench: Bench) -> None:

@@ -12,9 +12,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
-from mergeplan.bot.report.checks import checks
-from mergeplan.bot.report.comment import Shown, plan_comment
+from mergeplan.bot.report.checks.table import checks
+from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.markdown import COMMENT_LIMIT, code, days, fence, inert
+from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.results import pack_outcome, select_lines, unpack_outcome
 from mergeplan.planner.contract.wire import read_line
 

@@ -12,9 +12,10 @@ from mergeplan.bot.commands.command import Command, Mistake
 from mergeplan.bot.commands.reading import read_commands
 from mergeplan.bot.commands.table import FORMS
 from mergeplan.bot.records import Press, PullState
-from mergeplan.bot.report.checks import attach_buttons, check_key, checks, pull_of_key
-from mergeplan.bot.report.comment import Shown, plan_comment
+from mergeplan.bot.report.checks.table import CHECKS, attach_buttons, checks
+from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.offers import BOX, find_ticks, has_ticks, offers, resolve_press
+from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.roles import ROLES
 from tests.bot.report.test_comment import ended, shown
 
@@ -54,6 +55,7 @@ def test_buttons_and_boxes_are_within_githubs_limits_and_each_is_the_one_command
     assert len({each.identifier for each in offered}) == len({each.box for each in offered})
     for each in offered:
         assert (BOX.fullmatch(each.line) is None) == each.moves_prod
+        assert sum(check.has_button(each) for check in CHECKS) == 1 or each.button is None
         boxed = resolve_press(each.box, Press((each.box,)), record, prod)
         (typed,) = read_commands(each.typed, prod.namespace)
         assert typed == resolve_press(each.identifier, Press((each.identifier,), record.head), record, prod)
@@ -94,10 +96,3 @@ def test_only_an_edit_that_ticks_and_does_nothing_else_is_a_tick() -> None:
         find_ticks(text, first + "!"),
     ) == ((),) * 4
     assert (has_ticks(text), has_ticks(first), has_ticks("- [x] `/plan`: mine")) == (False, True, False)
-
-
-def test_a_checks_key_names_its_pull_request() -> None:
-    assert pull_of_key(check_key("ann/shop", 7, "mergeplan / plan")) == (7, "")
-    assert [pull_of_key(text) for text in ("", "7", "mergeplan:0:plan", "mergeplan:7:plan\n", "x:7:plan")] == [
-        (0, "")
-    ] * 5

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from mergeplan.bot.records import PullState
-from mergeplan.bot.report.checks import checks
+from mergeplan.bot.report.checks.table import checks
 from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.words import drift_sentence, open_words, promise_sentence, refusal_words, skip_summary
 from mergeplan.bot.results import PlannerOutcome

@@ -1,0 +1,1 @@
+"""The checks of a pull request: a file for each, and `table`, which registers them."""

@@ -1,0 +1,36 @@
+"""`mergeplan / approval`: who must still agree, where the project has rules. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.records import AFTER_MERGE, PullRecord
+from mergeplan.bot.report.approval import approval_title, missing_lines
+from mergeplan.bot.report.checks.check import SEE_PLAN, TITLE_MOST, Check, CheckView, fit_summary
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.results import changes_nothing
+
+NAME = "mergeplan / approval"
+
+
+def approval_view(shown: Shown) -> CheckView:
+    """Who must still agree; what is in prod is past that."""
+    record, decision = shown.record, shown.record.decision
+    outcome = record.outcome
+    if record.state in AFTER_MERGE and not record.held:
+        return _merge_view(record)
+    if outcome is None or changes_nothing(outcome):
+        return CheckView(NAME, "Nothing to do", "No model changes.")
+    if outcome.plan is None:
+        return CheckView(NAME, "No plan to approve", SEE_PLAN, conclusion="skipped")
+    title, lines = approval_title(decision)[:TITLE_MOST], [f"- {line}" for line in missing_lines(decision)]
+    if not decision.is_ok:
+        return CheckView(NAME, title, fit_summary("\n".join(lines)), conclusion="action_required")
+    return CheckView(NAME, title, f"{title}.")
+
+
+def _merge_view(record: PullRecord) -> CheckView:
+    decision = record.decision
+    by = f"Approved by {', '.join(decision.approved_by)}." if decision.approved_by else "Nobody had to approve."
+    return CheckView(NAME, by.rstrip(".") if decision.is_ok else "Merged", fit_summary(by))
+
+
+APPROVAL = Check(NAME, approval_view, turn=2, is_wanted=lambda record: record.decision.ruled)

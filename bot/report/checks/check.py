@@ -1,0 +1,90 @@
+"""A check: its name, what it shows, and which of the commands that are offered now are its buttons. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+
+from mergeplan.bot.records import PullRecord
+from mergeplan.bot.report.markdown import CHECK_LIMIT, clip_text, fitting
+from mergeplan.bot.report.offers import Button, Offer
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.results import Problem
+
+ANNOTATIONS_MOST = 200
+TITLE_MOST = 140
+NO_MODELS = "This pull request touches no models."
+SEE_PLAN = "There is no plan: its check says why."  # in that check alone, each error once
+
+
+@dataclass(frozen=True)
+class CheckAnnotation:
+    """A remark at a line of the project."""
+
+    path: str
+    line: int
+    message: str
+    level: str = "failure"
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class CheckView:
+    """What one check shows; `conclusion` is '' until it is completed."""
+
+    name: str
+    title: str
+    summary: str
+    status: str = "completed"
+    conclusion: str = "success"
+    annotations: tuple[CheckAnnotation, ...] = ()
+    actions: tuple[Button, ...] = ()
+
+    @property
+    def is_completed(self) -> bool:
+        return self.status == "completed"
+
+    @property
+    def digest(self) -> str:
+        """Equal for two views that say the same."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a pull request.
+
+    `view` is what it shows where the state leaves that to each check (`states.StateRow.checks`). Branch protection
+    names checks: a name never changes.
+    """
+
+    name: str
+    view: Callable[[Shown], CheckView]
+    turn: int = 9  # checks are written in this order: first what a reader waits for most
+    page: str = "plan"  # of the service: where its Details link leads
+    progress: Callable[[PullRecord], CheckView] | None = None  # while the plan is made; None: as all checks
+    has_button: Callable[[Offer], bool] = lambda _: False  # True for an offer that is a button of this check
+    is_wanted: Callable[[PullRecord], bool] = lambda _: True  # False where the project does not have it
+
+
+def running_view(name: str, text: str, summary: str = "", status: str = "in_progress") -> CheckView:
+    """A check that is not completed."""
+    return CheckView(name, text[:TITLE_MOST], clip_text(summary or text), status, "")
+
+
+def make_annotations(problems: Iterable[Problem], level: str = "failure") -> tuple[CheckAnnotation, ...]:
+    """The problems that have a place, as remarks at that place."""
+    placed = [problem for problem in problems if problem.path]
+    return tuple(
+        CheckAnnotation(
+            problem.path, max(problem.line, 1), f"{problem.message} {problem.hint}".strip(), level, problem.column
+        )
+        for problem in placed[:ANNOTATIONS_MOST]
+    )
+
+
+def fit_summary(text: str) -> str:
+    """Whole lines within what a check may hold."""
+    return "\n".join(fitting(text.splitlines(), CHECK_LIMIT - 600)) or "Nothing to report."

@@ -1,0 +1,99 @@
+"""`mergeplan / environment`: whether the tables of the pull request's environment are built. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.records import PullRecord
+from mergeplan.bot.report.checks.check import (
+    ANNOTATIONS_MOST,
+    SEE_PLAN,
+    TITLE_MOST,
+    Check,
+    CheckAnnotation,
+    CheckView,
+    fit_summary,
+    make_annotations,
+    running_view,
+)
+from mergeplan.bot.report.markdown import count_noun
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.states import PLANNING
+from mergeplan.bot.report.words import (
+    estimate_words,
+    failure_title,
+    problem_line,
+    skip_summary,
+    spark_link,
+    work_words,
+)
+from mergeplan.bot.results import PlannerOutcome, changes_nothing, subject
+from mergeplan.planner.contract.plan import PlanView
+
+NAME = "mergeplan / environment"
+BUTTONS = frozenset({"approve-cost", "skip-backfill", "backfill"})
+
+
+def environment_view(shown: Shown) -> CheckView:
+    """What was built, or why it was not."""
+    outcome = shown.record.outcome
+    if outcome is None or changes_nothing(outcome):
+        return CheckView(NAME, "Nothing to do", "No environment is needed: no model changes.")
+    if outcome.plan is None:
+        return CheckView(NAME, "Not built", SEE_PLAN, conclusion="skipped")
+    if outcome.ok:
+        return _success_view(outcome, outcome.plan)
+    if outcome.is_too_costly:
+        over = f"The estimate is over the project's budget: {estimate_words(outcome.plan.models)}."
+        text = f"{over} `/approve-cost` lets it be computed."
+        return CheckView(NAME, "Waits for an approval of its cost", text, conclusion="action_required")
+    if outcome.failed or outcome.is_blocked:
+        why = "Unit tests failed." if outcome.failed else "The plan is blocked."
+        return CheckView(NAME, "Not built", why, conclusion="skipped")
+    return _failure_view(outcome)
+
+
+def progress_view(record: PullRecord) -> CheckView:
+    """How far the run has come, and where Spark shows it."""
+    doing = record.progress or PLANNING
+    return running_view(NAME, doing, f"{doing} {spark_link(record)}".rstrip())
+
+
+def _success_view(outcome: PlannerOutcome, plan: PlanView) -> CheckView:
+    built = "is built" if outcome.applied else "is planned; its rows are computed at the merge"
+    title = f"`{plan.environment}` {built}. Computed: {work_words(plan)}."
+    text = f"{title} {skip_summary(plan)}".rstrip()
+    marks = _audit_annotations(outcome, "warning")
+    return CheckView(NAME, title.replace("`", "")[:TITLE_MOST], text, annotations=marks)
+
+
+def _failure_view(outcome: PlannerOutcome) -> CheckView:
+    lines = [problem_line(problem) for problem in outcome.problems] or [f"{failure_title(outcome)}."]
+    return CheckView(
+        NAME,
+        failure_title(outcome).replace("`", ""),
+        fit_summary("\n".join(lines)),
+        conclusion="failure",
+        annotations=make_annotations(outcome.problems) + _audit_annotations(outcome, "failure"),
+    )
+
+
+def _audit_annotations(outcome: PlannerOutcome, level: str) -> tuple[CheckAnnotation, ...]:
+    failures = [audit for audit in outcome.audits if not audit.ok and audit.path]
+    return tuple(
+        CheckAnnotation(
+            audit.path,
+            max(audit.line, 1),
+            f"Audit {audit.name} of {subject(audit)} found {count_noun(audit.count, 'row')}.",
+            level,
+        )
+        for audit in failures[:ANNOTATIONS_MOST]
+    )
+
+
+ENVIRONMENT = Check(
+    NAME,
+    environment_view,
+    turn=1,
+    page="progress",
+    progress=progress_view,
+    has_button=lambda offer: offer.verb in BUTTONS,
+)

@@ -1,0 +1,68 @@
+"""`mergeplan / plan`: whether the plan was made, what it changes and what it computes. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.report.checks.check import (
+    TITLE_MOST,
+    Check,
+    CheckView,
+    fit_summary,
+    make_annotations,
+)
+from mergeplan.bot.report.markdown import CHECK_LIMIT
+from mergeplan.bot.report.models import model_table
+from mergeplan.bot.report.offers import Offer
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.words import (
+    change_words,
+    failure_title,
+    open_words,
+    problem_line,
+    refusal_words,
+    skip_summary,
+    work_words,
+)
+from mergeplan.bot.results import RULE_BROKEN, PlannerOutcome, changes_nothing, problems_of
+from mergeplan.planner.contract.plan import PlanView
+
+NAME = "mergeplan / plan"
+BUTTONS = frozenset({"plan", "ok-to-plan", "categorize"})
+
+
+def plan_view(shown: Shown) -> CheckView:
+    """The models of the plan; where there is none, why."""
+    outcome = shown.record.outcome
+    if outcome is None or changes_nothing(outcome):
+        refused = refusal_words(outcome.plan if outcome else None)
+        return CheckView(NAME, "Nothing to do", fit_summary(f"No model changes.\n\n{refused}".strip()))
+    return _models_view(outcome.plan) if outcome.plan else _failure_view(outcome)
+
+
+def _failure_view(outcome: PlannerOutcome) -> CheckView:
+    """Why there is no plan; rules of the linter are annotated by their own check."""
+    lines = [problem_line(problem) for problem in outcome.problems] or [f"{failure_title(outcome)}."]
+    return CheckView(
+        NAME,
+        failure_title(outcome),
+        fit_summary("\n".join(lines)),
+        conclusion="failure",
+        annotations=make_annotations(problem for problem in outcome.problems if problem.kind != RULE_BROKEN),
+    )
+
+
+def _models_view(plan: PlanView) -> CheckView:
+    notes = "".join(f"\n\n{words}" for words in (skip_summary(plan), open_words(plan), refusal_words(plan)) if words)
+    title = f"{change_words(plan)}; to compute: {work_words(plan)}"
+    text = f"{title}.{notes}\n\n{model_table(plan.models, CHECK_LIMIT - 9_000)}\n"
+    if plan.blockers:
+        marks = make_annotations(problems_of(plan.blockers))
+        return CheckView(NAME, plan.blockers[0].message[:TITLE_MOST], text, conclusion="failure", annotations=marks)
+    return CheckView(NAME, title[:TITLE_MOST], text)
+
+
+def _has_button(offer: Offer) -> bool:
+    """After the merge `/plan` moves prod, and is a button of the promotion."""
+    return offer.verb in BUTTONS and not offer.moves_prod
+
+
+PLAN = Check(NAME, plan_view, turn=4, has_button=_has_button)

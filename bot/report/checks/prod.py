@@ -1,0 +1,31 @@
+"""The promotion check on a commit of the prod branch that belongs to no pull request. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.approvals import Decision
+from mergeplan.bot.report.approval import missing_lines
+from mergeplan.bot.report.checks.check import TITLE_MOST, CheckView, fit_summary, make_annotations, running_view
+from mergeplan.bot.report.checks.promotion import NAME
+from mergeplan.bot.report.words import problem_line
+from mergeplan.bot.results import PlannerOutcome
+
+
+def prod_check(title: str, summary: str, outcome: PlannerOutcome | None, running: bool) -> CheckView:
+    """What became of such a commit, or that it is being promoted."""
+    if running:
+        return running_view(NAME, title)
+    problems = outcome.problems if outcome else ()
+    text = fit_summary("\n".join([summary, *(problem_line(problem) for problem in problems)]))
+    conclusion = "success" if outcome and outcome.ok else "failure"
+    return CheckView(NAME, title[:TITLE_MOST], text, conclusion=conclusion, annotations=make_annotations(problems))
+
+
+def push_hold_check(decision: Decision) -> CheckView:
+    """A push that the rules do not let into prod."""
+    lines = [f"- {line}" for line in missing_lines(decision)]
+    out = (
+        "Nobody reviewed the plan of a push. Revert it, or merge a pull request whose plan holds it and is approved; "
+        "`/deploy` by somebody with `admin` on such a merge lets both in."
+    )
+    text = fit_summary("\n".join([*lines, "", out]))
+    return CheckView(NAME, "Pushed; promotion on hold", text, conclusion="action_required")

@@ -1,0 +1,75 @@
+"""`mergeplan / promotion`: what a merge will change in prod, and after the merge what it changed. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
+from mergeplan.bot.report.approval import hold_lines
+from mergeplan.bot.report.checks.check import (
+    SEE_PLAN,
+    TITLE_MOST,
+    Check,
+    CheckView,
+    fit_summary,
+    make_annotations,
+    running_view,
+)
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.states import blockers
+from mergeplan.bot.report.words import cost_words, problem_line, promise_sentence, promotion_status, view_words
+from mergeplan.bot.results import is_free, touches
+
+NAME = "mergeplan / promotion"
+
+
+def promotion_view(shown: Shown) -> CheckView:
+    """What a merge would do; after it what the promotion did."""
+    record, outcome = shown.record, shown.record.outcome
+    plan = outcome.plan if outcome else None
+    if record.state in AFTER_MERGE:
+        return promotion_check(record)
+    if record.state is PullState.FAILED or (plan and plan.blockers) or (outcome and outcome.is_too_costly):
+        no_plan = record.state is PullState.FAILED and plan is None
+        lines = SEE_PLAN if no_plan else "\n".join(problem_line(problem) for problem in blockers(record))
+        return CheckView(NAME, "Blocked: merging would not change prod", fit_summary(lines), conclusion="failure")
+    if plan is None or not touches(plan):
+        return CheckView(NAME, "Nothing to do", "A merge changes nothing in prod.")
+    text = promise_sentence(plan, outcome)
+    return CheckView(NAME, f"Ready. {text}"[:TITLE_MOST], text)
+
+
+def promotion_check(record: PullRecord) -> CheckView:
+    """What the promotion check shows after the merge, on the head and on the merge commit."""
+    if record.state is PullState.MERGED:
+        return _hold_view(record) if record.held else running_view(NAME, record.progress or "Promoting to prod.")
+    if record.state is PullState.UNPROMOTED:
+        return _failure_view(record)
+    if record.state is PullState.ROLLED_BACK:
+        return CheckView(NAME, "Rolled back", _strip_alert(promotion_status(record)), conclusion="neutral")
+    return _success_view(record)
+
+
+def _hold_view(record: PullRecord) -> CheckView:
+    lines = "\n".join(f"- {line}" for line in hold_lines(record))
+    return CheckView(NAME, "Merged; promotion on hold", fit_summary(lines), conclusion="action_required")
+
+
+def _failure_view(record: PullRecord) -> CheckView:
+    problems = record.promotion_outcome.problems if record.promotion_outcome else ()
+    lines = "\n".join(problem_line(problem) for problem in problems) or "Internal error in mergeplan."
+    marks = make_annotations(problems)
+    return CheckView(NAME, "Prod was not changed", fit_summary(lines), conclusion="failure", annotations=marks)
+
+
+def _success_view(record: PullRecord) -> CheckView:
+    done = record.promotion_outcome.promotion if record.promotion_outcome else None
+    jobs = "" if done is None else " Nothing was computed." if is_free(done) else f" {cost_words(done)}."
+    title = f"{view_words(done)}{jobs}" if done else "Prod needed no change"
+    return CheckView(NAME, title[:TITLE_MOST], _strip_alert(promotion_status(record)))
+
+
+def _strip_alert(text: str) -> str:
+    """A status paragraph without its alert box, which check pages do not draw."""
+    return "\n".join(line.removeprefix("> ") for line in text.splitlines() if not line.startswith("> [!"))
+
+
+PROMOTION = Check(NAME, promotion_view, turn=3, page="promotion", has_button=lambda offer: offer.moves_prod)

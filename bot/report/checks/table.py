@@ -1,0 +1,62 @@
+"""The checks of a pull request, in one table, and what they show now. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mergeplan.bot.records import PullState
+from mergeplan.bot.report.checks.approval import APPROVAL
+from mergeplan.bot.report.checks.check import Check, CheckView, running_view
+from mergeplan.bot.report.checks.environment import ENVIRONMENT
+from mergeplan.bot.report.checks.lint import LINT
+from mergeplan.bot.report.checks.plan import PLAN
+from mergeplan.bot.report.checks.promotion import PROMOTION
+from mergeplan.bot.report.checks.unit_tests import UNIT_TESTS
+from mergeplan.bot.report.offers import BUTTONS_MOST, offers
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.states import state_row
+
+CHECKS = (LINT, UNIT_TESTS, PLAN, ENVIRONMENT, APPROVAL, PROMOTION)
+BY_NAME = {check.name: check for check in CHECKS}
+
+
+def checks(shown: Shown) -> tuple[CheckView, ...]:
+    """The checks as they should stand on the record's head now."""
+    return tuple(_view(check, shown) for check in CHECKS if check.is_wanted(shown.record))
+
+
+def _view(check: Check, shown: Shown) -> CheckView:
+    """What a check shows: what the state says of all checks, or else what the check knows itself."""
+    if check.progress and shown.record.state in (PullState.NEW, PullState.PLANNING):
+        return check.progress(shown.record)
+    text = state_row(shown.record).checks(shown)
+    if text is None:
+        return check.view(shown)
+    if text.status != "completed":
+        return running_view(check.name, text.title, text.summary, text.status)
+    return CheckView(check.name, text.title, text.summary, conclusion=text.conclusion)
+
+
+def attach_buttons(view: CheckView, shown: Shown) -> CheckView:
+    """A check with what may be pressed on it now; GitHub shows buttons on completed checks only."""
+    if not view.is_completed:
+        return view
+    check = BY_NAME[view.name]
+    buttons = (offer.button for offer in offers(shown.record, shown.prod) if check.has_button(offer))
+    return replace(view, actions=tuple(button for button in buttons if button)[:BUTTONS_MOST])
+
+
+def writing_turn(name: str) -> int:
+    """The place of a check among those that are written together: first what a reader waits for most."""
+    return BY_NAME[name].turn
+
+
+def page_of(name: str) -> str:
+    """The page of the service that a check's Details link leads to."""
+    return BY_NAME[name].page if name in BY_NAME else "plan"
+
+
+def final_check(name: str, newer: str) -> CheckView:
+    """The last word of a check whose head is no longer the newest."""
+    text = f"Superseded by `{newer[:7]}`." if newer else "Stopped."
+    return CheckView(name, text.replace("`", ""), text, conclusion="cancelled")

@@ -1,0 +1,52 @@
+"""`mergeplan / tests`: the project's unit tests. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mergeplan.bot.report.checks.check import (
+    NO_MODELS,
+    SEE_PLAN,
+    Check,
+    CheckAnnotation,
+    CheckView,
+    fit_summary,
+)
+from mergeplan.bot.report.markdown import count_noun
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.words import problem_line
+from mergeplan.bot.results import Problem
+from mergeplan.planner.contract.lines import TestLine
+
+NAME = "mergeplan / tests"
+
+
+def tests_view(shown: Shown) -> CheckView:
+    """How many tests passed, or which failed."""
+    outcome = shown.record.outcome
+    if outcome is None:
+        return CheckView(NAME, "Nothing to do", NO_MODELS)
+    if outcome.failed:
+        return _failure_view([test for test in outcome.tests if not test.ok], outcome.failed)
+    if outcome.plan is None and not outcome.ok:
+        return CheckView(NAME, "Not run", SEE_PLAN, conclusion="skipped")
+    if not outcome.passed:
+        return CheckView(NAME, "Nothing to do", "The project has no unit tests.")
+    same = f" ({outcome.unchanged} unchanged since they passed)" if outcome.unchanged else ""
+    title = f"{count_noun(outcome.passed, 'test')} passed{same}"
+    return CheckView(NAME, title, "Every unit test of the project passed.")
+
+
+def _failure_view(failures: Sequence[TestLine], number: int) -> CheckView:
+    """The tests that failed, each annotated at its line."""
+    marks = tuple(
+        CheckAnnotation(test.path, test.line, f"{test.name}: {test.message or 'failed'}")
+        for test in failures
+        if test.path
+    )
+    lines = (problem_line(Problem(test.message or "failed", test.path, test.line), test.name) for test in failures)
+    title = f"{count_noun(number, 'test')} failed"
+    return CheckView(NAME, title, fit_summary("\n".join(lines)), conclusion="failure", annotations=marks)
+
+
+UNIT_TESTS = Check(NAME, tests_view, turn=5)

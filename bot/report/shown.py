@@ -1,0 +1,20 @@
+"""What the bot's texts are made of: the record of a pull request beside the record of prod. Pure data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mergeplan.bot.records import ProdRecord, PullRecord
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A pull request and prod, as they are shown."""
+
+    record: PullRecord
+    prod: ProdRecord
+
+    def write_command(self, command: str) -> str:
+        """A command as it is typed here: with the namespace, and with the project where there are several."""
+        own = f" --project {self.record.project}" if self.record.project else ""
+        return (f"/{self.prod.namespace} {command[1:]}" if self.prod.namespace else command) + own

@@ -1,0 +1,153 @@
+"""Headlines and paragraphs of the plan comment; `states` says which state has which. Pure."""
+
+from __future__ import annotations
+
+from mergeplan.bot.report.approval import hold_lines
+from mergeplan.bot.report.markdown import code, count_noun, inert
+from mergeplan.bot.report.rows import rows_title
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.words import (
+    change_words,
+    cheaper_words,
+    cost_words,
+    estimate_words,
+    failure_title,
+    promise_sentence,
+    promotion_status,
+    spark_link,
+    waiting_words,
+)
+from mergeplan.bot.results import is_free, touches
+
+# --- headlines ---
+
+
+def planning_headline(shown: Shown) -> str:
+    record = shown.record
+    return f"⏳ {'Building' if record.fresh else 'Planning'} `{record.head[:7]}`"
+
+
+def skip_headline(shown: Shown) -> str:
+    return f"⏸️ Not planned: it has the label {code(shown.record.skip_label)}"
+
+
+def plan_headline(shown: Shown) -> str:
+    """The models that change, behind a sign of whether the plan may be merged."""
+    record, outcome = shown.record, shown.record.outcome
+    plan = outcome.plan if outcome else None
+    if plan is None or not touches(plan):
+        return "✅ No models change"
+    if outcome and outcome.is_too_costly:
+        return f"💰 {change_words(plan)} · waits for an approval of its cost"
+    summary = " · ".join(filter(None, (change_words(plan), rows_title(outcome))))
+    sign = "⛔" if plan.blockers else "✅" if record.decision.is_ok else "✋"
+    return f"{sign} {summary}"
+
+
+def failure_headline(shown: Shown) -> str:
+    return f"❌ {failure_title(shown.record.outcome)}"
+
+
+def stop_headline(shown: Shown) -> str:
+    if not shown.record.environment_exists:
+        return "🧹 Environment deleted"
+    return f"⏹️ The plan of `{shown.record.head[:7]}` was stopped"
+
+
+def promotion_headline(shown: Shown) -> str:
+    """What the promotion did to views, and what it computed."""
+    ended = shown.record.promotion_outcome
+    done = ended.promotion if ended else None
+    if done is None:
+        return "✅ In prod: no view had to change"
+    moved = done.views.swapped + done.views.added + done.views.dropped
+    cost = "nothing was computed" if is_free(done) else cost_words(done)
+    return f"✅ In prod: {count_noun(moved, 'view')} promoted, {cost}"
+
+
+def close_headline(shown: Shown) -> str:
+    if shown.record.environment_exists:
+        return "🗄️ Closed: its environment is kept"
+    return "↪️ Not into prod any more" if shown.record.reason else "🧹 Closed; environment deleted"
+
+
+# --- paragraphs ---
+
+
+def planning_status(shown: Shown) -> str:
+    record = shown.record
+    plan = record.outcome.plan if record.outcome else None
+    stale = "\n>\n> **What is shown below is the plan before.**" if plan and not record.fresh else ""
+    doing = "The plan stands; its tables are being built." if record.fresh else "The plan is being made."
+    words = (inert(record.reason), doing, inert(record.progress), spark_link(record))
+    return "> [!NOTE]\n> " + " ".join(filter(None, words)) + stale
+
+
+def waiting_status(shown: Shown) -> str:
+    return waiting_words(shown.prod)
+
+
+def fork_status(shown: Shown) -> str:
+    head = shown.record.head
+    return (
+        "This pull request comes from a fork. No code of it runs until somebody who may let it looks at "
+        f"`{head[:7]}` and types `/ok-to-plan {head}`. The next push needs a new approval."
+    )
+
+
+def skip_status(shown: Shown) -> str:
+    """What a label does to a pull request, and how it goes on."""
+    record = shown.record
+    label, plan_once = code(record.skip_label), code(shown.write_command("/plan"))
+    return (
+        f"`{record.head[:7]}` was not planned: the project's `skip_label` is {label}. Take the label away, and it is "
+        f"planned; {plan_once} plans this commit once, whatever its labels. If it is merged like this, it is planned "
+        "after the merge and judged by the project's rules, before prod changes."
+    )
+
+
+def plan_status(shown: Shown) -> str:
+    """Whether a merge is blocked, and else what it will do."""
+    record, outcome = shown.record, shown.record.outcome
+    plan = outcome.plan if outcome else None
+    if plan and plan.blockers:
+        number = count_noun(len(plan.blockers), "blocker")
+        return f"> [!WARNING]\n> Blocked: merging will not change prod ({number}, see below)."
+    if plan and outcome and outcome.is_too_costly:
+        over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
+        cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
+        return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
+    if plan and touches(plan) and not record.decision.is_ok:
+        then = promise_sentence(plan, outcome)
+        return f"> [!IMPORTANT]\n> **Built; not allowed into prod yet**, see below. {then}"
+    if plan and touches(plan):
+        return f"> [!TIP]\n> **Ready.** {promise_sentence(plan, outcome)}"
+    return "This pull request changes no model: nothing to plan, nothing to promote."
+
+
+def stop_status(shown: Shown) -> str:
+    kept = " The environment keeps what was already computed." if shown.record.environment_exists else ""
+    return f"{inert(shown.record.reason)}{kept}"
+
+
+def hold_status(shown: Shown) -> str:
+    record = shown.record
+    lines = "\n".join(f"> - {line}" for line in hold_lines(record))
+    why = "the rules keep it from prod, which shows what it showed"
+    return f"> [!IMPORTANT]\n> Merged as `{record.merge_sha[:7]}`; {why}.\n>\n{lines}"
+
+
+def merge_status(shown: Shown) -> str:
+    record = shown.record
+    return f"> [!NOTE]\n> Merged as `{record.merge_sha[:7]}`. {inert(record.progress)}".rstrip()
+
+
+def end_status(shown: Shown) -> str:
+    return promotion_status(shown.record)
+
+
+def close_status(shown: Shown) -> str:
+    why = inert(shown.record.reason) or "Closed without merging."
+    if shown.record.environment_exists:
+        return f"{why} Its environment is kept for some days, as requested; prod is unchanged."
+    return f"{why} The environment and the tables that only it used are deleted; prod is unchanged."

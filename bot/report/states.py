@@ -1,0 +1,228 @@
+"""What a pull request shows in each state: headline, paragraph, checks, blockers and deployment, in one table. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from mergeplan.bot.records import PullRecord, PullState
+from mergeplan.bot.report import state_texts as texts
+from mergeplan.bot.report.approval import approval_problems
+from mergeplan.bot.report.markdown import code
+from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.words import failure_title, view_words, waiting_words
+from mergeplan.bot.results import Problem, changes_nothing, problems_of, touches
+from mergeplan.planner.snapshot.environment import PROD
+
+Text = str | Callable[[Shown], str]
+PLANNING = "Being planned and built."  # true of a plan that stands, too
+
+
+@dataclass(frozen=True)
+class CheckText:
+    """What all checks show alike; `conclusion` is '' until they are completed."""
+
+    title: str
+    summary: str
+    conclusion: str = ""
+    status: str = "completed"
+
+
+@dataclass(frozen=True)
+class StateRow:
+    """What a pull request shows in one state."""
+
+    headline: Text
+    status: Text  # the paragraph below the headline
+    checks: Callable[[Shown], CheckText | None] = lambda _: None  # None: each shows what it knows of the plan
+    blockers: Callable[[PullRecord], tuple[Problem, ...]] = lambda _: ()  # of the promotion
+    is_silent: Callable[[PullRecord], bool] = lambda _: False  # no comment is written for this alone
+    deployment: Callable[[PullRecord], tuple[str, str] | None] = lambda _: None  # of prod: GitHub's word, description
+
+
+def state_row(record: PullRecord) -> StateRow:
+    """The row of the state that a pull request is in."""
+    return HELD_MERGE if record.state is PullState.MERGED and record.held else STATES[record.state]
+
+
+def headline(shown: Shown) -> str:
+    """The comment's first line: the state, then what matters most."""
+    return f"### {_resolve(state_row(shown.record).headline, shown)}"
+
+
+def status(shown: Shown) -> str:
+    """One paragraph: what is happening or has happened, and what it means for prod."""
+    return _resolve(state_row(shown.record).status, shown)
+
+
+def blockers(record: PullRecord) -> tuple[Problem, ...]:
+    """What keeps a merge from reaching prod, in the order in which a person would mend it."""
+    return state_row(record).blockers(record)
+
+
+def _resolve(text: Text, shown: Shown) -> str:
+    return text if isinstance(text, str) else text(shown)
+
+
+# --- checks ---
+
+
+def _planning_checks(_: Shown) -> CheckText:
+    return CheckText(PLANNING, PLANNING, status="in_progress")
+
+
+def _waiting_checks(shown: Shown) -> CheckText:
+    failed = bool(shown.prod.outcome and shown.prod.outcome.problems)
+    title = "Prod could not be built yet." if failed else "Waiting for prod's first build."
+    return CheckText(title, waiting_words(shown.prod), status="queued")
+
+
+def _fork_checks(shown: Shown) -> CheckText:
+    text = f"A maintainer types `/ok-to-plan {shown.record.head}` to let this commit of a fork be planned."
+    return CheckText("A maintainer must let this commit be planned", text, "action_required")
+
+
+def _skip_checks(shown: Shown) -> CheckText:
+    """No conclusion that lets a merge pass: GitHub takes `neutral` and `skipped` for a success."""
+    title = f"Not planned: it has the label {shown.record.skip_label}"
+    return CheckText(title, texts.skip_status(shown), "action_required")
+
+
+def _stop_checks(shown: Shown) -> CheckText:
+    why = shown.record.reason or "Stopped."
+    return CheckText(why, why, "cancelled")
+
+
+def _close_checks(shown: Shown) -> CheckText:
+    if shown.record.reason:
+        return CheckText("Nothing to do", shown.record.reason, "success")
+    why = "Closed: the environment was dropped."
+    return CheckText(why, why, "cancelled")
+
+
+# --- blockers ---
+
+
+def _say(sentence: str) -> Callable[[PullRecord], tuple[Problem, ...]]:
+    return lambda _: (Problem(sentence),)
+
+
+def _failure_blockers(record: PullRecord) -> tuple[Problem, ...]:
+    return (Problem(f"{failure_title(record.outcome)}."),)
+
+
+def _skip_blockers(record: PullRecord) -> tuple[Problem, ...]:
+    return (Problem(f"It has the label {code(record.skip_label)}, so it was not planned."),)
+
+
+def _plan_blockers(record: PullRecord) -> tuple[Problem, ...]:
+    outcome = record.outcome
+    if outcome and outcome.is_too_costly:
+        return (Problem("Nobody has approved the cost of this plan."),)
+    if outcome is None or not touches(outcome.plan):
+        return ()
+    return (*problems_of(outcome.plan.blockers if outcome.plan else ()), *approval_problems(record.decision))
+
+
+# --- silence, and deployments of prod ---
+
+
+def _is_without_new_plan(record: PullRecord) -> bool:
+    return not (record.fresh and record.outcome and touches(record.outcome.plan))
+
+
+def _is_without_models(record: PullRecord) -> bool:
+    return changes_nothing(record.outcome)
+
+
+def _promotion_deployment(record: PullRecord) -> tuple[str, str] | None:
+    done = record.promotion_outcome.promotion if record.promotion_outcome else None
+    return ("success", view_words(done)) if done else None
+
+
+def _failed_deployment(_: PullRecord) -> tuple[str, str]:
+    return "failure", "Prod was not changed."
+
+
+def _rollback_deployment(record: PullRecord) -> tuple[str, str] | None:
+    return ("inactive", record.reason) if record.deployment(PROD) else None
+
+
+# --- the table ---
+
+UNFINISHED = _say("The plan is not finished.")
+PLANNING_ROW = StateRow(
+    texts.planning_headline,
+    texts.planning_status,
+    checks=_planning_checks,
+    blockers=UNFINISHED,
+    is_silent=_is_without_new_plan,
+)
+HELD_MERGE = StateRow("✋ Merged; promotion on hold", texts.hold_status, is_silent=_is_without_models)
+STATES: Mapping[PullState, StateRow] = {
+    PullState.NEW: replace(PLANNING_ROW, is_silent=lambda _: True),
+    PullState.HELD: StateRow(
+        "✋ A maintainer must let this commit be planned",
+        texts.fork_status,
+        checks=_fork_checks,
+        blockers=_say("Nobody has let this commit be planned."),
+    ),
+    PullState.SKIPPED: StateRow(
+        texts.skip_headline,
+        texts.skip_status,
+        checks=_skip_checks,
+        blockers=_skip_blockers,
+    ),
+    PullState.WAITING: StateRow(
+        "⏳ Waiting for prod's first build",
+        texts.waiting_status,
+        checks=_waiting_checks,
+        blockers=UNFINISHED,
+        is_silent=lambda _: True,
+    ),
+    PullState.PLANNING: PLANNING_ROW,
+    PullState.PLANNED: StateRow(
+        texts.plan_headline,
+        texts.plan_status,
+        blockers=_plan_blockers,
+        is_silent=_is_without_models,
+    ),
+    PullState.FAILED: StateRow(
+        texts.failure_headline,
+        "Prod is unchanged. Push a fix to plan again.",
+        blockers=_failure_blockers,
+    ),
+    PullState.CANCELLED: StateRow(
+        texts.stop_headline,
+        texts.stop_status,
+        checks=_stop_checks,
+        blockers=_say("The plan was stopped."),
+    ),
+    PullState.MERGED: StateRow(
+        "🚚 Merged: promoting to prod",
+        texts.merge_status,
+        is_silent=_is_without_models,
+    ),
+    PullState.PROMOTED: StateRow(
+        texts.promotion_headline,
+        texts.end_status,
+        is_silent=_is_without_models,
+        deployment=_promotion_deployment,
+    ),
+    PullState.UNPROMOTED: StateRow(
+        "❌ Merged; prod is unchanged",
+        texts.end_status,
+        deployment=_failed_deployment,
+    ),
+    PullState.ROLLED_BACK: StateRow(
+        "↩️ Rolled back: prod shows what it showed before this pull request",
+        texts.end_status,
+        deployment=_rollback_deployment,
+    ),
+    PullState.CLOSED: StateRow(
+        texts.close_headline,
+        texts.close_status,
+        checks=_close_checks,
+        is_silent=_is_without_models,
+    ),
+}
