@@ -25,7 +25,7 @@ from mergeplan.bot.inbox.progress import Recorder
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.inbox.runs import Run
 from mergeplan.bot.metrics import RUNS
-from mergeplan.bot.notifications import Notifications
+from mergeplan.bot.notifications.notifications import Notifications
 from mergeplan.bot.progress import RunProgress
 from mergeplan.bot.rules import BotConfig, config_of
 from mergeplan.bot.settings import Settings

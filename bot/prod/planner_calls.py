@@ -12,7 +12,6 @@ from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.inflight import MOVES_MOST, Move, move
 from mergeplan.bot.records import ProdRecord
-from mergeplan.bot.report.words import view_words
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.result import EnvironmentRow
 from mergeplan.planner.contract.wire import Line
@@ -122,22 +121,6 @@ def append_move(prod: ProdRecord, revision: int, outcome: PlannerOutcome) -> tup
     """What prod's last revisions changed, this one too; what a run that was cut off has changed is not known."""
     whole = outcome.promotion is not None and outcome.promotion.spark_jobs is not None
     return (*prod.moves, move(revision, outcome.plan if whole else None))[-MOVES_MOST:]
-
-
-def promotion_summary(outcome: PlannerOutcome) -> str:
-    """What a promotion did to views."""
-    return view_words(outcome.promotion) if outcome.promotion else "No view had to change."
-
-
-def first_problem(outcome: PlannerOutcome) -> str:
-    """Why, in the first sentence there is."""
-    return outcome.problems[0].message if outcome.problems else f"The planner ended with {outcome.exit_code}."
-
-
-def problem_words(outcome: PlannerOutcome) -> str:
-    """Why, and what to do."""
-    hint = outcome.problems[0].hint if outcome.problems else ""
-    return f"{first_problem(outcome)} {hint}".strip()
 
 
 def reasons(outcome: PlannerOutcome) -> list[str]:

@@ -57,20 +57,27 @@ from mergeplan.bot.prod.planner_calls import (
     OnLine,
     ProdPlanner,
     append_move,
-    first_problem,
-    problem_words,
-    promotion_summary,
     reasons,
 )
 from mergeplan.bot.prod.rollback import Rollbacks
-from mergeplan.bot.projects import another_project, title_of
+from mergeplan.bot.projects import another_project
 from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.pulls.publish import Shower, publish
 from mergeplan.bot.records import NOT_REVERSED, UNRULED, Prod, ProdRecord, PullRecord, PullState
-from mergeplan.bot.report.approval import missing_lines
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.prod import prod_check, push_hold_check
-from mergeplan.bot.report.words import drift_sentence, view_words
+from mergeplan.bot.report.notices import (
+    MergeHeld,
+    MergeNotPromoted,
+    MergePromoted,
+    ProdBuilt,
+    ProdNotBuilt,
+    ProdRolledBack,
+    PullDeployed,
+    PushNotPromoted,
+    PushPromoted,
+)
+from mergeplan.bot.report.words import drift_sentence, problem_words, promotion_summary
 from mergeplan.bot.results import pack_outcome
 from mergeplan.planner.contract.lines import BatchLine
 from mergeplan.planner.contract.result import EnvironmentRow
@@ -106,6 +113,7 @@ class _ProdReconciliation:
         self.gateway = gateway
         self.branch = branch
         self.inbox = context.inbox
+        self.notify = context.notifications.send
         self.checkout: Checkout = context.checkout(gateway)
         self.planner = ProdPlanner(context, job, self.checkout)
         self.gatekeeper = Gatekeeper(context, gateway, self.checkout, self.planner)
@@ -274,10 +282,9 @@ class _ProdReconciliation:
         ended = self.planner.apply(head, 0)
         if ended.outcome.ok:
             self._record_promotion(head, ended)
-            done = ended.outcome.promotion
-            self._notify(f"Prod was built for the first time. {view_words(done) if done else ''}")
-            summary = f"Prod was built for the first time. {view_words(done) if done else ''}"
-            self._check(head, prod_check("Prod was built for the first time", summary, ended.outcome, False))
+            notice = ProdBuilt(self.job.repository, ended.outcome)
+            self.notify(notice)
+            self._check(head, prod_check("Prod was built for the first time", notice.sentence, ended.outcome, False))
         else:
             self._not_built(ended, head)
         wake_pulls(self.context, self.job.repository)
@@ -296,9 +303,9 @@ class _ProdReconciliation:
         self._change(
             state=Prod.FAILED, commit=head, run_lines=lines, attempts=attempts if wait else 0, again_at=again_at
         )
-        then = "It is tried again by itself." if wait else "It is tried again with the next commit, or by Re-run."
-        self._notify(f"Prod could not be built from {head[:7]}: {first_problem(outcome)} {then}")
-        summary = f"Prod could not be built from this commit. {then}"
+        notice = ProdNotBuilt(self.job.repository, head, outcome, is_retried=bool(wait))
+        self.notify(notice)
+        summary = f"Prod could not be built from this commit. {notice.outlook}"
         self._check(head, prod_check("Prod could not be built", summary, outcome, False))
 
     # --- what the branch holds ---
@@ -335,10 +342,10 @@ class _ProdReconciliation:
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
             why = f"promoted {commit}{' against the rules' if by and not record.decision.is_ok else ''}"
             self.inbox.decisions.record(self.job.repository, number, by or "merge", why, plan_id)
-            self._notify(f"#{number} is in prod. {promotion_summary(ended.outcome)}")
+            self.notify(MergePromoted(self.job.repository, number, ended.outcome))
         else:
             record = self._pull(number, state=PullState.UNPROMOTED, promotion=lines, progress="", reason="", **CLEARED)
-            self._notify(f"#{number} is merged and not in prod: {first_problem(ended.outcome)}")
+            self.notify(MergeNotPromoted(self.job.repository, number, ended.outcome))
         self._show(record)
         wake_pulls(self.context, self.job.repository)
 
@@ -351,7 +358,7 @@ class _ProdReconciliation:
             self.inbox.decisions.record(self.job.repository, number, record.deploy_by, f"deployed {commit}")
             done = {"state": PullState.PROMOTED, "merge_sha": commit, "reason": "", "progress": ""}
             self._show(self._pull(number, **done, **CLEARED, deploy_result=""))
-            self._notify(f"{record.deploy_by} deployed #{number}. It is merged and in prod.")
+            self.notify(PullDeployed(self.job.repository, number, record.deploy_by))
             self.pass_ = replace(self.pass_, head=commit)
         wake_pulls(self.context, self.job.repository)
 
@@ -367,7 +374,7 @@ class _ProdReconciliation:
         kept = {name: getattr(self.gatekeeper.record_at(step), name) for name in JUDGED}
         waits = {"state": PullState.MERGED, "held": True, "again": False, "reason": "", "progress": ""}
         self._show(self._pull(step.number, **kept, **waits, merge_sha=step.commit, decision=decision))
-        self._notify(f"#{step.number} is merged and waits: {missing_lines(decision)[0]}")
+        self.notify(MergeHeld(self.job.repository, step.number, decision))
 
     def _pass_over(self, step: Step) -> None:
         """What was held is taken with a later step, which nobody has anything against."""
@@ -393,13 +400,13 @@ class _ProdReconciliation:
         ended = self.planner.apply(commit, 0)
         if ended.outcome.ok:
             self._record_promotion(commit, ended)
+            self.notify(PushPromoted(self.job.repository, commit, ended.outcome))
             views = promotion_summary(ended.outcome)
-            self._notify(f"{commit[:7]} is in prod. {views}")
             self._check(commit, prod_check(f"In prod. {views}", views, ended.outcome, False))
         else:
             self._retry_or_go_on(ended, commit)
             self._change(commit=commit)
-            self._notify(f"{commit[:7]} was pushed and is not in prod: {first_problem(ended.outcome)}")
+            self.notify(PushNotPromoted(self.job.repository, commit, ended.outcome))
             self._check(commit, prod_check("Prod was not changed", "This push is not in prod.", ended.outcome, False))
         wake_pulls(self.context, self.job.repository)
 
@@ -429,11 +436,8 @@ class _ProdReconciliation:
             self._retry_or_go_on(failed, self._prod().promoted_commit)
             self.rollbacks.refuse(number, problem_words(failed.outcome))
         else:
-            self._notify(f"{who} rolled prod back to revision {revision} (#{number}).")
+            self.notify(ProdRolledBack(self.job.repository, number, who, revision))
         wake_pulls(self.context, self.job.repository)
-
-    def _notify(self, sentence: str) -> None:
-        self.context.notifications.send(f"{title_of(self.job.repository)}: {sentence}".strip())
 
     # --- sweeping ---
 

@@ -291,6 +291,22 @@ def view_words(done: PromotionRow) -> str:
     return f"{parts}."
 
 
+def promotion_summary(outcome: PlannerOutcome) -> str:
+    """What a promotion did to views."""
+    return view_words(outcome.promotion) if outcome.promotion else "No view had to change."
+
+
+def first_problem(outcome: PlannerOutcome) -> str:
+    """Why, in the first sentence there is."""
+    return outcome.problems[0].message if outcome.problems else f"The planner ended with {outcome.exit_code}."
+
+
+def problem_words(outcome: PlannerOutcome) -> str:
+    """Why, and what to do."""
+    hint = outcome.problems[0].hint if outcome.problems else ""
+    return f"{first_problem(outcome)} {hint}".strip()
+
+
 def cost_words(done: PromotionRow) -> str:
     """What a promotion had to compute: `3 batches computed`."""
     if done.spark_jobs is None:

@@ -17,7 +17,7 @@ from mergeplan.bot.child.warm import Warmth
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.inbox.inbox import Inbox
-from mergeplan.bot.notifications import Notifications
+from mergeplan.bot.notifications.targets import open_notifications
 from mergeplan.bot.projects import keep_their_prods
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import server_config
@@ -46,7 +46,7 @@ def build_context(settings: Settings, worker: str | None = None) -> BotContext:
     except RequestError:
         inbox.close()
         raise
-    notifications = Notifications(settings.notify_url.get_secret_value())
+    notifications = open_notifications(settings)
     context = BotContext(settings, inbox, GitHub(settings), worker or this_process(), notifications=notifications)
     context.tracing = open_tracing(os.environ)
     return context

@@ -10,10 +10,29 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from pydantic import SecretStr
 
-from mergeplan.bot.notifications import Notifications
+from mergeplan.bot.notifications.notifications import Notifications
+from mergeplan.bot.notifications.slack import SlackWebhook
+from mergeplan.bot.notifications.target import NotDelivered, Target
+from mergeplan.bot.notifications.targets import open_notifications
+from mergeplan.bot.report.notices import Notice, PullDeployed
 from mergeplan.bot.settings import load_settings
 from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
+
+DEPLOYED = PullDeployed(SHOP, 7, "ann")
+
+
+class Mailbox:
+    """A target that keeps what it is given, or refuses it."""
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        self.notices: list[Notice] = []
+        self.refuses = refuses
+
+    def deliver(self, notice: Notice) -> None:
+        if self.refuses:
+            raise NotDelivered("full")
+        self.notices.append(notice)
 
 
 class Chat:
@@ -67,25 +86,45 @@ def test_a_merge_and_its_failure_are_told(make_bench: Callable[..., Bench], chat
 
 
 def test_what_is_posted_is_text_and_calls_nobody(chat: Chat) -> None:
-    notifications = Notifications(chat.url)
+    notifications = Notifications([SlackWebhook(chat.url)])
 
-    notifications.send("<!channel> & <https://evil.example|click>")
+    notifications.send(PullDeployed(SHOP, 7, "<!channel> & <https://evil.example|click>"))
     notifications.close()
 
-    assert chat.texts == ["&lt;!channel&gt; &amp; &lt;https://evil.example|click&gt;"]
+    assert chat.texts == [
+        f"{SHOP}: &lt;!channel&gt; &amp; &lt;https://evil.example|click&gt; deployed #7. It is merged and in prod."
+    ]
 
 
 def test_a_chat_that_fails_is_tried_three_times_and_holds_nothing_up(
     chat: Chat, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chat.status = 500
-    notifications = Notifications(chat.url)
+    notifications = Notifications([SlackWebhook(chat.url)])
 
-    notifications.send("one")
+    notifications.send(DEPLOYED)
     notifications.close()
 
     assert chat.asked == 3
     assert chat.url not in capsys.readouterr().out + caplog.text
+
+
+def test_a_target_that_takes_nothing_keeps_no_other_from_its_notices() -> None:
+    mailbox = Mailbox()
+    targets: list[Target] = [Mailbox(refuses=True), mailbox]
+    notifications = Notifications(targets)
+
+    notifications.send(DEPLOYED)
+    notifications.close()
+
+    assert mailbox.notices == [DEPLOYED]
+
+
+def test_a_service_without_a_target_sends_nothing() -> None:
+    notifications = open_notifications(load_settings())
+
+    notifications.send(DEPLOYED)
+    notifications.close()
 
 
 def test_an_address_that_anybody_could_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

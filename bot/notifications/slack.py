@@ -1,0 +1,43 @@
+"""An incoming webhook of Slack, or of a chat that takes its JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import requests
+
+from mergeplan.bot.notifications.target import NotDelivered
+from mergeplan.bot.report.notices import Notice
+from mergeplan.bot.settings import Settings
+
+TIMEOUT_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class SlackWebhook:
+    """Posts each notice as one message; the address is a secret."""
+
+    url: str
+
+    def deliver(self, notice: Notice) -> None:
+        message = {"text": escape_slack(notice.text)}
+        try:
+            answer = requests.post(self.url, json=message, timeout=TIMEOUT_SECONDS, allow_redirects=False)
+            answer.raise_for_status()
+        except requests.RequestException as error:  # its text holds the address
+            raise NotDelivered(type(error).__name__) from None
+
+
+def slack_webhook(settings: Settings) -> SlackWebhook | None:
+    """The webhook that the operator has set; None for none."""
+    url = settings.notify_url.get_secret_value()
+    return SlackWebhook(url) if url else None
+
+
+def escape_slack(text: str) -> str:
+    """Text in which nothing is a link or a mention, by Slack's rule: a model's name must not call a whole channel.
+
+    >>> escape_slack("a <!channel> & b")
+    'a &lt;!channel&gt; &amp; b'
+    """
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,17 @@
+"""The targets of notices, in one table: each reads from the settings whether it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mergeplan.bot.notifications.notifications import Notifications
+from mergeplan.bot.notifications.slack import slack_webhook
+from mergeplan.bot.notifications.target import Target
+from mergeplan.bot.settings import Settings
+
+TARGETS: tuple[Callable[[Settings], Target | None], ...] = (slack_webhook,)
+
+
+def open_notifications(settings: Settings) -> Notifications:
+    """Notifications to every target that is set."""
+    return Notifications([target for make_target in TARGETS if (target := make_target(settings)) is not None])
