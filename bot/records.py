@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AliasChoices, Field
 
-from mergeplan.bot.approvals import Decision, PlanShown, promises
-from mergeplan.bot.inflight import Meeting, Move, Undoing
+from mergeplan.bot.approvals import Decision, promises
+from mergeplan.bot.inflight import Move
 from mergeplan.bot.projects import repository_of
+from mergeplan.bot.pull_parts import (
+    UNRULED,
+    Nearby,
+    Permits,
+    PlanBase,
+    PlanComment,
+    PlanRun,
+    PlanWishes,
+    ProjectPlace,
+    PullDeploy,
+    PullEnvironment,
+    PullPromotion,
+    PullRollback,
+    PullRules,
+    PullSource,
+    ShownPlan,
+)
 from mergeplan.bot.results import PlannerOutcome, unpack_outcome
 from mergeplan.bot.roles import Role
-
-UNRULED = Decision()
 
 
 class PullState(StrEnum):
@@ -152,30 +168,7 @@ class MergeGroup:
     base_sha: str = ""
 
 
-@dataclass(frozen=True)
-class PendingOverride:
-    """A person's category that the planner has not stored yet."""
-
-    model: str
-    category: str
-    who: str
-    head: str
-
-
-@dataclass(frozen=True)
-class Reversal:
-    """A rollback that took a pull request back, and the pull request that reverts its merge on the branch."""
-
-    who: str = ""
-    revision: int = 0  # of prod, that it went back to; 0: prod did not go back from it
-    others: tuple[int, ...] = ()  # where it was asked for: the pull requests that it took back with this one
-    to_open: bool = False  # the revert is still to be opened
-    number: int = 0  # of the revert; 0 for none
-    why: str = ""  # why none was opened, as a sentence
-
-
 NO_GROUP = MergeGroup()
-NOT_REVERSED = Reversal()
 
 
 @dataclass(frozen=True)
@@ -186,95 +179,47 @@ class PullRecord:
     number: int
     state: PullState = PullState.NEW
     head: str = ""  # the head that `state` is about
-    base_ref: str = ""
-    forward_only: bool = False  # its branch asks for forward-only plans
-    base_sha: str = ""  # the commit that the head was merged into for the plan
-    tree: str = ""  # the planned tree
-    environment: str = ""
-    environment_exists: bool = False
-    run_id: str = ""
     reason: str = ""  # why it was planned again, or why it stands still
-    skip_label: str = ""  # while it is skipped: the label that asks for that
-    progress: str = ""
-    spark_ui: str = ""  # the address of Spark's own pages, while tables are computed
-    run_lines: RunLines = ""  # the last run's lines, as `packed` packs them
-    fresh: bool = False  # while planning: `run_lines` already holds the new plan, whose tables are being built
-    promotion: str = ""  # the promotion's lines, packed too
-    planned_at: str = ""  # ISO 8601
-    prod_revision: int = 0  # the revision of prod that the plan was made against
-    shown_head: str = ""  # planned or held
-    shown_since: str = ""  # ISO 8601, GitHub's clock
-    shown_plan: str = ""
-    shown_revision: int = 0
-    comment_id: int = 0
-    comment_node: str = ""  # its GraphQL id
-    comment_digest: str = ""
+    source: PullSource = field(default_factory=PullSource)
+    place: ProjectPlace = field(default_factory=ProjectPlace)
+    base: PlanBase = field(default_factory=PlanBase)
+    run: PlanRun = field(default_factory=PlanRun)
+    environment: PullEnvironment = field(default_factory=PullEnvironment)
+    shown: ShownPlan = field(default_factory=ShownPlan)
+    comment: PlanComment = field(default_factory=PlanComment)
     checks: tuple[CheckRef, ...] = ()
-    shows_deployments: bool = False  # the project wants them on GitHub
     deployments: tuple[DeploymentRef, ...] = ()
     group: MergeGroup = NO_GROUP
-    group_exists: bool = False  # its environment may be there
-    overrides: tuple[PendingOverride, ...] = ()
-    again: bool = False  # somebody asked for another plan of the same head
-    site: str = ""  # the repository's page
-    folder: str = "."  # the project's, in the repository
-    project: str = ""  # the same where the repository has several, for people to distinguish them
-    backfill: str = ""  # "skip" or "full", whatever the rules say of new tables, since somebody asked for it
-    cost: tuple[int, float] = (0, 0.0)  # bytes and seconds that somebody approved
-    cost_head: str = ""  # for plans of this head
-    destructive: tuple[str, ...] = ()  # models that may lose columns
-    destructive_head: str = ""  # in plans of this head
-    allowed_head: str = ""  # a fork's head that a maintainer let in
-    edits_rules: bool = False  # it changes the configuration, whose rules come from the base branch
-    changes_rules: bool = False  # and `cicd_bot` in it
-    merge_sha: str = ""
-    promoted_revision: int = 0
-    rollback_by: str = ""
-    rollback_to: int = 0  # the revision that was named; 0 for the one before its own
-    rollback_from: int = 0  # prod's revision when it was begun: with another one it is done, and not written down
-    reversal: Reversal = NOT_REVERSED
-    unlock_by: str = ""  # who stops its promotion
-    destroy_by: str = ""  # who drops its environment
-    keep_until: float = 0.0  # seconds of the epoch: the environment is not dropped before
-    attempts: int = 0  # runs of this head that ended by a defect
-    author: str = ""  # who opened it
-    plans_shown: tuple[PlanShown, ...] = ()  # what the comment promised, since when: reviews are of these
-    decision: Decision = UNRULED  # what the rules say of the plan
-    meets: tuple[Meeting, ...] = ()  # other open pull requests
-    undoes: tuple[Undoing, ...] = ()  # merges that it takes back
-    held: bool = False  # merged, and prod waits until the rules let it in
-    deploy_by: str = ""  # who wants it promoted: an administrator who lets a held merge in, or before the merge
-    deploy_head: str = ""  # the head that is promoted before it is merged
-    deploy_stage: str = ""  # "", "promoting", "promoted": what was begun
-    deploy_from: int = 0  # prod's revision before, where it goes back to
-    deploy_result: str = ""  # why the last one changed nothing
+    wishes: PlanWishes = field(default_factory=PlanWishes)
+    permits: Permits = field(default_factory=Permits)
+    rules: PullRules = field(default_factory=PullRules)
+    nearby: Nearby = field(default_factory=Nearby)
+    promotion: PullPromotion = field(default_factory=PullPromotion)
+    rollback: PullRollback = field(default_factory=PullRollback)
+    deploy: PullDeploy = field(default_factory=PullDeploy)
 
     @property
     def outcome(self) -> PlannerOutcome | None:
-        return unpack_outcome(self.run_lines)
+        return self.run.outcome
 
     @property
     def is_unreadable(self) -> bool:
         """True when another version kept the last run: nothing may be concluded from what cannot be read."""
-        return bool(self.run_lines) and self.outcome is None
-
-    @property
-    def promotion_outcome(self) -> PlannerOutcome | None:
-        return unpack_outcome(self.promotion)
+        return bool(self.run.lines) and self.outcome is None
 
     @property
     def may_be_destructive(self) -> tuple[str, ...]:
         """The models that may lose columns in a plan of the head as it is."""
-        return self.destructive if self.destructive_head == self.head else ()
+        return self.permits.destructive if self.permits.destructive_head == self.head else ()
 
     @property
     def is_settled(self) -> bool:
         """True while nothing runs or is about to: who asked for a run gets its answer."""
-        return self.state in SETTLED or (self.state is PullState.MERGED and self.held)
+        return self.state in SETTLED or (self.state is PullState.MERGED and self.rules.held)
 
     def is_kept(self, now: float) -> bool:
         """True while its environment must not expire."""
-        return self.environment_exists or now < self.keep_until
+        return self.environment.exists or now < self.environment.keep_until
 
     @property
     def promises(self) -> tuple[str, ...]:
@@ -284,24 +229,20 @@ class PullRecord:
     @property
     def rules_text(self) -> str:
         """The planned tree where the rules themselves are edited: a review is of every word then."""
-        return self.tree if self.changes_rules else ""
+        return self.base.tree if self.rules.changes_rules else ""
 
     @property
     def cost_approval(self) -> tuple[int, float]:
         """The bytes and seconds that somebody approved for the head as it is."""
-        return self.cost if self.cost_head == self.head else (0, 0.0)
+        return self.permits.cost if self.permits.cost_head == self.head else (0, 0.0)
 
     @property
     def group_record(self) -> PullRecord:
         """The record as if it were of the merge queue's group: its checks are made of this."""
         group = self.group
         state = PullState(group.state) if group.state else PullState.PLANNING
-        plan = replace(self, head=group.head, run_lines=group.run_lines, tree=group.tree, base_sha=group.base_sha)
-        return replace(plan, state=state, fresh=False, progress="", held=False)
-
-    @property
-    def group_environment(self) -> str:
-        return f"{self.environment}_queue"
+        plan = {"head": group.head, "run_lines": group.run_lines, "tree": group.tree, "base_sha": group.base_sha}
+        return self.change(**plan, state=state, fresh=False, progress="", held=False)
 
     def check(self, name: str, sha: str) -> CheckRef | None:
         return next((ref for ref in self.checks if ref.name == name and ref.sha == sha), None)
@@ -312,6 +253,40 @@ class PullRecord:
     def add_check(self, ref: CheckRef) -> PullRecord:
         kept = tuple(check for check in self.checks if (check.name, check.sha) != (ref.name, ref.sha))
         return replace(self, checks=(*kept, ref))
+
+    def value(self, name: str) -> Any:
+        """The value of a field of that name, as `change` names it."""
+        part, own = PULL_FIELDS[name]
+        return getattr(getattr(self, part) if part else self, own)
+
+    def change(self, **changes: Any) -> PullRecord:
+        """The record with other values of some fields.
+
+        A field of a part has its part's name before its own (`comment_id`), which may be left out where no other part
+        has such a field (`progress`). So two writers who change different fields of one part lose nothing.
+        """
+        parts: dict[str, dict[str, Any]] = {}
+        for name, value in changes.items():
+            part, own = PULL_FIELDS[name]
+            parts.setdefault(part, {})[own] = value
+        return replace(
+            self,
+            **parts.pop("", {}),
+            **{part: replace(getattr(self, part), **values) for part, values in parts.items()},
+        )
+
+
+def _pull_fields() -> dict[str, tuple[str, str]]:
+    """The names that `PullRecord.change` knows: the part ('' for the record itself) and the field of each."""
+    kinds: dict[str, object] = {entry.name: entry.default_factory for entry in fields(PullRecord)}
+    parts = [(part, entry.name) for part, kind in kinds.items() if is_dataclass(kind) for entry in fields(kind)]
+    times = Counter(name for _, name in parts)
+    short = {name: (part, name) for part, name in parts if times[name] == 1}
+    own = {name: ("", name) for name, kind in kinds.items() if kind is MISSING}
+    return {**short, **{f"{part}_{name}": (part, name) for part, name in parts}, **own}
+
+
+PULL_FIELDS = _pull_fields()
 
 
 @dataclass(frozen=True)

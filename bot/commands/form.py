@@ -87,7 +87,7 @@ def own_role(command: Command, needs: Mapping[str, Role], held: bool) -> Role:
 
 def is_planning(record: PullRecord) -> bool:
     """True while a plan is made, or is to be."""
-    return not record.is_settled or record.again or bool(record.overrides)
+    return not record.is_settled or record.wishes.again or bool(record.wishes.overrides)
 
 
 def report_plan(answer: Answer, record: PullRecord) -> Answer:

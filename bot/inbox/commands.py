@@ -138,14 +138,14 @@ def take_press(connection: sa.Connection, record: PullRecord, pressed: Pressed, 
         return False
     at = pressed.at or datetime.fromtimestamp(now(connection), UTC).isoformat()
     row = CommandRow(own_id, repository, number, pressed.author, "", at, seen=True, press=pressed.press)
-    _put(connection, replace(row, proven=not pressed.comment_id or pressed.read == record.comment_digest))
+    _put(connection, replace(row, proven=not pressed.comment_id or pressed.read == record.comment.digest))
     return True
 
 
 def is_of_ours(pressed: Pressed, record: PullRecord) -> bool:
     """True for a press on a check, or on the comment, that we wrote for this pull request and know of."""
     if pressed.comment_id:
-        return pressed.comment_id == record.comment_id
+        return pressed.comment_id == record.comment.id
     return any((check.id, check.sha) == (pressed.check_id, pressed.press.head) for check in record.checks)
 
 

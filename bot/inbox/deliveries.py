@@ -245,7 +245,7 @@ def _ask_again(connection: sa.Connection, repository: str, number: int) -> None:
     if not number:
         put_prod(connection, replace(read_prod(connection, repository), again=True))
     elif record := read_pull(connection, repository, number):
-        put_pull(connection, replace(record, again=True))
+        put_pull(connection, record.change(again=True))
 
 
 def _note_group(connection: sa.Connection, event: Event) -> None:

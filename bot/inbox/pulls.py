@@ -6,7 +6,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -55,7 +54,7 @@ class Pulls:
         """Changes fields of a pull request's record and returns it as it is then."""
         with self._database.writing() as connection:
             record = read_pull(connection, repository, number, lock=True) or PullRecord(repository, number)
-            record = replace(record, **changes)
+            record = record.change(**changes)
             put_pull(connection, record)
             return record
 

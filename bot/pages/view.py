@@ -87,7 +87,7 @@ class Changes:
     @cached_property
     def groups(self) -> tuple[ModelGroup, ...]:
         """The models by category, the most severe first."""
-        site = Site(_web(self.record.site), self.record.head, self.record.folder)
+        site = Site(_web(self.record.place.site), self.record.head, self.record.place.folder)
         ordered = sorted(self.models[:MODELS_MOST], key=lambda model: (_severity(model), category_of(model)))
         return tuple(
             ModelGroup(
@@ -204,7 +204,7 @@ class PageView:
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong, each a sentence in Markdown."""
-        ended = self.record.promotion_outcome if self.record.state is PullState.UNPROMOTED else self.outcome
+        ended = self.record.promotion.outcome if self.record.state is PullState.UNPROMOTED else self.outcome
         if ended is None or self.record.state not in (PullState.FAILED, PullState.UNPROMOTED):
             return ()
         tests = (Problem(test.message or "failed", test.path, test.line) for test in ended.tests if not test.ok)
@@ -222,7 +222,7 @@ class PageView:
     @property
     def github(self) -> str:
         """The pull request on GitHub; '' where that is not known."""
-        site = _web(self.record.site)
+        site = _web(self.record.place.site)
         return f"{site}/pull/{self.record.number}" if site and self.record.number else site
 
     @property
@@ -233,7 +233,7 @@ class PageView:
             return progress
         if self.record.state in AFTER_MERGE:
             return progress if progress.subject == f"#{self.record.number}" else None
-        return progress if progress.run_id == self.record.run_id else None
+        return progress if progress.run_id == self.record.run.id else None
 
 
 def percent(progress: RunProgress) -> int:

@@ -234,15 +234,17 @@ def is_to_build(facts: ProdFacts) -> bool:
 
 def _roll_back(facts: ProdFacts) -> Action | None:
     for record in facts.pulls:
-        if not record.rollback_by:
+        if not record.rollback.by:
             continue
-        before = record.rollback_to or record.promoted_revision - 1
-        if record.rollback_from:
-            return RollBack(record.number, record.rollback_by, before)
-        moved = facts.prod.revision <= before if record.rollback_to else facts.prod.revision != record.promoted_revision
+        before = record.rollback.to or record.promotion.revision - 1
+        if record.rollback.start:
+            return RollBack(record.number, record.rollback.by, before)
+        moved = (
+            facts.prod.revision <= before if record.rollback.to else facts.prod.revision != record.promotion.revision
+        )
         if moved or before < 1:
             return RefuseRollback(record.number, f"Prod has moved on to revision {facts.prod.revision}.")
-        return RollBack(record.number, record.rollback_by, before)
+        return RollBack(record.number, record.rollback.by, before)
     return None
 
 
@@ -263,11 +265,11 @@ def _step(facts: ProdFacts) -> Action | None:
 
 def _resume_deploy(facts: ProdFacts) -> Action | None:
     """A deploy that was begun goes on before anything else moves prod."""
-    return next((DeployPull(record.number) for record in facts.pulls if record.deploy_stage), None)
+    return next((DeployPull(record.number) for record in facts.pulls if record.deploy.stage), None)
 
 
 def _deploy(facts: ProdFacts) -> Action | None:
-    asked = next((record.number for record in facts.pulls if record.deploy_head), 0)
+    asked = next((record.number for record in facts.pulls if record.deploy.head), 0)
     if not asked or facts.prod.state is not Prod.READY:
         return None
     if facts.steps:
@@ -293,7 +295,7 @@ def _again(facts: ProdFacts) -> Action | None:
 
 def is_asked_again(record: PullRecord) -> bool:
     """True for a merge that did not reach prod, or was taken back, and that somebody wants there."""
-    return record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.again
+    return record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.wishes.again
 
 
 def _settle(facts: ProdFacts) -> Action | None:

@@ -24,7 +24,7 @@ from mergeplan.bot.report.states import blockers
 from mergeplan.bot.results import pack_outcome
 
 log = structlog.get_logger(__name__)
-CLEARED: dict[str, Any] = {"deploy_by": "", "deploy_head": "", "deploy_stage": "", "deploy_from": 0}
+CLEARED: dict[str, Any] = {"deploy_by": "", "deploy_head": "", "deploy_stage": "", "deploy_start": 0}
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Deployer:
     def deploy(self, prod: ProdRecord, number: int) -> str:
         """Goes on with a deploy from where it stands; the merge commit when prod and the branch show it, else ''."""
         record, pull = self._record(number), self.gateway.pull(number)
-        if not record.deploy_stage:
+        if not record.deploy.stage:
             why = self._refusal(prod, record, pull)
             if why:
                 return self._refuse_deploy(number, why)
-            record = self._change(number, deploy_stage="promoting", deploy_from=prod.revision)
-        if record.deploy_stage == "promoting" and (why := self._promote(prod, record)):
+            record = self._change(number, deploy_stage="promoting", deploy_start=prod.revision)
+        if record.deploy.stage == "promoting" and (why := self._promote(prod, record)):
             return self._refuse_deploy(number, why)
         return self._merge(number)
 
@@ -56,20 +56,20 @@ class Deployer:
 
     def _refusal(self, prod: ProdRecord, record: PullRecord, pull: Pull) -> str:
         """Why it may not be promoted now; everything is looked at anew."""
-        if not pull.is_open or pull.head != record.deploy_head or record.head != pull.head:
+        if not pull.is_open or pull.head != record.deploy.head or record.head != pull.head:
             return "A commit was pushed, or the pull request was closed, since `/deploy` was typed."
-        if record.state is not PullState.PLANNED or record.prod_revision != prod.revision:
+        if record.state is not PullState.PLANNED or record.base.prod_revision != prod.revision:
             return "The plan that was shown is not the plan any more. Look at the new one, then say it again."
         if self.gateway.branch_head(self.branch) != prod.promoted_commit:
             return f"`{self.branch}` has moved on. Look at the new plan, then say it again."
         decision = self.gatekeeper.decision_of(prod, record)
-        if decision != record.decision:
+        if decision != record.rules.decision:
             record = self._change(record.number, decision=decision)
         return " ".join(problem.message for problem in blockers(record))
 
     def _promote(self, prod: ProdRecord, record: PullRecord) -> str:
         """Prod shows what the merge would give; else why not."""
-        commit = self.checkout.merge(prod.promoted_commit, record.deploy_head).commit
+        commit = self.checkout.merge(prod.promoted_commit, record.deploy.head).commit
         ended = self.planner.apply(commit, record.number, merge_arguments(record))
         if not ended.outcome.ok:
             attempts = prod.attempts + 1
@@ -83,7 +83,7 @@ class Deployer:
         moves = append_move(prod, revision, ended.outcome)
         self._prod(revision=revision, plan_id=ended.row.plan_id if ended.row else "", attempts=0, moves=moves)
         said = pack_outcome(ended.finished.lines, ended.finished.exit_code)
-        self._change(record.number, deploy_stage="promoted", promotion=said, promoted_revision=revision)
+        self._change(record.number, deploy_stage="promoted", promotion_lines=said, promotion_revision=revision)
         return ""
 
     def _merge(self, number: int) -> str:
@@ -91,7 +91,7 @@ class Deployer:
         try:
             sha = self.gateway.merge(
                 number,
-                record.deploy_head,
+                record.deploy.head,
                 self.gatekeeper.merge_method(self.context.inbox.prods.get(self.gateway.name)),
             )
         except GitHubFailed as error:
@@ -99,7 +99,7 @@ class Deployer:
                 raise
             return self._back(record, f"GitHub did not merge it: {error}.")
         self.checkout.fetch(self.branch, number)
-        if self.checkout.tree(sha) != record.tree:
+        if self.checkout.tree(sha) != record.base.tree:
             return self._back(record, f"`{self.branch}` had moved before the merge, which is promoted in its turn.")
         log.info("deployed", repository=self.gateway.name, pull_request=number, commit=sha)
         return sha
@@ -107,7 +107,7 @@ class Deployer:
     def _back(self, record: PullRecord, why: str) -> str:
         """Prod shows again what it showed before."""
         prod = self.context.inbox.prods.get(self.gateway.name)
-        who, to = record.deploy_by, record.deploy_from
+        who, to = record.deploy.by, record.deploy.start
         ended = self.planner.roll_back(prod.promoted_commit, to, who, record.number)
         if not ended.outcome.ok:
             raise Later(5.0, f"prod could not yet go back to revision {to}")
@@ -118,7 +118,7 @@ class Deployer:
         return self._refuse_deploy(record.number, f"{why} Prod is back at the tables of revision {to}.")
 
     def _refuse_deploy(self, number: int, why: str) -> str:
-        undone = {"promotion": "", "promoted_revision": 0, "deploy_result": why}
+        undone = {"promotion_lines": "", "promotion_revision": 0, "deploy_result": why}
         self._change(number, **CLEARED, **undone)
         log.info("deploy_refused", repository=self.gateway.name, pull_request=number, why=why)
         self.context.inbox.queue.wake(self.gateway.name, number)

@@ -8,7 +8,6 @@ planner is asked.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import structlog
 
@@ -59,7 +58,7 @@ class Gatekeeper:
 
     def decision(self, prod: ProdRecord, step: Step) -> Decision:
         """What the rules say of a step; asked once a pass for the same plan, prod and override."""
-        key = (step, prod.promoted_commit, f"{prod.revision} {self._record(step).plans_shown[-1:]}")
+        key = (step, prod.promoted_commit, f"{prod.revision} {self._record(step).shown.plans[-1:]}")
         if key not in self._decided:
             self._decided[key] = self._decide(prod, step)
         return self._decided[key]
@@ -108,11 +107,11 @@ class Gatekeeper:
             return record
         pull = self._gateway.pull(step.number)
         site, folder = self._gateway.clone_url.removesuffix(".git"), self._checkout.project
-        return replace(record, head=pull.head, author=pull.author, base_ref=pull.base_ref, site=site, folder=folder)
+        return record.change(head=pull.head, author=pull.author, base_ref=pull.base_ref, site=site, folder=folder)
 
     def _is_the_plan_shown(self, prod: ProdRecord, step: Step, record: PullRecord) -> bool:
         has_plan = bool(record.outcome and record.outcome.plan)
-        same = record.prod_revision == prod.revision and record.tree == self._checkout.tree(step.commit)
+        same = record.base.prod_revision == prod.revision and record.base.tree == self._checkout.tree(step.commit)
         return bool(step.number) and has_plan and same
 
     def _preview_record(self, prod: ProdRecord, step: Step, record: PullRecord) -> PullRecord | None:
@@ -122,8 +121,7 @@ class Gatekeeper:
             return None
         log.info("merge_planned", commit=step.commit, pull_request=step.number, plan=ended.outcome.plan.id)
         rules = [rules_at(self._context, self._checkout, commit) for commit in (prod.promoted_commit, step.commit)]
-        return replace(
-            record,
+        return record.change(
             run_lines=pack_outcome(ended.finished.lines, ended.finished.exit_code),
             tree=self._checkout.tree(step.commit),
             base_sha=prod.promoted_commit,
@@ -147,9 +145,9 @@ class Gatekeeper:
         if not step.number:
             return (prod.held, prod.held_by) == (step.commit, decision)
         record = self._record(step)
-        return record.held and record.decision == decision
+        return record.rules.held and record.rules.decision == decision
 
 
 def _is_overruled(record: PullRecord) -> bool:
     """True when an administrator let the merge in; a /deploy of an open pull request is of another sort."""
-    return bool(record.deploy_by) and not record.deploy_head and record.state in AFTER_MERGE
+    return bool(record.deploy.by) and not record.deploy.head and record.state in AFTER_MERGE

@@ -58,7 +58,7 @@ class ProdPlanner:
 
     def _unlock_reason(self, number: int) -> str:
         record = self.context.inbox.pulls.get(self.job.repository, number) if number else None
-        return f"{record.unlock_by} stopped it." if record and record.unlock_by else ""
+        return f"{record.promotion.unlock_by} stopped it." if record and record.promotion.unlock_by else ""
 
     def preview(self, commit: str, more: tuple[str, ...] = ()) -> Ended:
         """Plans a commit's tree, and applies nothing."""

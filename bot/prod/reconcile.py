@@ -61,9 +61,10 @@ from mergeplan.bot.prod.planner_calls import (
 )
 from mergeplan.bot.prod.rollback import Rollbacks
 from mergeplan.bot.projects import another_project
+from mergeplan.bot.pull_parts import NOT_REVERSED, UNRULED
 from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.pulls.publish import Shower, publish
-from mergeplan.bot.records import NOT_REVERSED, UNRULED, Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.prod import prod_check, push_hold_check
 from mergeplan.bot.report.notices import (
@@ -206,10 +207,16 @@ class _ProdReconciliation:
         """What is so now; what this pass has done stays."""
         prod, pulls = self._prod(), self.inbox.pulls.all(self.job.repository)
         steps = self._steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
-        waiting = [pull for pull in pulls if pull.state in (PullState.MERGED, PullState.UNPROMOTED) and pull.merge_sha]
-        held = (pull for pull in waiting if not pull.reversal.revision)  # of what prod went back from it shows nothing
-        shown = {pull.number for pull in held if self._holds(prod.promoted_commit, pull.merge_sha)}
-        taken_on = {pull.number for pull in waiting if self._holds(prod.commit, pull.merge_sha)}
+        waiting = [
+            pull
+            for pull in pulls
+            if pull.state in (PullState.MERGED, PullState.UNPROMOTED) and pull.promotion.merge_sha
+        ]
+        held = (
+            pull for pull in waiting if not pull.rollback.reversal.revision
+        )  # of what prod went back from it shows nothing
+        shown = {pull.number for pull in held if self._holds(prod.promoted_commit, pull.promotion.merge_sha)}
+        taken_on = {pull.number for pull in waiting if self._holds(prod.commit, pull.promotion.merge_sha)}
         untouched = bool(steps) and prod.state is Prod.READY and self._is_untouched(prod, steps[0])
         gate = self.gatekeeper.look(prod, steps) if prod.state is Prod.READY and not untouched else Gate()
         behind = frozenset(taken_on - shown)
@@ -323,7 +330,7 @@ class _ProdReconciliation:
         self.log.info("prod_step", commit=commit, pull_request=number)
         record = self.inbox.pulls.get(self.job.repository, number)
         planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
-        by = record.deploy_by
+        by = record.deploy.by
         changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "overrides": (), "reason": ""}
         changes |= {"held": False, "unlock_by": ""}
         record = self._pull(number, **changes, progress="Promoting to prod.", run_id=new_run_id())
@@ -336,15 +343,22 @@ class _ProdReconciliation:
         if ended.outcome.ok:
             prod = self._record_promotion(commit, ended)
             revision = prod.revision if ended.outcome.promotion else 0
-            done = {"state": PullState.PROMOTED, "promotion": lines, "promoted_revision": revision, "attempts": 0}
+            done = {
+                "state": PullState.PROMOTED,
+                "promotion_lines": lines,
+                "promotion_revision": revision,
+                "attempts": 0,
+            }
             done |= {"reversal": NOT_REVERSED}
             record = self._pull(number, **done, **CLEARED, reason=drift_sentence(planned, ended.outcome), progress="")
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
-            why = f"promoted {commit}{' against the rules' if by and not record.decision.is_ok else ''}"
+            why = f"promoted {commit}{' against the rules' if by and not record.rules.decision.is_ok else ''}"
             self.inbox.decisions.record(self.job.repository, number, by or "merge", why, plan_id)
             self.notify(MergePromoted(self.job.repository, number, ended.outcome))
         else:
-            record = self._pull(number, state=PullState.UNPROMOTED, promotion=lines, progress="", reason="", **CLEARED)
+            record = self._pull(
+                number, state=PullState.UNPROMOTED, promotion_lines=lines, progress="", reason="", **CLEARED
+            )
             self.notify(MergeNotPromoted(self.job.repository, number, ended.outcome))
         self._show(record)
         wake_pulls(self.context, self.job.repository)
@@ -355,10 +369,10 @@ class _ProdReconciliation:
         if commit:
             self._is_at(commit, self._prod().revision, self._prod().plan_id)
             record = self.inbox.pulls.get(self.job.repository, number)
-            self.inbox.decisions.record(self.job.repository, number, record.deploy_by, f"deployed {commit}")
+            self.inbox.decisions.record(self.job.repository, number, record.deploy.by, f"deployed {commit}")
             done = {"state": PullState.PROMOTED, "merge_sha": commit, "reason": "", "progress": ""}
             self._show(self._pull(number, **done, **CLEARED, deploy_result=""))
-            self.notify(PullDeployed(self.job.repository, number, record.deploy_by))
+            self.notify(PullDeployed(self.job.repository, number, record.deploy.by))
             self.pass_ = replace(self.pass_, head=commit)
         wake_pulls(self.context, self.job.repository)
 
@@ -371,7 +385,7 @@ class _ProdReconciliation:
             self._change(held=step.commit, held_by=decision)
             self._check(step.commit, push_hold_check(decision))
             return
-        kept = {name: getattr(self.gatekeeper.record_at(step), name) for name in JUDGED}
+        kept = {name: self.gatekeeper.record_at(step).value(name) for name in JUDGED}
         waits = {"state": PullState.MERGED, "held": True, "again": False, "reason": "", "progress": ""}
         self._show(self._pull(step.number, **kept, **waits, merge_sha=step.commit, decision=decision))
         self.notify(MergeHeld(self.job.repository, step.number, decision))
@@ -445,7 +459,7 @@ class _ProdReconciliation:
         """Drops what nobody needs; the environment of a pull request that is not over does not expire."""
         self._change(swept_at=time.time())  # first: one that fails is not tried again and again
         pulls = self.inbox.pulls.all(self.job.repository)
-        keep = tuple(pull.environment for pull in pulls if pull.environment and pull.is_kept(time.time()))
+        keep = tuple(pull.environment.name for pull in pulls if pull.environment.name and pull.is_kept(time.time()))
         outcome = self.planner.sweep(self._prod().promoted_commit, keep)
         if outcome.ok:
             for name in outcome.kept:
@@ -462,7 +476,7 @@ class _ProdReconciliation:
         for place, number in enumerate(waiting[1:], start=2):
             text = f"Number {place} in the queue for prod, behind #{waiting[place - 2]}."
             record = self.inbox.pulls.get(self.job.repository, number)
-            if record.state is PullState.MERGED and record.progress != text:
+            if record.state is PullState.MERGED and record.run.progress != text:
                 self._show(self._pull(number, progress=text))
 
     def _progress(self, number: int, shower: Shower) -> OnLine:

@@ -11,11 +11,12 @@ from typing import Any
 
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.prod.planner_calls import Ended, ProdPlanner
-from mergeplan.bot.records import NOT_REVERSED, ProdRecord, PullRecord, PullState, Reversal
+from mergeplan.bot.pull_parts import NOT_REVERSED, Reversal
+from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.rollback import rollback_outcome_words
 from mergeplan.bot.results import PlannerOutcome
 
-OVER: dict[str, Any] = {"rollback_by": "", "rollback_to": 0, "rollback_from": 0}
+OVER: dict[str, Any] = {"rollback_by": "", "rollback_to": 0, "rollback_start": 0}
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,11 @@ class Rollbacks:
 
     def roll_back(self, prod: ProdRecord, number: int, who: str, revision: int) -> Ended | None:
         """Points prod back, once; how the planner ended when it did not, and then nothing has moved."""
-        begun = self.inbox.pulls.get(self.repository, number).rollback_from
+        begun = self.inbox.pulls.get(self.repository, number).rollback.start
         outcome = None
         if begun in (0, prod.revision):
             others = tuple(pull.number for pull in self._pulls_since(revision) if pull.number != number)
-            self._change(number, rollback_from=prod.revision, reversal=Reversal(who, revision, others))
+            self._change(number, rollback_start=prod.revision, reversal=Reversal(who, revision, others))
             ended = self.planner.roll_back(prod.promoted_commit, revision, who, number)
             outcome, row = ended.outcome, ended.row
             if not outcome.ok:
@@ -55,13 +56,13 @@ class Rollbacks:
             if pull.number != number:
                 why = {"reason": f"{reason} It was asked for in #{number}.", "reversal": Reversal(who, revision)}
                 self.show(self._change(pull.number, **OVER, **why, state=PullState.ROLLED_BACK))
-        back = replace(self.inbox.pulls.get(self.repository, number).reversal, to_open=True)
+        back = replace(self.inbox.pulls.get(self.repository, number).rollback.reversal, to_open=True)
         self.show(self._change(number, **OVER, reason=reason, reversal=back, state=PullState.ROLLED_BACK))
 
     def _pulls_since(self, revision: int) -> list[PullRecord]:
         """The pull requests that came to prod after a revision."""
         pulls = self.inbox.pulls.all(self.repository)
-        return [pull for pull in pulls if pull.state is PullState.PROMOTED and pull.promoted_revision > revision]
+        return [pull for pull in pulls if pull.state is PullState.PROMOTED and pull.promotion.revision > revision]
 
     def _change(self, number: int, **changes: Any) -> PullRecord:
         return self.inbox.pulls.change(self.repository, number, **changes)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from mergeplan.bot.budgets import DiffRules, cost_limits, diff_arguments
 from mergeplan.bot.projects import inside
-from mergeplan.bot.records import PendingOverride, PullRecord
+from mergeplan.bot.pull_parts import PendingOverride
+from mergeplan.bot.records import PullRecord
 from mergeplan.bot.rules import BotConfig
 
 EDITED_MOST = 1_000  # files that the planner is told by name
@@ -14,7 +15,7 @@ EDITED_MOST = 1_000  # files that the planner is told by name
 
 def pending_overrides(record: PullRecord) -> tuple[PendingOverride, ...]:
     """The overrides that the next plan is given: one person's at a time, so that each stays theirs."""
-    return tuple(override for override in record.overrides if override.who == record.overrides[0].who)
+    return tuple(override for override in record.wishes.overrides if override.who == record.wishes.overrides[0].who)
 
 
 def plan_arguments(
@@ -24,15 +25,15 @@ def plan_arguments(
     words = pending_overrides(record)
     overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
     by = ["--who", words[0].who] if words else []
-    skips = record.backfill == "skip" or (config.skip_pr_backfill and record.backfill != "full")
+    skips = record.wishes.backfill == "skip" or (config.skip_pr_backfill and record.wishes.backfill != "full")
     skip = ["--skip-backfill"] if skips else []
     start = [f"--start={config.default_pr_start}"] if config.default_pr_start else []
-    forward = ["--forward-only"] if record.forward_only else []
+    forward = ["--forward-only"] if record.source.forward_only else []
     rows = () if skips else diff_arguments(diff, "data-diff-")
     physical = "--physical-plan" if config.physical_plan and not skips else "--no-physical-plan"
     return (
         "plan",
-        record.environment,
+        record.environment.name,
         "--auto-apply",
         *overrides,
         *by,
@@ -54,11 +55,11 @@ def destructive_arguments(record: PullRecord) -> tuple[str, ...]:
 
 def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ...]:
     """What a merge's promotion is given: what people decided in the pull request, and the plan that it promised."""
-    known = bool(record.environment and record.environment_exists)
+    known = bool(record.environment.name and record.environment.exists)
     planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
-    words = ("--overrides-from", record.environment) if known else ()
+    words = ("--overrides-from", record.environment.name) if known else ()
     expected = ("--expect-digest", planned) if planned and known and expect else ()
-    forward = ("--forward-only",) if record.forward_only else ()
+    forward = ("--forward-only",) if record.source.forward_only else ()
     return (*words, *expected, *forward, *destructive_arguments(record))
 
 

@@ -103,12 +103,12 @@ def decide(
     pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str, now: float = 0.0
 ) -> Action:
     """The next step towards what should be; asked again after each step until it says Rest or Leave."""
-    if record.destroy_by:
+    if record.environment.destroy_by:
         return Destroy()
     action = _decide(pull, record, prod, prod_branch, repository)
     if isinstance(action, Rest):
         return _group(pull, record) or action
-    return Keep() if isinstance(action, DropEnvironment) and now < record.keep_until else action
+    return Keep() if isinstance(action, DropEnvironment) and now < record.environment.keep_until else action
 
 
 def _group(pull: Pull, record: PullRecord) -> Action | None:
@@ -118,7 +118,7 @@ def _group(pull: Pull, record: PullRecord) -> Action | None:
     if record.group.head and pull.is_open and still and record.group.state not in ("planned", "failed"):
         return PlanGroup()
     over = not record.group.head or record.state is PullState.PROMOTED or record.state is PullState.CLOSED
-    return DropGroup() if over and record.group_exists else None
+    return DropGroup() if over and record.environment.group_exists else None
 
 
 def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Action:
@@ -126,22 +126,22 @@ def _decide(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, 
         return _decide_merged(record)
     if not pull.is_open or pull.base_ref != prod_branch:
         return _decide_closed(record)
-    if pull.is_fork_of(repository) and record.allowed_head != pull.head:
+    if pull.is_fork_of(repository) and record.permits.allowed_head != pull.head:
         held = record.state is PullState.HELD and record.head == pull.head
         return Rest() if held else Hold()
-    if record.state is PullState.CANCELLED and record.head == pull.head and not record.again:
+    if record.state is PullState.CANCELLED and record.head == pull.head and not record.wishes.again:
         return Rest()
     action = _planning(pull, record, prod)
     if pull.bears(prod.skip_label) and isinstance(action, (MakePlan, WaitForProd)) and not _is_asked_for(pull, record):
         skipped = record.state is PullState.SKIPPED and record.head == pull.head
-        return Rest() if skipped and record.skip_label == prod.skip_label else Skip()
+        return Rest() if skipped and record.rules.skip_label == prod.skip_label else Skip()
     return action
 
 
 def _is_asked_for(pull: Pull, record: PullRecord) -> bool:
     """True when somebody wants this very head planned, or its plan has begun: a label takes nothing of that back."""
     begun = record.head == pull.head and record.state in (PullState.PLANNING, PullState.HELD)
-    return begun or record.again or any(override.head == pull.head for override in record.overrides)
+    return begun or record.wishes.again or any(override.head == pull.head for override in record.wishes.overrides)
 
 
 def _planning(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
@@ -163,17 +163,17 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
         return MakePlan("It merges into this branch again." if record.reason else "Reopened.")
     if record.state in AFTER_MERGE:
         return Rest()
-    if record.state is PullState.SKIPPED and not record.again:
+    if record.state is PullState.SKIPPED and not record.wishes.again:
         return MakePlan("No label keeps it from being planned any more.")
-    if record.overrides:
-        return MakePlan(f"{record.overrides[0].who} categorized a change.")
-    if record.again:
+    if record.wishes.overrides:
+        return MakePlan(f"{record.wishes.overrides[0].who} categorized a change.")
+    if record.wishes.again:
         return MakePlan("Asked for again.")
     if record.is_unreadable:
         return MakePlan("Another version of mergeplan made the plan.")
-    if record.state is PullState.PLANNED and prod.revision != record.prod_revision and _is_passed_by(record, prod):
+    if record.state is PullState.PLANNED and prod.revision != record.base.prod_revision and _is_passed_by(record, prod):
         return CarryOver()
-    if record.state in (PullState.PLANNED, PullState.FAILED) and prod.revision != record.prod_revision:
+    if record.state in (PullState.PLANNED, PullState.FAILED) and prod.revision != record.base.prod_revision:
         return MakePlan(f"Planned again, since prod has moved on to revision {prod.revision}.")
     return Rest()
 
@@ -181,15 +181,15 @@ def _open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
 def _is_passed_by(record: PullRecord, prod: ProdRecord) -> bool:
     """True when prod moved in models that this plan has nothing to do with."""
     plan = record.outcome.plan if record.outcome else None
-    return plan is not None and not is_concerned(plan, prod.moves, record.prod_revision, prod.revision)
+    return plan is not None and not is_concerned(plan, prod.moves, record.base.prod_revision, prod.revision)
 
 
 def _decide_merged(record: PullRecord) -> Action:
-    if record.reversal.to_open:
+    if record.rollback.reversal.to_open:
         return OpenRevert()
-    if record.state is PullState.PROMOTED and record.environment_exists:
+    if record.state is PullState.PROMOTED and record.environment.exists:
         return DropEnvironment()
-    if record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.again:
+    if record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.wishes.again:
         return HandToProd()
     return (
         Rest()
@@ -199,9 +199,9 @@ def _decide_merged(record: PullRecord) -> Action:
 
 
 def _decide_closed(record: PullRecord) -> Action:
-    if record.state is PullState.NEW and not record.environment_exists and not record.comment_id and not record.checks:
+    if record.state is PullState.NEW and not record.environment.exists and not record.comment.id and not record.checks:
         return Leave()
-    if record.state is PullState.CLOSED and not record.environment_exists:
+    if record.state is PullState.CLOSED and not record.environment.exists:
         return Rest()
     return DropEnvironment()
 

@@ -32,15 +32,15 @@ def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) 
     shown = Shown(record, prod)
     views = [_add_buttons(view, shown, presses) for view in checks(shown)] if record.head else []
     wanted = [(record.head, view) for view in sorted(views, key=lambda view: writing_turn(view.name))]
-    if record.state in AFTER_MERGE and record.merge_sha and record.merge_sha != record.head:
-        wanted.append((record.merge_sha, _add_buttons(promotion_check(record), shown, presses)))
-    if record.group.head and record.group.head != record.merge_sha:
+    if record.state in AFTER_MERGE and record.promotion.merge_sha and record.promotion.merge_sha != record.head:
+        wanted.append((record.promotion.merge_sha, _add_buttons(promotion_check(record), shown, presses)))
+    if record.group.head and record.group.head != record.promotion.merge_sha:
         wanted += [(record.group.head, view) for view in checks(Shown(record.group_record, prod))]
     stand = {(sha, view.name) for sha, view in wanted}
     # Of older heads, and of a queue's group that was merged meanwhile: none stays in progress.
     for ref in record.checks:
         if not ref.done and (ref.sha, ref.name) not in stand:
-            newer = "" if ref.sha in (record.head, record.merge_sha) else record.head
+            newer = "" if ref.sha in (record.head, record.promotion.merge_sha) else record.head
             wanted.append((ref.sha, final_check(ref.name, newer)))
     text = plan_comment(shown) or ""
     due = Due(text if text and (_is_new(record) or must_be_written(record, text)) else "", _differing(record, wanted))
@@ -64,7 +64,7 @@ def overtaken(record: PullRecord, newer: str, sha: str) -> Due | None:
 def must_be_written(record: PullRecord, text: str) -> bool:
     """True when the comment says something else, or when its last plan was another one."""
     unseen = _shows(record) and bool(record.promises) and not _is_shown(record)
-    return comment_digest(text) != record.comment_digest or unseen
+    return comment_digest(text) != record.comment.digest or unseen
 
 
 def once_shown(record: PullRecord, text: str, at: str) -> dict[str, object]:
@@ -74,10 +74,10 @@ def once_shown(record: PullRecord, text: str, at: str) -> dict[str, object]:
         changes["shown_since"] = at
     plan = record.outcome.plan if record.outcome else None
     if _shows(record):
-        changes["plans_shown"] = _plans_shown(record, at)
+        changes["shown_plans"] = _plans_shown(record, at)
         changes |= {
             "shown_head": record.head,
-            "shown_revision": record.prod_revision,
+            "shown_revision": record.base.prod_revision,
             "shown_plan": plan.id if plan else "",
         }
     return changes
@@ -98,26 +98,26 @@ def _shows(record: PullRecord) -> bool:
     """True when the comment shows a plan, or that a maintainer has to let it be made."""
     is_plan = (
         record.state is PullState.PLANNED
-        or (record.state is PullState.MERGED and record.held)
-        or (record.state is PullState.PLANNING and record.fresh)
+        or (record.state is PullState.MERGED and record.rules.held)
+        or (record.state is PullState.PLANNING and record.run.fresh)
     )
     return is_plan or record.state is PullState.HELD
 
 
 def _is_new(record: PullRecord) -> bool:
     """True when what the comment shows is of another head or another prod than before."""
-    return _shows(record) and (record.shown_head, record.shown_revision) != (record.head, record.prod_revision)
+    return _shows(record) and (record.shown.head, record.shown.revision) != (record.head, record.base.prod_revision)
 
 
 def _is_shown(record: PullRecord) -> bool:
     """True when the comment's last plan was this one, of this head."""
-    last = record.plans_shown[-1] if record.plans_shown else None
+    last = record.shown.plans[-1] if record.shown.plans else None
     return last is not None and last.head == record.head and bool(set(last.promises) & set(record.promises))
 
 
 def _plans_shown(record: PullRecord, since: str) -> tuple[PlanShown, ...]:
     """What was promised until now; one more when it is another plan, or another head."""
-    kept = record.plans_shown
+    kept = record.shown.plans
     if _is_shown(record):
         last = kept[-1]
         return (*kept[:-1], replace(last, promises=tuple(dict.fromkeys((*last.promises, *record.promises)))))

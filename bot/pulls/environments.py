@@ -41,7 +41,7 @@ class EnvironmentEnd:
         self._drop(record)
         self._change(destroy_by="", environment_exists=False, attempts=0)
         if not over:
-            reason = f"{record.destroy_by} dropped its environment; `/plan` builds it again."
+            reason = f"{record.environment.destroy_by} dropped its environment; `/plan` builds it again."
             self._change(state=PullState.CANCELLED, reason=reason, progress="", fresh=False, overrides=(), again=False)
 
     def drop(self, pull: Pull, record: PullRecord) -> None:
@@ -58,19 +58,19 @@ class EnvironmentEnd:
 
     def _drop(self, record: PullRecord) -> None:
         """The planner drops its views, by prod's own commit: no code of the pull request runs."""
-        if not record.environment_exists:
+        if not record.environment.exists:
             return
         prod = self.context.inbox.prods.get(self.job.repository)
         branch = prod.branch or self.config.prod_branch
         self.checkout.fetch(branch)
         with self.context.project(self.checkout, prod.promoted_commit or self.checkout.head(branch)) as folder:
-            call = PlannerCall(self.job, folder, ("invalidate", record.environment), new_run_id())
+            call = PlannerCall(self.job, folder, ("invalidate", record.environment.name), new_run_id())
             outcome = self.context.plan(call).outcome
         gone = any(problem.kind == "RequestError" for problem in outcome.problems)  # it was never built
-        if not (outcome.ok or gone) and record.attempts + 1 < DEFECT_TRIES:
-            self._change(attempts=record.attempts + 1)
+        if not (outcome.ok or gone) and record.run.attempts + 1 < DEFECT_TRIES:
+            self._change(attempts=record.run.attempts + 1)
             raise Later(5.0, "the environment could not be dropped")
-        log.info("environment_dropped", key=self.job.key, environment=record.environment, ok=outcome.ok)
+        log.info("environment_dropped", key=self.job.key, environment=record.environment.name, ok=outcome.ok)
 
     def _change(self, **changes: Any) -> PullRecord:
         return self.context.inbox.pulls.change(self.job.repository, self.job.number, **changes)

@@ -44,8 +44,8 @@ class GroupPlanner:
         if finished is not None and finished.stopped:
             return  # another group took its place
         outcome = finished.outcome if finished else None
-        if outcome and (outcome.may_pass_later or outcome.is_defect) and record.attempts + 1 < DEFECT_TRIES:
-            self._change(attempts=record.attempts + 1)
+        if outcome and (outcome.may_pass_later or outcome.is_defect) and record.run.attempts + 1 < DEFECT_TRIES:
+            self._change(attempts=record.run.attempts + 1)
             raise Later(3.0, "the merge queue's group is planned again")
         ok = outcome is None or outcome.ok
         if self._record().group.head == group.head:
@@ -58,7 +58,7 @@ class GroupPlanner:
         """Drops the environment of a group that is over."""
         prod = self.context.inbox.prods.get(self.job.repository)
         with self.context.project(self.checkout, prod.promoted_commit) as folder:
-            call = PlannerCall(self.job, folder, ("invalidate", self._record().group_environment), new_run_id())
+            call = PlannerCall(self.job, folder, ("invalidate", self._record().environment.group_name), new_run_id())
             finished = self.context.plan(call)
         self._change(group_exists=False, group=NO_GROUP)
         log.info("group_dropped", pull_request=self.job.number, ok=finished.outcome.ok)
@@ -69,7 +69,7 @@ class GroupPlanner:
             return failure_result("A maintainer must let the pull request's commit be planned first.", "Refused")
         if record.state is PullState.SKIPPED:
             return failure_result("The pull request has no plan: a label keeps it from being planned.", "Refused")
-        if not record.decision.is_ok:
+        if not record.rules.decision.is_ok:
             return failure_result("The rules do not let this pull request into prod yet: see its plan.", "Refused")
         return None
 
@@ -93,10 +93,10 @@ class GroupPlanner:
         record = self._change(group_exists=True)
         run_id, commit = new_run_id(), record.group.head
         edited = model_files(changed, self.checkout.project)
-        wanted = replace(record, environment=record.group_environment, overrides=())
+        wanted = record.change(environment_name=record.environment.group_name, overrides=())
         alone = self.config.model_copy(update={"physical_plan": False})
         arguments = plan_arguments(wanted, alone, self.config.diff.nothing(), edited)
-        words = ("--overrides-from", record.environment) if record.environment_exists else ()
+        words = ("--overrides-from", record.environment.name) if record.environment.exists else ()
         with (
             self.context.project(self.checkout, commit) as folder,
             self.context.gateways(self.checkout, base, run_id) as gateways,

@@ -113,14 +113,14 @@ def _put_deployment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord
 
 def _put_together(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, write: Due) -> bool:
     """Writes all of it in one call, True when that was done; one thing alone, or a first comment, is no such call."""
-    is_edit = bool(record.comment_node) and must_be_written(record, write.comment)
+    is_edit = bool(record.comment.node) and must_be_written(record, write.comment)
     if len(write.checks) + bool(write.comment) < 2 or (write.comment and not is_edit):
         return False
     try:
         requests = [_request(gateway, record, sha, view) for sha, view in write.checks]
     except GitHubFailed:
         return False  # one of the commits may be gone: written one by one, each has its own failure
-    edit = CommentEdit(record.comment_node, write.comment) if write.comment else None
+    edit = CommentEdit(record.comment.node, write.comment) if write.comment else None
     done = gateway.checks.write_together(edit, requests)
     if done is None:
         return False
@@ -177,9 +177,9 @@ def _request(gateway: RepositoryGateway, record: PullRecord, sha: str, view: Che
 def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, text: str) -> None:
     posted, changes = None, dict[str, object]()
     if must_be_written(record, text):
-        if record.comment_id:
+        if record.comment.id:
             try:
-                posted = gateway.comments.edit(record.number, record.comment_id, text)
+                posted = gateway.comments.edit(record.number, record.comment.id, text)
             except GitHubFailed as error:
                 if error.status != 404:
                     raise

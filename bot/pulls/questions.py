@@ -54,7 +54,7 @@ class Questions:
 
     def _run_question(self, arguments: tuple[str, ...], tree: Tree, record: PullRecord) -> Finished:
         """Prod and rows are asked for on prod's commit, where no code of the pull request runs; lineage is its own."""
-        base, run_id = record.base_sha, new_run_id()
+        base, run_id = record.base.sha, new_run_id()
         if tree == "prod":
             commit = self.context.inbox.prods.get(self.job.repository).promoted_commit
             with self.context.project(self.checkout, commit) as folder:

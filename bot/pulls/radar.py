@@ -15,9 +15,9 @@ def look_around(inbox: Inbox, record: PullRecord) -> None:
     plan = record.outcome.plan if record.outcome and record.state is PullState.PLANNED else None
     meets = _meetings(inbox, record, plan) if plan else ()
     undoes = _undone(inbox, record, plan) if plan else ()
-    if (meets, undoes) != (record.meets, record.undoes):
+    if (meets, undoes) != (record.nearby.meets, record.nearby.undoes):
         inbox.pulls.change(record.repository, record.number, meets=meets, undoes=undoes)
-        for number in {meet.number for meet in (*meets, *record.meets)}:
+        for number in {meet.number for meet in (*meets, *record.nearby.meets)}:
             inbox.queue.wake(record.repository, number)
 
 
@@ -30,6 +30,6 @@ def _meetings(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Meeting
 
 def _undone(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Undoing, ...]:
     merged = inbox.pulls.filter_by_state(record.repository, PullState.PROMOTED)
-    last = sorted(merged, key=lambda each: each.promoted_revision)[-UNDONE_MOST:]
+    last = sorted(merged, key=lambda each: each.promotion.revision)[-UNDONE_MOST:]
     undoings = (undoing(pull.number, plan, pull.outcome.plan) for pull in last if pull.outcome and pull.outcome.plan)
     return tuple(undo for undo in undoings if undo)

@@ -176,7 +176,7 @@ class _Reconciliation:
                 self._change(**skip_changes(self.pull, self._record(), self.config, prod.skip_label))
             case WaitForProd():
                 kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
-                self._change(state=PullState.WAITING, **kept, environment=self._environment)
+                self._change(state=PullState.WAITING, **kept, environment_name=self._environment)
                 self.inbox.queue.wake(self.job.repository, 0)
             case MakePlan(reason):
                 self._make_plan(reason)
@@ -295,13 +295,13 @@ class _Reconciliation:
         if record.state in AFTER_MERGE:
             raise Later(0.5, "it was merged this moment")
         same = record.head == self.pull.head
-        overrides = tuple(override for override in record.overrides if override.head == self.pull.head)
+        overrides = tuple(override for override in record.wishes.overrides if override.head == self.pull.head)
         record = self._change(
             state=PullState.PLANNING,
             head=self.pull.head,
             base_ref=self.pull.base_ref,
             forward_only=self.config.is_forward_only(self.pull.head_ref),
-            environment=record.environment or self._environment,
+            environment_name=record.environment.name or self._environment,
             author=self.pull.author,
             shows_deployments=self.config.deployments,
             site=self.gateway.clone_url.removesuffix(".git"),
@@ -313,9 +313,9 @@ class _Reconciliation:
             fresh=False,
             again=False,
             overrides=overrides,
-            attempts=record.attempts if same else 0,
+            attempts=record.run.attempts if same else 0,
         )
-        self.log = self.log.bind(run=record.run_id, head=self.pull.head[:12])
+        self.log = self.log.bind(run=record.run.id, head=self.pull.head[:12])
         return record
 
     def _early_result(self, record: PullRecord, base: str, merge: Merge) -> Finished | None:
@@ -339,7 +339,7 @@ class _Reconciliation:
 
     def _is_untouched(self, record: PullRecord, base: str, merge: Merge) -> bool:
         """True for a change of no model, where no planner has anything to take back either."""
-        known = record.environment_exists or self.inbox.prods.get(self.job.repository).state is not Prod.READY
+        known = record.environment.exists or self.inbox.prods.get(self.job.repository).state is not Prod.READY
         return not known and changes_no_model(self.checkout.diff_paths(base, merge.commit), self.checkout.project)
 
     def _asks_for_nothing(self, record: PullRecord, prod: ProdRecord) -> bool:
@@ -361,16 +361,16 @@ class _Reconciliation:
         self._change(environment_exists=True)  # from here on there may be something to drop
         with (
             self.context.project(self.checkout, commit) as folder,
-            self.context.gateways(self.checkout, record.base_sha, record.run_id) as gateways,
+            self.context.gateways(self.checkout, record.base.sha, record.run.id) as gateways,
         ):
-            changed = self.checkout.diff_paths(record.base_sha, commit)
+            changed = self.checkout.diff_paths(record.base.sha, commit)
             own_code = brings_code(changed)
             rows = self.config.diff
             if self.pull.is_fork_of(self.job.repository):
                 rows = rows.without_samples()  # whoever wrote the query would choose what is shown
             edited = model_files(changed, self.checkout.project)
             arguments = plan_arguments(record, self.config, rows, edited)
-            call = PlannerCall(self.job, folder, arguments, record.run_id, gateways, own_code)
+            call = PlannerCall(self.job, folder, arguments, record.run.id, gateways, own_code)
             initial = self._record()
             self.given = tuple((override.model, override.category) for override in pending_overrides(initial))
             events = PlanEvents(self._change, shower, self.context.settings.progress_seconds)
@@ -415,7 +415,7 @@ class _Reconciliation:
             return "cancelled"
         if record.state in AFTER_MERGE:
             return "closed"
-        if record.destroy_by:
+        if record.environment.destroy_by:
             return "destroyed"
         return (
             "categorized"
@@ -445,16 +445,18 @@ class _Reconciliation:
         """Keeps what the run printed before anybody is shown it."""
         outcome = finished.outcome
         current = self._record()
-        if current.run_id != record.run_id or current.state is not PullState.PLANNING:
+        if current.run.id != record.run.id or current.state is not PullState.PLANNING:
             return  # cancelled, merged or taken over meanwhile: nothing later may claim success
         nothing = finished is NOTHING
-        if outcome.is_defect and not nothing and record.attempts + 1 < DEFECT_TRIES:
-            self._change(attempts=record.attempts + 1, progress="Internal error in mergeplan; it will be retried.")
-            raise Later(2.0 * 2**record.attempts, "the planner ended with a defect")
-        if outcome.may_pass_later and record.attempts + 1 < 10 * DEFECT_TRIES:
+        if outcome.is_defect and not nothing and record.run.attempts + 1 < DEFECT_TRIES:
+            self._change(attempts=record.run.attempts + 1, progress="Internal error in mergeplan; it will be retried.")
+            raise Later(2.0 * 2**record.run.attempts, "the planner ended with a defect")
+        if outcome.may_pass_later and record.run.attempts + 1 < 10 * DEFECT_TRIES:
             why = outcome.problems[0].message
-            publish(self.inbox, self.gateway, self._change(attempts=record.attempts + 1, progress=f"Waiting: {why}"))
-            raise Later(min(60.0, 3.0 + 2.0 * record.attempts), why)
+            publish(
+                self.inbox, self.gateway, self._change(attempts=record.run.attempts + 1, progress=f"Waiting: {why}")
+            )
+            raise Later(min(60.0, 3.0 + 2.0 * record.run.attempts), why)
         ok = nothing or outcome.ok
         blocked = outcome.is_blocked or outcome.is_too_costly
         self._change(
@@ -466,7 +468,9 @@ class _Reconciliation:
             reason="",
             again=False,
             overrides=tuple(
-                override for override in current.overrides if (override.model, override.category) not in self.given
+                override
+                for override in current.wishes.overrides
+                if (override.model, override.category) not in self.given
             ),
             attempts=0,
         )
@@ -477,14 +481,14 @@ class _Reconciliation:
 
     def _carry_over(self, record: PullRecord, prod: ProdRecord) -> None:
         """The plan stands, of the head merged into prod's commit as it is now; a conflict makes another plan."""
-        base = prod.promoted_commit or record.base_sha
+        base = prod.promoted_commit or record.base.sha
         merge = self.checkout.merge(base, record.head)
         if not merge.commit:
             self._change(again=True)
             return
         self.log.info("plan_carried_over", revision=prod.revision)
         now = {"base_sha": base, "tree": merge.tree, "prod_revision": prod.revision}
-        self._change(**now, shown_revision=prod.revision if record.shown_head == record.head else record.shown_revision)
+        self._change(**now, shown_revision=prod.revision if record.shown.head == record.head else record.shown.revision)
 
     # --- who decides ---
 

@@ -9,7 +9,8 @@ import structlog
 from mergeplan.bot.context import DEFECT_TRIES
 from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
 from mergeplan.bot.github.patience import is_passing
-from mergeplan.bot.records import Pull, PullRecord, Reversal
+from mergeplan.bot.pull_parts import Reversal
+from mergeplan.bot.records import Pull, PullRecord
 from mergeplan.bot.report.reverts import revert_body
 from mergeplan.bot.rules import BotConfig
 from mergeplan.bot.settings import ACTIONS_LOGIN
@@ -22,7 +23,7 @@ def open_revert(
     gateway: RepositoryGateway, pull: Pull, record: PullRecord, config: BotConfig, attempts: int
 ) -> Reversal:
     """The rollback with its revert opened, or found; GitHubFailed while trying again may help."""
-    done = replace(record.reversal, to_open=False)
+    done = replace(record.rollback.reversal, to_open=False)
     if not config.open_revert:
         return done
     if gateway.login == ACTIONS_LOGIN:

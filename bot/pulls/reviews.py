@@ -77,9 +77,11 @@ class Reviewers:
             owners = self._owners(plan)
         except ProjectError as error:
             return Decision(ruled=True, frozen=UNREAD_OWNERS.format(error))
-        asked = collect_needs(rules, plan, owners, edits_rules=record.changes_rules)
+        asked = collect_needs(rules, plan, owners, edits_rules=record.rules.changes_rules)
         reviews = self._gateway.reviews(record.number) if asked.needs and record.number else ()
-        reviewed = summarize_reviews(reviews, record.plans_shown, promises(plan, record.rules_text), record.author)
+        reviewed = summarize_reviews(
+            reviews, record.shown.plans, promises(plan, record.rules_text), record.source.author
+        )
         return decide_approval(asked, reviewed, self._people(asked, reviewed), datetime.now(UTC))
 
     @property
@@ -118,11 +120,11 @@ class Reviewers:
 
 def judge(reviewers: Reviewers, inbox: Inbox, record: PullRecord) -> None:
     """Notes what the rules say of a plan now; prod's job looks again at a merge that waited for that."""
-    waits = record.state is PullState.MERGED and record.held
+    waits = record.state is PullState.MERGED and record.rules.held
     if not waits and record.state is not PullState.PLANNED:
         return
     decision = reviewers.decide(record)
-    if decision != record.decision:
+    if decision != record.rules.decision:
         inbox.pulls.change(record.repository, record.number, decision=decision)
         if waits:
             inbox.queue.wake(record.repository, 0)

@@ -61,7 +61,7 @@ def projects_of(context: BotContext, gateway: RepositoryGateway, number: int, ba
     for key in (project_key for project_key, namespace in spaces.items() if namespace == spaces[gateway.name]):
         folder, record = folder_of(key, folders), context.inbox.pulls.get(key, number)
         edited = paths is None or not changes_no_model(_own(paths, folder, folders), folder)
-        touched = edited or bool(record.comment_id or record.environment_exists)
+        touched = edited or bool(record.comment.id or record.environment.exists)
         if not touched and not context.has_project(context.checkout(context.github.repository(key)), base):
             continue
         plan = record.outcome.plan if record.outcome else None

@@ -19,7 +19,7 @@ def skip_changes(pull: Pull, record: PullRecord, config: BotConfig, label: str) 
         raise Later(0.5, "it was merged this moment")
     unseen = {"run_lines": "", "planned_at": "", "shown_head": "", "shown_since": ""}
     over = {"reason": "", "progress": "", "fresh": False, "overrides": (), "attempts": 0}
-    judged = replace(record.decision, changes_at=0.0)  # no freeze that begins or ends changes what has no plan
+    judged = replace(record.rules.decision, changes_at=0.0)  # no freeze that begins or ends changes what has no plan
     return {
         "state": PullState.SKIPPED,
         "skip_label": label,

@@ -53,7 +53,7 @@ def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, commen
     Who ticked a box, only its webhook says: without it the tick is taken away, and somebody ticks again.
     """
     own = [comment.body for comment in comments if comment.author == gateway.login]
-    plan = context.inbox.pulls.get(gateway.name, number).comment_id
+    plan = context.inbox.pulls.get(gateway.name, number).comment.id
     if any(comment.id == plan and has_ticks(comment.body) for comment in comments):
         context.inbox.pulls.change(gateway.name, number, comment_digest="")  # it is written again, its boxes empty
     namespace = context.inbox.prods.get(gateway.name).namespace
@@ -164,7 +164,7 @@ def _one(context: BotContext, row: CommandRow, command: Command | Mistake, live:
     if isinstance(command, Mistake):
         return Answer(command.text, False, command.sentence)
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
-    held = record.state is PullState.MERGED and record.held
+    held = record.state is PullState.MERGED and record.rules.held
     if not row.proven and ROLES.index(role_for(command, config.permissions, held=held)) > ROLES.index("write"):
         return Answer(command.text, False, UNPROVEN if row.press is None else EDITED)
     verdict = decide(command, _facts(row, record, prod, live, config), config.permissions)
@@ -175,7 +175,7 @@ def _one(context: BotContext, row: CommandRow, command: Command | Mistake, live:
         request = Request(command, row.author, record, prod, live.pull, time.time(), *rules, COMMANDS)
         answer = _start(context, row, request)
     context.inbox.decisions.record(
-        row.repository, row.number, row.author, f"{command.text}: {answer.sentence}", record.shown_plan
+        row.repository, row.number, row.author, f"{command.text}: {answer.sentence}", record.shown.plan
     )
     log.info(
         "command_judged",
@@ -194,26 +194,26 @@ def _facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _Live, c
         role=live.role,
         other_projects=live.other_projects,
         live_head=pull.head,
-        shown_head=record.shown_head,
-        shown_since=moment(record.shown_since) if record.shown_since else None,
+        shown_head=record.shown.head,
+        shown_since=moment(record.shown.since) if record.shown.since else None,
         said_at=_request_time(row, record),
-        shown_plan=record.shown_plan,
+        shown_plan=record.shown.plan,
         is_open=pull.is_open,
         is_fork=pull.is_fork_of(row.repository),
         is_held=record.state in (PullState.HELD, PullState.SKIPPED),
         is_running=record.state in UNFINISHED,
         waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),
-        is_held_merge=record.state is PullState.MERGED and record.held,
+        is_held_merge=record.state is PullState.MERGED and record.rules.held,
         deploys=config.enable_deploy_command,
         not_ready=" ".join(problem.message for problem in blockers(record)),
-        is_promoting=record.state is PullState.MERGED and not record.held,
-        has_environment=record.environment_exists,
-        is_built=record.environment_exists and bool(record.outcome and record.outcome.applied),
-        promoted=record.state is PullState.PROMOTED and record.promoted_revision > 0,
-        promoted_revision=record.promoted_revision,
+        is_promoting=record.state is PullState.MERGED and not record.rules.held,
+        has_environment=record.environment.exists,
+        is_built=record.environment.exists and bool(record.outcome and record.outcome.applied),
+        promoted=record.state is PullState.PROMOTED and record.promotion.revision > 0,
+        promoted_revision=record.promotion.revision,
         prod_revision=prod.revision,
         elsewhere=config.prod_branch if pull.base_ref != config.prod_branch and record.state in NOT_OURS else "",
-        base_moved=bool(record.shown_head) and prod.revision != record.shown_revision,
+        base_moved=bool(record.shown.head) and prod.revision != record.shown.revision,
     )
 
 
@@ -221,7 +221,7 @@ def _request_time(row: CommandRow, record: PullRecord) -> datetime:
     """When it was said; a button stood beside the very plan that is shown now, whatever our clock says of GitHub's."""
     at = moment(row.said_at)
     pressed = row.press is not None and bool(row.press.head)
-    return max(at, moment(record.shown_since)) if pressed and record.shown_since else at
+    return max(at, moment(record.shown.since)) if pressed and record.shown.since else at
 
 
 def _start(context: BotContext, row: CommandRow, request: Request) -> Answer:

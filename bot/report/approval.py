@@ -30,7 +30,7 @@ def missing_lines(decision: Decision) -> tuple[str, ...]:
 def hold_lines(record: PullRecord) -> tuple[str, ...]:
     """Why a merge is not in prod yet, and how it gets there."""
     out = "`/deploy` by somebody with `admin` lets it in against the rules; a revert that is merged ends the wait."
-    return (*missing_lines(record.decision), out)
+    return (*missing_lines(record.rules.decision), out)
 
 
 def approval_problems(decision: Decision) -> tuple[Problem, ...]:

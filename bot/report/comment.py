@@ -93,12 +93,12 @@ def comment_digest(text: str) -> str:
 
 def needs_no_comment(record: PullRecord) -> bool:
     """True while there is nothing to show, and for a pull request that touches no models."""
-    return not record.comment_id and state_row(record).is_silent(record)
+    return not record.comment.id and state_row(record).is_silent(record)
 
 
 def _comment_title(shown: Shown) -> str:
     """The headline, and of which project it is where there are several."""
-    of = f" · {code(shown.record.project)}" if shown.record.project else ""
+    of = f" · {code(shown.record.place.project)}" if shown.record.place.project else ""
     return f"{headline(shown)}{of}"
 
 
@@ -106,11 +106,15 @@ def facts_line(shown: Shown) -> str:
     """Environment, head, base, plan id and time: what the rest of the comment is about."""
     record, prod = shown.record, shown.prod
     plan = record.outcome.plan if record.outcome else None
-    revision = f" revision {record.prod_revision}" if record.prod_revision else ""
-    base = f"base `prod`{revision}" + (f" at `{record.base_sha[:7]}`" if record.base_sha else "")
-    parts = [f"**{code(record.environment)}**" if record.environment else "", f"head `{record.head[:7]}`", base]
+    revision = f" revision {record.base.prod_revision}" if record.base.prod_revision else ""
+    base = f"base `prod`{revision}" + (f" at `{record.base.sha[:7]}`" if record.base.sha else "")
+    parts = [
+        f"**{code(record.environment.name)}**" if record.environment.name else "",
+        f"head `{record.head[:7]}`",
+        base,
+    ]
     parts.append(f"plan `{plan.id}`" if plan and plan.id else "")
-    parts.append(f"{record.planned_at[:16].replace('T', ' ')} UTC" if record.planned_at else "")
+    parts.append(f"{record.run.planned_at[:16].replace('T', ' ')} UTC" if record.run.planned_at else "")
     del prod
     return " · ".join(part for part in parts if part)
 
@@ -131,7 +135,7 @@ def _counts(outcome: PlannerOutcome | None) -> list[str]:
 
 
 def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
-    ended = record.promotion_outcome if record.state is PullState.UNPROMOTED else outcome
+    ended = record.promotion.outcome if record.state is PullState.UNPROMOTED else outcome
     if ended is None or record.state not in (PullState.FAILED, PullState.UNPROMOTED, PullState.PLANNED):
         return []
     if record.state is PullState.PLANNED and ended.plan and ended.plan.blockers:
@@ -139,7 +143,7 @@ def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
     if ended.is_too_costly:
         return []  # the status says it
     if ended.is_defect and not ended.is_at_file:
-        return [f"Internal error in mergeplan (run `{record.run_id}`). Type `/plan` to try again."]
+        return [f"Internal error in mergeplan (run `{record.run.id}`). Type `/plan` to try again."]
     failed = [
         problem_line(Problem(test.message or "failed", test.path, test.line), test.name)
         for test in ended.tests
@@ -178,7 +182,7 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
     if plan is None or not plan.models or record.state in (PullState.HELD, PullState.WAITING):
         return []
     shown = [model for model in plan.models if model.change != "unchanged"]
-    many, site = len(shown) > OPEN, Site(record.site, record.head, record.folder)
+    many, site = len(shown) > OPEN, Site(record.place.site, record.head, record.place.folder)
     table, *model_blocks = models_blocks(shown, site)
     notes = [f"✂️ {words}" for words in (skip_summary(plan), open_words(plan)) if words]
     rows = []
@@ -215,7 +219,7 @@ def _checks_block(outcome: PlannerOutcome | None) -> list[str]:
 def _notes(shown: Shown) -> list[str]:
     record, outcome = shown.record, shown.record.outcome
     notes = []
-    if record.edits_rules:
+    if record.rules.edits_rules:
         notes.append(
             "This pull request edits the project's configuration. Who may do what, which branch is prod and every "
             "`cicd_bot` key are read from the base branch: the edit counts after the merge."

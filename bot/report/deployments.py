@@ -30,28 +30,34 @@ class DeploymentView:
 
 def deployments(record: PullRecord) -> tuple[DeploymentView, ...]:
     """The deployments as they should stand; an environment that was never built has none."""
-    if not record.shows_deployments:
+    if not record.rules.shows_deployments:
         return ()
     views = (_environment(record), _prod(record))
     return tuple(view for view in views if view is not None)
 
 
 def _environment(record: PullRecord) -> DeploymentView | None:
-    outcome, known = record.outcome, record.deployment(record.environment)
-    if not record.environment_exists:
-        return _build_deployment(record, record.environment, known.sha, "inactive", "It is dropped.") if known else None
+    outcome, known = record.outcome, record.deployment(record.environment.name)
+    if not record.environment.exists:
+        return (
+            _build_deployment(record, record.environment.name, known.sha, "inactive", "It is dropped.")
+            if known
+            else None
+        )
     if record.state is not PullState.PLANNED or outcome is None or not outcome.applied or not touches(outcome.plan):
         return None
     assert outcome.plan is not None
-    return _build_deployment(record, record.environment, record.head, "success", f"Built: {work_words(outcome.plan)}.")
+    return _build_deployment(
+        record, record.environment.name, record.head, "success", f"Built: {work_words(outcome.plan)}."
+    )
 
 
 def _prod(record: PullRecord) -> DeploymentView | None:
     deployment = state_row(record).deployment(record)
-    return _build_deployment(record, PROD, record.merge_sha, *deployment) if deployment else None
+    return _build_deployment(record, PROD, record.promotion.merge_sha, *deployment) if deployment else None
 
 
 def _build_deployment(record: PullRecord, environment: str, sha: str, state: str, text: str) -> DeploymentView:
-    comment = f"#issuecomment-{record.comment_id}" if record.comment_id else ""
-    url = f"{record.site}/pull/{record.number}{comment}" if record.site else ""
+    comment = f"#issuecomment-{record.comment.id}" if record.comment.id else ""
+    url = f"{record.place.site}/pull/{record.number}{comment}" if record.place.site else ""
     return DeploymentView(environment, sha, state, text.replace("`", "")[:DESCRIPTION], url)

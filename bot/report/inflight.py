@@ -15,11 +15,13 @@ NAMES_MOST = 4
 def inflight_block(record: PullRecord) -> list[str]:
     """The open pull requests that meet this one, and the merges that it takes back; nothing for none."""
     lines = [
-        *(_undoing(entry) for entry in record.undoes),
-        *(_meeting(entry) for entry in record.meets[:MEETINGS_MOST]),
+        *(_undoing(entry) for entry in record.nearby.undoes),
+        *(_meeting(entry) for entry in record.nearby.meets[:MEETINGS_MOST]),
     ]
-    if len(record.meets) > MEETINGS_MOST:
-        lines.append(f"- {count_noun(len(record.meets) - MEETINGS_MOST, 'more pull request')} change the same models.")
+    if len(record.nearby.meets) > MEETINGS_MOST:
+        lines.append(
+            f"- {count_noun(len(record.nearby.meets) - MEETINGS_MOST, 'more pull request')} change the same models."
+        )
     return ["\n".join(["**Also in flight**", "", *lines])] if lines else []
 
 

@@ -102,7 +102,7 @@ def has_ticks(body: str) -> bool:
 
 def resolve_press(key: str, press: Press, record: PullRecord, prod: ProdRecord) -> Command | Mistake:
     """The command of a button or a box, if exactly that one is offered now; nothing else of a press is believed."""
-    if not press.head or press.head in filter(None, (record.head, record.merge_sha)):
+    if not press.head or press.head in filter(None, (record.head, record.promotion.merge_sha)):
         for offer in offers(record, prod):
             if key == offer.identifier if press.head else (key == offer.box and not offer.moves_prod):
                 return _parse_command(offer.command)
@@ -133,7 +133,7 @@ def _tag(record: PullRecord, command: str) -> str:
     """Of the plan while it stands, and not while it is made; who approves a cost approves the one that was shown."""
     outcome = record.outcome if record.is_settled else None
     plan = outcome.plan if outcome else None
-    where = (record.repository, record.number, record.state.value, record.head, record.merge_sha)
-    against = (record.prod_revision, record.promoted_revision, plan.id if plan else "")
+    where = (record.repository, record.number, record.state.value, record.head, record.promotion.merge_sha)
+    against = (record.base.prod_revision, record.promotion.revision, plan.id if plan else "")
     cost = cost_shown(plan) if outcome and outcome.is_too_costly else ()
     return hashlib.sha256(json.dumps([command, *where, *against, *cost]).encode()).hexdigest()

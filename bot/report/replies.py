@@ -50,12 +50,12 @@ def state_sentence(shown: Shown) -> str:
         case PullState.PLANNED:
             return f"`{record.head[:7]}` changes no models."
         case PullState.PROMOTED:
-            done = record.promotion_outcome.promotion if record.promotion_outcome else None
-            return f"in prod since revision {record.promoted_revision}. {view_words(done) if done else ''}".rstrip()
+            done = record.promotion.outcome.promotion if record.promotion.outcome else None
+            return f"in prod since revision {record.promotion.revision}. {view_words(done) if done else ''}".rstrip()
         case PullState.ROLLED_BACK:
             return "prod shows what it showed before this pull request; the branch still holds the change."
         case PullState.CLOSED:
-            return f"closed; its environment is {'kept' if record.environment_exists else 'dropped'}."
+            return f"closed; its environment is {'kept' if record.environment.exists else 'dropped'}."
         case PullState.MERGED:
             return "merged; the promotion is running."
         case PullState.UNPROMOTED:
@@ -67,4 +67,4 @@ def state_sentence(shown: Shown) -> str:
 
 
 def _link(record: PullRecord) -> str:
-    return f" ([the plan](#issuecomment-{record.comment_id}))" if record.comment_id else ""
+    return f" ([the plan](#issuecomment-{record.comment.id}))" if record.comment.id else ""

@@ -15,7 +15,7 @@ def revert_marker(number: int) -> str:
 
 def revert_body(record: PullRecord, branch: str) -> str:
     """What the revert says of itself: who wanted it, what merging it does, and what the branch holds besides."""
-    back, of = record.reversal, f"#{record.number}"
+    back, of = record.rollback.reversal, f"#{record.number}"
     blocks = [
         revert_marker(record.number),
         f"Reverts {of}, which {code(back.who)} took back in prod with `/rollback`: prod shows the tables of revision "
@@ -31,22 +31,22 @@ def revert_body(record: PullRecord, branch: str) -> str:
             f"Merging this makes {code(branch)} what prod shows already: nothing is computed, and no view moves. The "
             f"plan of this pull request says so, or what else differs. Until then the next promotion brings {of} back."
         )
-    if record.project:
+    if record.place.project:
         blocks.append(
-            f"It is about the project {code(record.project)}. What {of} changed in other projects of this repository "
-            "is reverted too: each of them plans that here."
+            f"It is about the project {code(record.place.project)}. What {of} changed in other projects of this "
+            "repository is reverted too: each of them plans that here."
         )
     return "\n\n".join(blocks)
 
 
 def revert_words(record: PullRecord) -> str:
     """What of a merge that was rolled back the branch holds, and what to do about it."""
-    back, holds = record.reversal, "The branch still holds this change"
+    back, holds = record.rollback.reversal, "The branch still holds this change"
     if back.to_open:
         return f"{holds}: a pull request that reverts it is being opened."
     too = f" {_join_numbers(back.others)} went with it: revert that too." if back.others else ""
     if back.number:
-        all_of_it = " in other projects too" if record.project else ""
+        all_of_it = " in other projects too" if record.place.project else ""
         return f"{holds}: merge #{back.number}, which reverts it{all_of_it}, or the next promotion brings it back.{too}"
     why = f" No pull request was opened: {inert(clip_text(back.why, 300))}" if back.why else ""
     return f"{holds}: press *Revert* on this pull request, or the next promotion brings it back.{too}{why}"

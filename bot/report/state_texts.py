@@ -24,11 +24,11 @@ from mergeplan.bot.results import is_free, touches
 
 def planning_headline(shown: Shown) -> str:
     record = shown.record
-    return f"⏳ {'Building' if record.fresh else 'Planning'} `{record.head[:7]}`"
+    return f"⏳ {'Building' if record.run.fresh else 'Planning'} `{record.head[:7]}`"
 
 
 def skip_headline(shown: Shown) -> str:
-    return f"⏸️ Not planned: it has the label {code(shown.record.skip_label)}"
+    return f"⏸️ Not planned: it has the label {code(shown.record.rules.skip_label)}"
 
 
 def plan_headline(shown: Shown) -> str:
@@ -40,7 +40,7 @@ def plan_headline(shown: Shown) -> str:
     if outcome and outcome.is_too_costly:
         return f"💰 {change_words(plan)} · waits for an approval of its cost"
     summary = " · ".join(filter(None, (change_words(plan), rows_title(outcome))))
-    sign = "⛔" if plan.blockers else "✅" if record.decision.is_ok else "✋"
+    sign = "⛔" if plan.blockers else "✅" if record.rules.decision.is_ok else "✋"
     return f"{sign} {summary}"
 
 
@@ -49,14 +49,14 @@ def failure_headline(shown: Shown) -> str:
 
 
 def stop_headline(shown: Shown) -> str:
-    if not shown.record.environment_exists:
+    if not shown.record.environment.exists:
         return "🧹 Environment deleted"
     return f"⏹️ The plan of `{shown.record.head[:7]}` was stopped"
 
 
 def promotion_headline(shown: Shown) -> str:
     """What the promotion did to views, and what it computed."""
-    ended = shown.record.promotion_outcome
+    ended = shown.record.promotion.outcome
     done = ended.promotion if ended else None
     if done is None:
         return "✅ In prod: no view had to change"
@@ -66,7 +66,7 @@ def promotion_headline(shown: Shown) -> str:
 
 
 def close_headline(shown: Shown) -> str:
-    if shown.record.environment_exists:
+    if shown.record.environment.exists:
         return "🗄️ Closed: its environment is kept"
     return "↪️ Not into prod any more" if shown.record.reason else "🧹 Closed; environment deleted"
 
@@ -77,9 +77,9 @@ def close_headline(shown: Shown) -> str:
 def planning_status(shown: Shown) -> str:
     record = shown.record
     plan = record.outcome.plan if record.outcome else None
-    stale = "\n>\n> **What is shown below is the plan before.**" if plan and not record.fresh else ""
-    doing = "The plan stands; its tables are being built." if record.fresh else "The plan is being made."
-    words = (inert(record.reason), doing, inert(record.progress), spark_link(record))
+    stale = "\n>\n> **What is shown below is the plan before.**" if plan and not record.run.fresh else ""
+    doing = "The plan stands; its tables are being built." if record.run.fresh else "The plan is being made."
+    words = (inert(record.reason), doing, inert(record.run.progress), spark_link(record))
     return "> [!NOTE]\n> " + " ".join(filter(None, words)) + stale
 
 
@@ -98,7 +98,7 @@ def fork_status(shown: Shown) -> str:
 def skip_status(shown: Shown) -> str:
     """What a label does to a pull request, and how it goes on."""
     record = shown.record
-    label, plan_once = code(record.skip_label), code(shown.write_command("/plan"))
+    label, plan_once = code(record.rules.skip_label), code(shown.write_command("/plan"))
     return (
         f"`{record.head[:7]}` was not planned: the project's `skip_label` is {label}. Take the label away, and it is "
         f"planned; {plan_once} plans this commit once, whatever its labels. If it is merged like this, it is planned "
@@ -117,7 +117,7 @@ def plan_status(shown: Shown) -> str:
         over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
         cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
         return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
-    if plan and touches(plan) and not record.decision.is_ok:
+    if plan and touches(plan) and not record.rules.decision.is_ok:
         then = promise_sentence(plan, outcome)
         return f"> [!IMPORTANT]\n> **Built; not allowed into prod yet**, see below. {then}"
     if plan and touches(plan):
@@ -126,7 +126,7 @@ def plan_status(shown: Shown) -> str:
 
 
 def stop_status(shown: Shown) -> str:
-    kept = " The environment keeps what was already computed." if shown.record.environment_exists else ""
+    kept = " The environment keeps what was already computed." if shown.record.environment.exists else ""
     return f"{inert(shown.record.reason)}{kept}"
 
 
@@ -134,12 +134,12 @@ def hold_status(shown: Shown) -> str:
     record = shown.record
     lines = "\n".join(f"> - {line}" for line in hold_lines(record))
     why = "the rules keep it from prod, which shows what it showed"
-    return f"> [!IMPORTANT]\n> Merged as `{record.merge_sha[:7]}`; {why}.\n>\n{lines}"
+    return f"> [!IMPORTANT]\n> Merged as `{record.promotion.merge_sha[:7]}`; {why}.\n>\n{lines}"
 
 
 def merge_status(shown: Shown) -> str:
     record = shown.record
-    return f"> [!NOTE]\n> Merged as `{record.merge_sha[:7]}`. {inert(record.progress)}".rstrip()
+    return f"> [!NOTE]\n> Merged as `{record.promotion.merge_sha[:7]}`. {inert(record.run.progress)}".rstrip()
 
 
 def end_status(shown: Shown) -> str:
@@ -148,6 +148,6 @@ def end_status(shown: Shown) -> str:
 
 def close_status(shown: Shown) -> str:
     why = inert(shown.record.reason) or "Closed without merging."
-    if shown.record.environment_exists:
+    if shown.record.environment.exists:
         return f"{why} Its environment is kept for some days, as requested; prod is unchanged."
     return f"{why} The environment and the tables that only it used are deleted; prod is unchanged."

@@ -42,7 +42,7 @@ class StateRow:
 
 def state_row(record: PullRecord) -> StateRow:
     """The row of the state that a pull request is in."""
-    return HELD_MERGE if record.state is PullState.MERGED and record.held else STATES[record.state]
+    return HELD_MERGE if record.state is PullState.MERGED and record.rules.held else STATES[record.state]
 
 
 def headline(shown: Shown) -> str:
@@ -84,7 +84,7 @@ def _fork_checks(shown: Shown) -> CheckText:
 
 def _skip_checks(shown: Shown) -> CheckText:
     """No conclusion that lets a merge pass: GitHub takes `neutral` and `skipped` for a success."""
-    title = f"Not planned: it has the label {shown.record.skip_label}"
+    title = f"Not planned: it has the label {shown.record.rules.skip_label}"
     return CheckText(title, texts.skip_status(shown), "action_required")
 
 
@@ -112,7 +112,7 @@ def _failure_blockers(record: PullRecord) -> tuple[Problem, ...]:
 
 
 def _skip_blockers(record: PullRecord) -> tuple[Problem, ...]:
-    return (Problem(f"It has the label {code(record.skip_label)}, so it was not planned."),)
+    return (Problem(f"It has the label {code(record.rules.skip_label)}, so it was not planned."),)
 
 
 def _plan_blockers(record: PullRecord) -> tuple[Problem, ...]:
@@ -121,14 +121,14 @@ def _plan_blockers(record: PullRecord) -> tuple[Problem, ...]:
         return (Problem("Nobody has approved the cost of this plan."),)
     if outcome is None or not touches(outcome.plan):
         return ()
-    return (*problems_of(outcome.plan.blockers if outcome.plan else ()), *approval_problems(record.decision))
+    return (*problems_of(outcome.plan.blockers if outcome.plan else ()), *approval_problems(record.rules.decision))
 
 
 # --- silence, and deployments of prod ---
 
 
 def _is_without_new_plan(record: PullRecord) -> bool:
-    return not (record.fresh and record.outcome and touches(record.outcome.plan))
+    return not (record.run.fresh and record.outcome and touches(record.outcome.plan))
 
 
 def _is_without_models(record: PullRecord) -> bool:
@@ -136,7 +136,7 @@ def _is_without_models(record: PullRecord) -> bool:
 
 
 def _promotion_deployment(record: PullRecord) -> tuple[str, str] | None:
-    done = record.promotion_outcome.promotion if record.promotion_outcome else None
+    done = record.promotion.outcome.promotion if record.promotion.outcome else None
     return ("success", view_words(done)) if done else None
 
 

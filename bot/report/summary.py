@@ -24,7 +24,7 @@ def job_summary(shown: Shown) -> str:
 
 
 def _rest(shown: Shown, models: list[ModelChange]) -> list[str]:
-    site = Site(shown.record.site, shown.record.head, shown.record.folder)
+    site = Site(shown.record.place.site, shown.record.head, shown.record.place.folder)
     edited = [model for model in models if model.diff]
     blocks = [f"#### Each model\n\n{model_table(models, ROWS_ROOM, site)}"] if len(models) > OPEN else []
     if len(edited) > DIFFS_APART:

@@ -89,9 +89,9 @@ def day_count(model: ModelChange) -> int:
 
 def spark_link(record: PullRecord) -> str:
     """A link to Spark's own pages about the tables that are being computed; '' where there are none."""
-    if not (record.fresh and WEB_ADDRESS.fullmatch(record.spark_ui)):
+    if not (record.run.fresh and WEB_ADDRESS.fullmatch(record.run.spark_ui)):
         return ""
-    return f"[Spark UI]({record.spark_ui})"
+    return f"[Spark UI]({record.run.spark_ui})"
 
 
 def skip_summary(plan: PlanView) -> str:
@@ -257,21 +257,21 @@ def unbuilt_words(prod: ProdRecord) -> str:
 
 def promotion_status(record: PullRecord) -> str:
     """What the merge did to prod, in numbers that were counted and not assumed."""
-    outcome = record.promotion_outcome
+    outcome = record.promotion.outcome
     done = outcome.promotion if outcome else None
     if record.state is PullState.ROLLED_BACK:
         return f"> [!IMPORTANT]\n> {inert(record.reason)} {revert_words(record)}"
     if record.state is PullState.UNPROMOTED:
         mend = "Mend it with another pull request, or type `/plan` to try again."
         return f"> [!CAUTION]\n> Prod still shows what it showed before. {mend}"
-    at = f"`{record.merge_sha[:7]}`"
+    at = f"`{record.promotion.merge_sha[:7]}`"
     if done is None:
         return f"Merged as {at}; {inert(record.reason) or 'prod needed no change.'}"
     work = "**Nothing was computed: 0 Spark jobs.**" if is_free(done) else f"{cost_words(done)} first."
     if was_interrupted(done):
         work = "The run that did it was interrupted, and its end was found by the next one."
     moved = f" {inert(record.reason)}" if record.reason else ""
-    revision = f" Prod is now at revision {record.promoted_revision}." if record.promoted_revision else ""
+    revision = f" Prod is now at revision {record.promotion.revision}." if record.promotion.revision else ""
     return f"> [!TIP]\n> Merged as {at}. {view_words(done)} {work}{revision}{moved}"
 
 

@@ -140,14 +140,14 @@ def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[s
     """What later steps of the workflow may read; '' for what there is none of. No text of a project is in them."""
     plan = record.outcome.plan if record and record.outcome else None
     models = plan.models if plan else ()
-    comment = f"{record.site}/pull/{record.number}#issuecomment-{record.comment_id}" if record else ""
+    comment = f"{record.place.site}/pull/{record.number}#issuecomment-{record.comment.id}" if record else ""
     outputs = {
         "state": str(record.state) if record else ("promoted" if prod.promoted_commit == prod.commit else "unpromoted"),
         "plan-id": plan.id if plan else "",
-        "environment": record.environment if record else "prod",
+        "environment": record.environment.name if record else "prod",
         "changed": str(len(models)),
         "computed": str(sum(bool(model.intervals) for model in models)),
-        "comment-url": comment if record and record.comment_id else "",
+        "comment-url": comment if record and record.comment.id else "",
         "prod-revision": str(prod.revision),
         "exit-code": str(code),
     }

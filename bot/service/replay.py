@@ -185,7 +185,7 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
         case WaitForProd():
             return "Then it would wait for prod's first build."
         case DropEnvironment():
-            return f"Then its environment {record.environment or ''} would be dropped."
+            return f"Then its environment {record.environment.name} would be dropped."
         case HandToProd():
             return f"Then its merge {pull.merge_sha[:12]} would be promoted to prod."
         case OpenRevert():

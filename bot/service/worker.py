@@ -366,14 +366,14 @@ def _group_of(known: Mapping[int, PullRecord], number: int) -> str:
 
 def is_overdue(record: PullRecord, now: float) -> bool:
     """True when something of a record has come to its time: a freeze begins or ends, a kept environment goes."""
-    over = record.state in (PullState.CLOSED, PullState.PROMOTED) and record.environment_exists
-    return 0 < record.decision.changes_at <= now or (over and 0 < record.keep_until <= now)
+    over = record.state in (PullState.CLOSED, PullState.PROMOTED) and record.environment.exists
+    return 0 < record.rules.decision.changes_at <= now or (over and 0 < record.environment.keep_until <= now)
 
 
 def is_behind(pull: Pull, record: PullRecord) -> bool:
     """True when a record does not say what the live pull request is."""
     if pull.is_open:
-        freed = record.state is PullState.SKIPPED and not pull.bears(record.skip_label)
+        freed = record.state is PullState.SKIPPED and not pull.bears(record.rules.skip_label)
         behind = record.state in (PullState.NEW, PullState.PLANNING, PullState.CLOSED)
         return record.head != pull.head or behind or freed
     if not record.head:

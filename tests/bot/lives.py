@@ -236,14 +236,14 @@ class World:
     def _is_ended(self, life: Life) -> bool:
         records = self.records(life.number)
         for record in records:
-            if record.held:
+            if record.rules.held:
                 self._approve(record)
         merged = self.scene.github.pull_request(SHOP, life.number).merged_at is not None
         ends = AFTER_MERGE - {PullState.MERGED} if merged else {PullState.CLOSED}
         return all(each.state in ends or not (merged or each.head) for each in records)
 
     def _approve(self, record: PullRecord) -> None:
-        pull, promised = self.scene.github.pull_request(SHOP, record.number), record.plans_shown
+        pull, promised = self.scene.github.pull_request(SHOP, record.number), record.shown.plans
         last = pull.reviews[-1] if pull.reviews else None
         if promised and (
             last is None or last.state != "APPROVED" or last.submitted_at.isoformat() < promised[-1].since

@@ -34,7 +34,7 @@ def test_a_configuration_that_no_parser_survives_leaves_no_check_in_progress(ben
     bench.idle()
 
     assert {run.status for run in bench.checks(bench.head(number)).values()} == {"completed"}
-    assert bench.record(number).changes_rules
+    assert bench.record(number).rules.changes_rules
 
 
 def test_a_configuration_of_the_base_branch_that_cannot_be_read_is_told_at_its_line(bench: Bench) -> None:

@@ -61,7 +61,7 @@ def test_a_pull_request_does_not_change_its_own_rules_or_spark(edit: dict[str, s
 
     assert EDITED in bench.plan(number)
     assert gateways(bench, number) == CODE
-    assert bench.record(number).changes_rules
+    assert bench.record(number).rules.changes_rules
 
 
 def test_the_same_rules_in_another_language_are_no_edit_of_them(bench: Bench) -> None:
@@ -70,7 +70,7 @@ def test_the_same_rules_in_another_language_are_no_edit_of_them(bench: Bench) ->
     bench.idle()
 
     assert EDITED in bench.plan(number)
-    assert not bench.record(number).changes_rules
+    assert not bench.record(number).rules.changes_rules
 
 
 def test_a_config_py_does_not_rule_over_the_config_yaml_of_the_base_branch(make_bench: Callable[..., Bench]) -> None:

@@ -90,7 +90,7 @@ def test_an_address_that_is_more_than_one_is_no_link(bench: Bench) -> None:
     bench.idle()
 
     assert "evil" not in bench.plan(number)
-    assert bench.record(number).spark_ui
+    assert bench.record(number).run.spark_ui
 
 
 def test_a_page_links_to_no_address_but_one_of_the_web() -> None:

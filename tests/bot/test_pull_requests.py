@@ -217,7 +217,7 @@ def test_a_promise_that_moved_is_built_again_and_told(bench: Bench) -> None:
     number = bench.open(COLUMN)
     bench.idle()
     bench.worker.context.inbox.pulls.change(
-        SHOP, number, run_lines=bench.record(number).run_lines.replace('"digest":"', '"digest":"old')
+        SHOP, number, run_lines=bench.record(number).run.lines.replace('"digest":"', '"digest":"old')
     )
     state = bench.planner_state()
     state["environments"]["pr_1"]["tables"] = []
@@ -257,7 +257,7 @@ def test_two_merges_at_once_are_promoted_one_after_the_other(bench: Bench) -> No
     bench.idle()
 
     assert [bench.record(number).state for number in (first, second)] == [PullState.PROMOTED] * 2
-    assert bench.record(first).promoted_revision < bench.record(second).promoted_revision
+    assert bench.record(first).promotion.revision < bench.record(second).promotion.revision
 
 
 def test_a_promotion_that_has_to_wait_says_for_whom(bench: Bench) -> None:
@@ -418,7 +418,7 @@ def test_a_promotion_that_was_cut_off_is_told_with_what_it_moved(bench: Bench) -
     assert "2 views re-pointed" in bench.plan(number)
     assert "The run that did it was interrupted" in bench.plan(number)
     assert "2 views re-pointed" in str(bench.checks(bench.head(number))["promotion"].title)
-    assert bench.record(number).promoted_revision == 2
+    assert bench.record(number).promotion.revision == 2
 
 
 def test_a_promotion_that_failed_leaves_prod_and_can_be_asked_for_again(bench: Bench) -> None:

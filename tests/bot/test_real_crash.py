@@ -88,7 +88,7 @@ def new_days(scene: Scene, before: dict[str, int]) -> int:
 
 def batches_of_the_last_run(scene: Scene, number: int) -> int:
     """How many batches the run that made the plan shown has computed, as it said itself."""
-    events = json.loads(scene.record(number).run_lines)["lines"]
+    events = json.loads(scene.record(number).run.lines)["lines"]
     result = next(event for event in events if event["event"] == "result")
     return int(result["backfill"]["batches"])
 

@@ -62,8 +62,8 @@ def assert_promise_kept(bench: Bench, planned: PullRecord, revision: int) -> Non
     assert_merged_for_nothing(bench, planned.number, revision)
     merged = bench.record(planned.number)
     assert planned.outcome and planned.outcome.plan
-    assert merged.promotion_outcome and merged.promotion_outcome.plan
-    assert merged.promotion_outcome.plan.digest == planned.outcome.plan.digest
+    assert merged.promotion.outcome and merged.promotion.outcome.plan
+    assert merged.promotion.outcome.plan.digest == planned.outcome.plan.digest
     assert "had moved" not in bench.plan(planned.number)
 
 

@@ -115,7 +115,7 @@ def test_prod_goes_back_and_the_revert_that_is_opened_computes_nothing_and_moves
     assert "`ann` pointed prod back at the tables of revision 1." in bench.replies(number)[1]
     assert rows(bench.home, before) == shown
 
-    revert = bench.record(number).reversal.number
+    revert = bench.record(number).rollback.reversal.number
     planned = bench.record(revert).outcome
     assert planned and planned.plan and (planned.plan.models, planned.plan.virtual) == ((), True)
     assert bench.checks(bench.head(revert))["plan"].title == "Nothing to do"
@@ -195,11 +195,11 @@ def assert_merged_for_nothing(bench: Bench, number: int, revision: int) -> None:
     record = bench.record(number)
     assert record.state is PullState.PROMOTED
     assert (
-        record.promotion_outcome and record.promotion_outcome.promotion and is_free(record.promotion_outcome.promotion)
+        record.promotion.outcome and record.promotion.outcome.promotion and is_free(record.promotion.outcome.promotion)
     )
-    assert record.promoted_revision == revision
+    assert record.promotion.revision == revision
     assert "Nothing was computed: 0 Spark jobs." in bench.plan(number)
-    assert not record.environment_exists
+    assert not record.environment.exists
 
 
 @pytest.mark.prove
@@ -231,7 +231,7 @@ def test_two_projects_of_one_repository_are_planned_and_promoted_apart(make_benc
         (PullState.PROMOTED, 2)
     ] * 2
     assert all(
-        each.promotion_outcome and each.promotion_outcome.promotion and is_free(each.promotion_outcome.promotion)
+        each.promotion.outcome and each.promotion.outcome.promotion and is_free(each.promotion.outcome.promotion)
         for each in ends
     )
     assert [rows(home, count) for home in homes] == [[[7]], [[5]]]

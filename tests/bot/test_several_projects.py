@@ -217,7 +217,7 @@ def test_a_rollback_of_one_project_says_that_the_revert_takes_back_the_others_to
     pair.github.merge(SHOP, number, author="ann")
     pair.idle()
     pair.say(number, "/rollback --project ads", author="ann")
-    revert = ads(pair, number).reversal.number
+    revert = ads(pair, number).rollback.reversal.number
     assert (pair.context.inbox.prods.get(SHOP).revision, pair.context.inbox.prods.get(ADS).revision) == (2, 3)
     assert f"merge #{revert}, which reverts it in other projects too" in pair.replies(number)[0]
     assert "reverted too: each of them plans that here" in pair.github.pull_request(SHOP, revert).body

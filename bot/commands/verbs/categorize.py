@@ -9,7 +9,8 @@ from difflib import get_close_matches
 from mergeplan.bot.commands.command import MODEL, Command, Line, Mistake, resolve_model
 from mergeplan.bot.commands.facts import require_shown_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start, report_plan
-from mergeplan.bot.records import Answer, PendingOverride, ProdRecord, PullRecord, PullState
+from mergeplan.bot.pull_parts import PendingOverride
+from mergeplan.bot.records import Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import NAMES, category_of, code, inert, name_list
 from mergeplan.bot.results import direct
 from mergeplan.planner.contract.plan import ModelChange
@@ -58,7 +59,7 @@ def _start(request: Request) -> Start:
     model = resolve_model(command, names)
     if isinstance(model, Mistake):
         return Start(model.sentence, ok=False)
-    others = tuple(override for override in record.overrides if override.model != model)
+    others = tuple(override for override in record.wishes.overrides if override.model != model)
     overrides = (*others, PendingOverride(model, command.category, request.who, record.head))
     sentence = _acknowledge(code(model), command)
     return Start(sentence, changes={"overrides": overrides}, waits_for="plan", model=model, category=command.category)

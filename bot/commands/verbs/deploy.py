@@ -47,30 +47,30 @@ def _refuse(command: Command, facts: Facts) -> str:
 
 
 def _start(request: Request) -> Start:
-    head = {} if request.record.held else {"deploy_head": request.record.head}
+    head = {} if request.record.rules.held else {"deploy_head": request.record.head}
     changes = {"deploy_by": request.who, **head}
     return Start("Prod's turn was asked for.", changes=changes, wakes_prod=True, waits_for="deploy")
 
 
 def _waits(record: PullRecord) -> bool:
     over = record.state in AFTER_MERGE and record.state is not PullState.MERGED
-    return bool(record.deploy_by) and not over
+    return bool(record.deploy.by) and not over
 
 
 def _finish(answer: Answer, record: PullRecord) -> Answer:
     ok = record.state is PullState.PROMOTED
-    return replace(answer, ok=ok, sentence="It is in prod." if ok else record.deploy_result or "Prod was not changed.")
+    return replace(answer, ok=ok, sentence="It is in prod." if ok else record.deploy.result or "Prod was not changed.")
 
 
 def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
-    if record.state is PullState.MERGED and record.held:
+    if record.state is PullState.MERGED and record.rules.held:
         face = Face("Deploy", "Promotes despite rules")
         return (Choice("/deploy", "promotes it against the rules; needs `admin`", face, moves_prod=True),)
     outcome = record.outcome
     plan = outcome.plan if outcome else None
     if record.state is not PullState.PLANNED or outcome is None or plan is None or outcome.is_too_costly:
         return ()
-    stopped = not outcome.ok or not touches(plan) or plan.blockers or approval_problems(record.decision)
+    stopped = not outcome.ok or not touches(plan) or plan.blockers or approval_problems(record.rules.decision)
     if stopped or not prod.deploys:
         return ()
     face = Face("Deploy", "Promotes, then merges")

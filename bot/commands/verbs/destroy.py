@@ -20,7 +20,7 @@ def _start(request: Request) -> Start:
 
 
 def _waits(record: PullRecord) -> bool:
-    return bool(record.destroy_by)
+    return bool(record.environment.destroy_by)
 
 
 def _finish(answer: Answer, record: PullRecord) -> Answer:

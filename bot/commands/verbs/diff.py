@@ -34,7 +34,7 @@ def _start(request: Request) -> Start:
         rules = replace(rules, detail=(("*", "counts"),))
     where = (f"--where={command.where}",) if command.where else ()
     models = (command.model,) if command.model else ()
-    return ask_planner("data_diff", *diff_arguments(rules), *where, record.environment, *models)
+    return ask_planner("data_diff", *diff_arguments(rules), *where, record.environment.name, *models)
 
 
 def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:

@@ -18,7 +18,7 @@ def _parse(line: Line) -> Command:
 
 
 def _start(request: Request) -> Start:
-    return Start(help_text(request.forms, request.needs, request.record.project))
+    return Start(help_text(request.forms, request.needs, request.record.place.project))
 
 
 def help_text(forms: Sequence[Form], needs: Mapping[str, Role], project: str = "") -> str:

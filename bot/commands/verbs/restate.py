@@ -44,7 +44,7 @@ def _start(request: Request) -> Start:
     days = (f"{option}={day}" for option, day in zip(("--start", "--end"), command.days, strict=True) if day)
     models = f"--restate-model={command.model}"
     limits = cost_limits(record, request.budget)
-    return ask_planner("plan", record.environment, "--auto-apply", models, *days, *limits)
+    return ask_planner("plan", record.environment.name, "--auto-apply", models, *days, *limits)
 
 
 def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:

@@ -54,14 +54,14 @@ def _refuse(command: Command, facts: Facts) -> str:
 def _start(request: Request) -> Start:
     command = request.command
     if command.dry_run:
-        revision = command.number or request.record.promoted_revision - 1
+        revision = command.number or request.record.promotion.revision - 1
         return ask_planner("rollback", PROD, "--to", str(revision), DRY_RUN)
     changes = {"rollback_by": request.who, "rollback_to": command.number}
     return Start("Prod is being rolled back.", changes=changes, wakes_prod=True, waits_for="rollback")
 
 
 def _waits(record: PullRecord) -> bool:
-    return bool(record.rollback_by) or record.reversal.to_open
+    return bool(record.rollback.by) or record.rollback.reversal.to_open
 
 
 def _finish(answer: Answer, record: PullRecord) -> Answer:
@@ -75,7 +75,7 @@ def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
 
 
 def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
-    if record.state is not PullState.PROMOTED or record.promoted_revision < 2:
+    if record.state is not PullState.PROMOTED or record.promotion.revision < 2:
         return ()
     face = Face("Roll back", "Prod as it was before")
     return (

@@ -13,9 +13,9 @@ NAME = "mergeplan / approval"
 
 def approval_view(shown: Shown) -> CheckView:
     """Who must still agree; what is in prod is past that."""
-    record, decision = shown.record, shown.record.decision
+    record, decision = shown.record, shown.record.rules.decision
     outcome = record.outcome
-    if record.state in AFTER_MERGE and not record.held:
+    if record.state in AFTER_MERGE and not record.rules.held:
         return _merge_view(record)
     if outcome is None or changes_nothing(outcome):
         return CheckView(NAME, "Nothing to do", "No model changes.")
@@ -28,9 +28,9 @@ def approval_view(shown: Shown) -> CheckView:
 
 
 def _merge_view(record: PullRecord) -> CheckView:
-    decision = record.decision
+    decision = record.rules.decision
     by = f"Approved by {', '.join(decision.approved_by)}." if decision.approved_by else "Nobody had to approve."
     return CheckView(NAME, by.rstrip(".") if decision.is_ok else "Merged", fit_summary(by))
 
 
-APPROVAL = Check(NAME, approval_view, turn=2, is_wanted=lambda record: record.decision.ruled)
+APPROVAL = Check(NAME, approval_view, turn=2, is_wanted=lambda record: record.rules.decision.ruled)

@@ -53,7 +53,7 @@ def environment_view(shown: Shown) -> CheckView:
 
 def progress_view(record: PullRecord) -> CheckView:
     """How far the run has come, and where Spark shows it."""
-    doing = record.progress or PLANNING
+    doing = record.run.progress or PLANNING
     return running_view(NAME, doing, f"{doing} {spark_link(record)}".rstrip())
 
 

@@ -40,7 +40,9 @@ def promotion_view(shown: Shown) -> CheckView:
 def promotion_check(record: PullRecord) -> CheckView:
     """What the promotion check shows after the merge, on the head and on the merge commit."""
     if record.state is PullState.MERGED:
-        return _hold_view(record) if record.held else running_view(NAME, record.progress or "Promoting to prod.")
+        return (
+            _hold_view(record) if record.rules.held else running_view(NAME, record.run.progress or "Promoting to prod.")
+        )
     if record.state is PullState.UNPROMOTED:
         return _failure_view(record)
     if record.state is PullState.ROLLED_BACK:
@@ -54,14 +56,14 @@ def _hold_view(record: PullRecord) -> CheckView:
 
 
 def _failure_view(record: PullRecord) -> CheckView:
-    problems = record.promotion_outcome.problems if record.promotion_outcome else ()
+    problems = record.promotion.outcome.problems if record.promotion.outcome else ()
     lines = "\n".join(problem_line(problem) for problem in problems) or "Internal error in mergeplan."
     marks = make_annotations(problems)
     return CheckView(NAME, "Prod was not changed", fit_summary(lines), conclusion="failure", annotations=marks)
 
 
 def _success_view(record: PullRecord) -> CheckView:
-    done = record.promotion_outcome.promotion if record.promotion_outcome else None
+    done = record.promotion.outcome.promotion if record.promotion.outcome else None
     jobs = "" if done is None else " Nothing was computed." if is_free(done) else f" {cost_words(done)}."
     title = f"{view_words(done)}{jobs}" if done else "Prod needed no change"
     return CheckView(NAME, title[:TITLE_MOST], _strip_alert(promotion_status(record)))

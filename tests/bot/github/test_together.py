@@ -81,14 +81,14 @@ def test_what_an_earlier_release_wrote_is_changed_by_its_number(bench: Bench) ->
     changed = set(after.checks) - set(bare)
     assert changed
     assert all(each.node for each in changed)
-    assert after.comment_node
+    assert after.comment.node
     assert set(bench.conclusions(bench.head(number)).values()) == {"success"}
 
 
 def test_a_comment_that_is_gone_is_written_anew(bench: Bench) -> None:
     number = bench.open(COLUMN)
     bench.idle()
-    bench.github.delete_comment(SHOP, bench.record(number).comment_id, author="ann")
+    bench.github.delete_comment(SHOP, bench.record(number).comment.id, author="ann")
     bench.github.commit(SHOP, "change", MORE, "Again", author="wim")
     bench.idle()
 
@@ -103,7 +103,7 @@ def test_annotations_secrets_and_a_details_link_come_through(bench: Bench) -> No
     secret = bench.settings.secrets()[0]
     marks = (CheckAnnotation("models/orders.sql", 3, f"Not {secret}", column=2), CheckAnnotation("a.sql", 0, "Odd"))
     view = CheckView("mergeplan / plan", "Failed", f"It says {secret}", conclusion="failure", annotations=marks)
-    checks, comment = bench.context.github.repository(SHOP).checks, bench.record(number).comment_node
+    checks, comment = bench.context.github.repository(SHOP).checks, bench.record(number).comment.node
     requests = [CheckRequest(bench.head(number), view, key, details="http://localhost/x") for key in ("a", "b")]
     done = checks.write_together(CommentEdit(comment, f"<!-- mergeplan:plan -->\n{secret}"), requests)
     runs = bench.github.state.repositories[SHOP].checks

@@ -264,7 +264,7 @@ def test_the_plan_of_a_record_that_an_earlier_build_stored_is_found(inbox: Inbox
         connection.execute(PULLS.update().values(data=renamed))
     engine.dispose()
 
-    assert inbox.pulls.get(SHOP, 7).run_lines == "[]"
+    assert inbox.pulls.get(SHOP, 7).run.lines == "[]"
 
 
 def test_a_service_that_stands_still_loses_its_turn(

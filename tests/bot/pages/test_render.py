@@ -66,7 +66,7 @@ def test_text_of_others_is_inert_on_every_page(name: str) -> None:
     }
     model |= {"owner": EVIL, "rule": EVIL, "parents": [EVIL, "a.b"], "path": EVIL, "line": 3, "kind": EVIL}
     other = {"name": "a.b", "change": "indirect", "parents": [EVIL], "columns": {"altered": [EVIL]}, "recomputed": True}
-    view = shown(models=[model, other], site="https://github.com/ann/shop", environment=EVIL)
+    view = shown(models=[model, other], site="https://github.com/ann/shop", environment_name=EVIL)
     progress = RunProgress("", "", EVIL, 1, 2, (ModelProgress(EVIL, Step.FAILED, note=EVIL),), EVIL)
     text = page(replace(view_of(view, progress=progress), decisions=(Decision(1.0, EVIL, EVIL, EVIL),)), name, EVIL)
 

@@ -103,7 +103,7 @@ def test_a_revert_whose_answer_is_lost_or_that_somebody_opened_already_is_opened
     assert f"merge #{pull.number}, which reverts it" in bench.replies(number)[0]
     bench.github.faults.clear()
     bench.say(number, "/plan", author="ann")
-    assert (bench.record(number).promoted_revision, prod(bench)["models"]["shop.orders"] == BEFORE) == (4, False)
+    assert (bench.record(number).promotion.revision, prod(bench)["models"]["shop.orders"] == BEFORE) == (4, False)
     bench.say(number, "/rollback", author="ann")
 
     assert f"merge #{pull.number}, which reverts it" in bench.replies(number)[2]

@@ -13,7 +13,8 @@ def test_the_models_that_a_pull_request_edits_must_open() -> None:
     edited = model_files(changed, "etl")
 
     assert edited == ("models/a.sql", "models/deep/b.py")
-    assert plan_arguments(PullRecord("o/r", 7, environment="pr_7"), BotConfig(), BotConfig().diff, edited)[-2:] == (
+    record = PullRecord("o/r", 7).change(environment_name="pr_7")
+    assert plan_arguments(record, BotConfig(), BotConfig().diff, edited)[-2:] == (
         "--must-open=models/a.sql",
         "--must-open=models/deep/b.py",
     )

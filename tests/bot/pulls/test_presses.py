@@ -36,7 +36,7 @@ def tick(bench: Bench, number: int, command: str, author: str = "wim") -> None:
     """The box of a command in the plan comment is ticked, and all that follows is done."""
     text = bench.plan(number)
     line = next(index for index, each in enumerate(text.split("\n")) if each.startswith(f"- [ ] {command}"))
-    bench.github.edit_comment(SHOP, bench.record(number).comment_id, toggle_box(text, line), author=author)
+    bench.github.edit_comment(SHOP, bench.record(number).comment.id, toggle_box(text, line), author=author)
     bench.idle()
 
 
@@ -116,7 +116,7 @@ def test_a_button_of_another_plan_is_refused(bench: Bench) -> None:
 
     for reply in bench.replies(number)[-2:]:
         assert "😕 `/categorize`\nIt was shown with another plan, or is not offered any more." in reply
-        assert f"(#issuecomment-{bench.record(number).comment_id})" in reply
+        assert f"(#issuecomment-{bench.record(number).comment.id})" in reply
 
 
 def test_a_press_that_is_delivered_twice_runs_once(bench: Bench) -> None:
@@ -181,7 +181,7 @@ def test_deploy_and_roll_back_are_buttons_of_the_promotion(make_bench: Callable[
     bench.idle()
     press(bench, number, "promotion", "Deploy", author="ann")
     assert bench.record(number).state is PullState.PROMOTED
-    merge = bench.record(number).merge_sha
+    merge = bench.record(number).promotion.merge_sha
     run = bench.checks(merge)["promotion"]
     bench.github.click(SHOP, run.id, run.actions[0].identifier, author="ann")
     bench.idle()
@@ -208,7 +208,7 @@ def test_buttons_go_while_a_plan_is_made(bench: Bench, apart: bool) -> None:
     text = bench.plan(number)
     bench.github.edit_comment(
         SHOP,
-        bench.record(number).comment_id,
+        bench.record(number).comment.id,
         text.replace(tick_cancel, tick_cancel.replace("[ ]", "[x]")),
         author="wim",
     )
@@ -239,7 +239,7 @@ def test_only_a_tick_of_a_box_of_ours_runs_anything(bench: Bench) -> None:
     """Behaviour 36: pasted boxes, edited ones, a tick beside another edit and one in another comment run nothing."""
     number = bench.open(COLUMN)
     bench.idle()
-    ours, whole = bench.record(number).comment_id, bench.plan(number)
+    ours, whole = bench.record(number).comment.id, bench.plan(number)
     box = next(line for line in whole.split("\n") if line.startswith(f"- [ ] {BREAKING}"))
     on = box.replace("[ ]", "[x]")
     forged = "- [{}] `/rollback 1`: harmless <!-- rollback@" + "0" * 40 + " -->"
@@ -268,7 +268,7 @@ def test_a_comment_that_somebody_edited_gives_no_more_than_they_could(make_bench
     number = bench.open(FILTER)
     bench.idle()
     nice = bench.plan(number).replace("over the project's budget", "a bargain")
-    bench.github.edit_comment(SHOP, bench.record(number).comment_id, nice, author="wim")
+    bench.github.edit_comment(SHOP, bench.record(number).comment.id, nice, author="wim")
     tick(bench, number, "`/approve-cost`", author="ann")
 
     assert "The comment was not as the bot wrote it when this was ticked." in bench.replies(number)[0]
@@ -301,7 +301,7 @@ def test_a_box_of_another_plan_is_refused(bench: Bench) -> None:
     bench.github.commit(SHOP, "change", {"models/orders.sql": "SELECT 1 AS id, 3 AS more\n"}, "More", author="wim")
     bench.idle()
     shown = bench.record(number)
-    pressed = Pressed("wim", Press((box,)), comment_id=shown.comment_id, at=shown.shown_since)
+    pressed = Pressed("wim", Press((box,)), comment_id=shown.comment.id, at=shown.shown.since)
     bench.context.inbox.deliveries.receive(Event("g-1", "issue_comment.edited", SHOP, number, pressed=pressed))
     bench.idle()
 

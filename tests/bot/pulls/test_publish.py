@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from mergeplan.bot.pulls.due import what_is_due
-from mergeplan.bot.records import CheckRef, PullRecord, PullState
+from mergeplan.bot.records import CheckRef, PullState
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 
 LINT, TESTS, PLAN, ENVIRONMENT, PROMOTION = (
@@ -19,14 +19,14 @@ def test_the_comment_is_written_first_and_then_what_a_reader_waits_for(bench: Be
     bench.idle()
     whole = bench.record(number)
     old = CheckRef(PLAN, "0" * 40, 1, "d", False)
-    record = PullRecord(**{**whole.__dict__, "checks": (old,), "comment_digest": ""})
+    record = whole.change(checks=(old,), comment_digest="")
     due = what_is_due(record, bench.context.inbox.prods.get(SHOP), presses=True)
 
     assert due is not None
     assert due.comment == bench.plan(number)
     assert [view.name for _, view in due.checks] == [ENVIRONMENT, PROMOTION, PLAN, TESTS, LINT, PLAN]
-    shown = {**whole.__dict__, "checks": (*whole.checks, CheckRef(PLAN, old.sha, 1, due.checks[-1][1].digest, True))}
-    assert what_is_due(PullRecord(**shown), bench.context.inbox.prods.get(SHOP), presses=True) is None
+    shown = whole.change(checks=(*whole.checks, CheckRef(PLAN, old.sha, 1, due.checks[-1][1].digest, True)))
+    assert what_is_due(shown, bench.context.inbox.prods.get(SHOP), presses=True) is None
 
 
 def test_a_github_that_takes_no_check_holds_no_plan_up(bench: Bench) -> None:
@@ -65,7 +65,7 @@ def test_a_promotion_starts_one_planner(bench: Bench) -> None:
     assert len(bench.calls("environments")) == before
     assert len(bench.calls("plan", "prod")) == 2
     prod = bench.context.inbox.prods.get(SHOP)
-    assert (prod.revision, prod.plan_id) == (2, bench.record(number).promotion_outcome.plan.id)  # type: ignore[union-attr]
+    assert (prod.revision, prod.plan_id) == (2, bench.record(number).promotion.outcome.plan.id)  # type: ignore[union-attr]
 
 
 def test_checks_of_a_queues_group_that_was_merged_before_its_plan_ended_are_ended(bench: Bench) -> None:
@@ -75,9 +75,9 @@ def test_checks_of_a_queues_group_that_was_merged_before_its_plan_ended_are_ende
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
     whole = bench.record(number)
-    left = tuple(CheckRef(name, whole.merge_sha, 99, "d", False) for name in (PLAN, LINT, PROMOTION))
-    due = what_is_due(PullRecord(**{**whole.__dict__, "checks": left}), bench.context.inbox.prods.get(SHOP))
+    left = tuple(CheckRef(name, whole.promotion.merge_sha, 99, "d", False) for name in (PLAN, LINT, PROMOTION))
+    due = what_is_due(whole.change(checks=left), bench.context.inbox.prods.get(SHOP))
 
     assert due is not None
-    ended = {view.name: view.conclusion for sha, view in due.checks if sha == whole.merge_sha}
+    ended = {view.name: view.conclusion for sha, view in due.checks if sha == whole.promotion.merge_sha}
     assert ended == {PLAN: "cancelled", LINT: "cancelled", PROMOTION: "success"}

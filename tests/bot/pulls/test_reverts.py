@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 import pytest
 
 from mergeplan.bot.github.reverts import is_revert
+from mergeplan.bot.pull_parts import Reversal
 from mergeplan.bot.pulls.reverts import open_revert
-from mergeplan.bot.records import Pull, PullRecord, Reversal
+from mergeplan.bot.records import Pull, PullRecord
 from mergeplan.bot.rules import BotConfig
 from mergeplan.bot.settings import ACTIONS_LOGIN
 
 MERGED = Pull(41, "A change", "wim", False, True, "c" * 40, "a" * 40, "ann/shop", "main", "", "change")
 REVERT = replace(MERGED, number=50, is_open=True, merged=False, head_ref="revert-41-change")
-RECORD = PullRecord("ann/shop", 41, reversal=Reversal("ann", 1, to_open=True))
+RECORD = PullRecord("ann/shop", 41).change(reversal=Reversal("ann", 1, to_open=True))
 
 
 @dataclass(frozen=True)

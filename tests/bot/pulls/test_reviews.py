@@ -127,7 +127,7 @@ def test_a_merge_that_the_rules_do_not_let_in_waits_and_later_ones_wait_behind_i
         bench.github.merge(SHOP, each, author="ann")
         bench.idle()
 
-    assert bench.record(number).held
+    assert bench.record(number).rules.held
     assert bench.planner_state()["environments"]["prod"]["revision"] == 1
     assert bench.conclusions(bench.head(number))["promotion"] == "action_required"
     assert "### ✋ Merged; promotion on hold" in bench.plan(number)
@@ -144,7 +144,7 @@ def test_a_merge_that_came_before_its_plan_is_shown_and_can_be_approved(make_ben
     bench.github.commit(SHOP, "change", FILTER, "More", author="wim")
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
-    assert bench.record(number).held
+    assert bench.record(number).rules.held
     assert "WHERE true" in bench.plan(number)
 
     review(bench, number, "bob")
@@ -164,7 +164,7 @@ def test_an_admin_deploys_a_held_merge_and_nobody_else(make_bench: Make) -> None
     assert bench.record(number).state is PullState.PROMOTED
     assert "It is in prod." in bench.replies(number)[1]
     who = [(who, what) for who, what, _ in bench.context.inbox.decisions.list_decisions(SHOP, number)]
-    assert ("ann", f"promoted {bench.record(number).merge_sha} against the rules") in who
+    assert ("ann", f"promoted {bench.record(number).promotion.merge_sha} against the rules") in who
 
 
 def test_a_revert_ends_the_wait_of_a_held_merge(make_bench: Make) -> None:
@@ -212,7 +212,7 @@ def test_a_freeze_holds_the_promotion_and_says_until_when(make_bench: Make) -> N
     assert f"Prod is frozen until {end:%a} {end.day} {end:%b %Y %H:%M} (UTC): the year's end." in bench.plan(number)
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
-    assert bench.record(number).held
+    assert bench.record(number).rules.held
 
 
 def test_a_category_that_the_rules_block_stays_out(make_bench: Make) -> None:
@@ -266,5 +266,5 @@ def test_where_prods_rules_cannot_be_read_nothing_is_promoted_by_itself(
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
 
-    assert (bench.record(number).state, bench.record(number).held) == (PullState.MERGED, True)
+    assert (bench.record(number).state, bench.record(number).rules.held) == (PullState.MERGED, True)
     assert "with it who must approve: `cicd_bot.rules` has an unknown key." in bench.plan(number)

@@ -137,7 +137,7 @@ def test_lost_webhooks_of_labels_end_in_the_same_state(bench: Bench) -> None:
 def test_a_label_that_is_deleted_from_the_repository_keeps_nothing() -> None:
     """GitHub moves no time of the pull request for that: the timer compares the labels."""
     pull = Pull(7, "A change", "wim", True, False, "", "a" * 40, SHOP, "main", "", labels=("No plan, please",))
-    record = PullRecord(SHOP, 7, PullState.SKIPPED, "a" * 40, skip_label=LABEL)
+    record = PullRecord(SHOP, 7, PullState.SKIPPED, "a" * 40).change(skip_label=LABEL)
 
     assert not is_behind(pull, record)
     assert is_behind(replace(pull, labels=()), record)
@@ -200,7 +200,7 @@ def test_rules_hold_for_what_is_merged_under_the_label(make_bench: Make) -> None
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
 
-    assert bench.record(number).held
+    assert bench.record(number).rules.held
     assert bench.planner_state()["environments"]["prod"]["revision"] == 1
     bench.github.review(SHOP, number, "APPROVED", author="ann")
     bench.idle()

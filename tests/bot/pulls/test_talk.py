@@ -128,7 +128,7 @@ def test_a_command_about_an_older_plan_is_refused_with_the_new_one_linked(bench:
     assert (
         "Look at the plan shown now" in bench.replies(number)[0] or "Look at the new plan" in bench.replies(number)[0]
     )
-    assert f"(#issuecomment-{bench.record(number).comment_id})" in bench.replies(number)[0]
+    assert f"(#issuecomment-{bench.record(number).comment.id})" in bench.replies(number)[0]
     assert "1 breaking" in bench.plan(number)
 
 

@@ -28,8 +28,9 @@ def shown(state: PullState = PullState.PLANNED, *, models: list[dict[str, Any]] 
     )
     plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": given, "blockers": []}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan}
-    record = PullRecord("ann/shop", 7, state, "a" * 40, environment="pr_7", comment_id=1, run_lines=ended([result], 0))
-    return Shown(replace(record, **changes), ProdRecord("ann/shop", Prod.READY))
+    record = PullRecord("ann/shop", 7, state, "a" * 40)
+    known = {"environment_name": "pr_7", "comment_id": 1, "run_lines": ended([result], 0)}
+    return Shown(record.change(**{**known, **changes}), ProdRecord("ann/shop", Prod.READY))
 
 
 def ended(lines: Iterable[Mapping[str, Any]], exit_code: int) -> str:
@@ -111,7 +112,7 @@ def test_a_comment_and_checks_of_three_thousand_models_parse_their_json_once() -
     """Also when the record was read anew between them, as publishing does."""
     many = [{"name": f"shop.m{index}", "change": "direct", "category": "breaking"} for index in range(3000)]
     view = shown(models=many)
-    again = replace(view, record=replace(view.record, run_lines="".join(view.record.run_lines)))
+    again = replace(view, record=view.record.change(run_lines="".join(view.record.run.lines)))
     unpack_outcome.cache_clear()
 
     assert plan_comment(view) and checks(view) and plan_comment(again) and checks(again)

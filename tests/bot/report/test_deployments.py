@@ -29,10 +29,10 @@ def test_an_environment_and_prod_are_deployments_with_their_states_and_links(mak
     bench.idle()
     bench.say(number, "/rollback", author="ann")
 
-    merge = bench.record(number).merge_sha
+    merge = bench.record(number).promotion.merge_sha
     assert states(bench) == {("pr_1", head): ["success", "inactive"], ("prod", merge): ["success", "inactive"]}
     (first, *_) = bench.github.state.repositories[SHOP].deployments.values()
-    assert first.statuses[0].environment_url.endswith(f"/pull/1#issuecomment-{bench.record(number).comment_id}")
+    assert first.statuses[0].environment_url.endswith(f"/pull/1#issuecomment-{bench.record(number).comment.id}")
 
 
 @pytest.mark.parametrize("status", [403, 500])

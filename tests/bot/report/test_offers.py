@@ -37,7 +37,7 @@ def views(draw: st.DrawFn) -> Shown:
     needs = tuple((verb, role) for verb in FORMS)
     namespace = draw(st.sampled_from(["", "warehouse"]))
     prod = replace(view.prod, needs=needs, deploys=draw(st.booleans()), namespace=namespace)
-    return replace(view, record=replace(view.record, promoted_revision=draw(st.integers(0, 3))), prod=prod)
+    return replace(view, record=view.record.change(promotion_revision=draw(st.integers(0, 3))), prod=prod)
 
 
 @given(views())
@@ -70,7 +70,7 @@ def test_what_was_shown_with_something_else_is_not_taken_up(changes: dict[str, o
     """Behaviour 4: another head, prod, state or pull request; nor a button's identifier on a check of another head."""
     view = shown()
     old, prod = view.record, view.prod
-    now = replace(old, **changes)  # type: ignore[arg-type]
+    now = old.change(**changes)
     for each in offers(old, prod):
         assert not isinstance(resolve_press(each.box, Press((each.box,)), now, prod), Command)
         assert not isinstance(resolve_press(each.identifier, Press((each.identifier,), now.head), now, prod), Command)

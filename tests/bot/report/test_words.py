@@ -94,9 +94,9 @@ def test_the_comment_and_the_checks_tell_the_cut_off_and_count_its_cost_apart() 
 def test_while_it_is_built_the_comment_says_what_may_be_cut_off() -> None:
     view = shown(PullState.PLANNING, models=MODELS[:1], fresh=True)
     compared = '"comparisons":[{"reader":"a.b","model":"a.c","columns":[]}]'
-    lines = view.record.run_lines.replace('"comparisons":[]', compared)
+    lines = view.record.run.lines.replace('"comparisons":[]', compared)
 
-    text = plan_comment(replace(view, record=replace(view.record, run_lines=lines)))
+    text = plan_comment(replace(view, record=view.record.change(run_lines=lines)))
 
     assert text is not None
     assert "✂️ **May still be skipped**, with what reads it: `a.b` if `a.c` holds the same rows as before.\n" in text
