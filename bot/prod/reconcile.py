@@ -65,19 +65,9 @@ from mergeplan.bot.pull_parts import NOT_REVERSED, UNRULED
 from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.pulls.publish import Shower, publish
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report import notices
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.prod import prod_check, push_hold_check
-from mergeplan.bot.report.notices import (
-    MergeHeld,
-    MergeNotPromoted,
-    MergePromoted,
-    ProdBuilt,
-    ProdNotBuilt,
-    ProdRolledBack,
-    PullDeployed,
-    PushNotPromoted,
-    PushPromoted,
-)
 from mergeplan.bot.report.words import drift_sentence, problem_words, promotion_summary
 from mergeplan.bot.results import pack_outcome
 from mergeplan.planner.contract.lines import BatchLine
@@ -86,6 +76,7 @@ from mergeplan.planner.contract.wire import Line
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 50
+WAITING = frozenset({PullState.MERGED, PullState.UNPROMOTED})
 PLANNED_AS = ("run_lines", "tree", "base_sha", "prod_revision", "changes_rules")
 JUDGED = (*PLANNED_AS, "head", "author", "base_ref", "site", "folder")  # of a merge that is held: what reviews are of
 ACTIONS_MOST = 500
@@ -207,14 +198,8 @@ class _ProdReconciliation:
         """What is so now; what this pass has done stays."""
         prod, pulls = self._prod(), self.inbox.pulls.all(self.job.repository)
         steps = self._steps(prod)[: max(0, STEPS_MOST - self.pass_.taken)]
-        waiting = [
-            pull
-            for pull in pulls
-            if pull.state in (PullState.MERGED, PullState.UNPROMOTED) and pull.promotion.merge_sha
-        ]
-        held = (
-            pull for pull in waiting if not pull.rollback.reversal.revision
-        )  # of what prod went back from it shows nothing
+        waiting = [pull for pull in pulls if pull.state in WAITING and pull.promotion.merge_sha]
+        held = (pull for pull in waiting if not pull.rollback.reversal.revision)  # prod shows nothing of what it undid
         shown = {pull.number for pull in held if self._holds(prod.promoted_commit, pull.promotion.merge_sha)}
         taken_on = {pull.number for pull in waiting if self._holds(prod.commit, pull.promotion.merge_sha)}
         untouched = bool(steps) and prod.state is Prod.READY and self._is_untouched(prod, steps[0])
@@ -289,7 +274,7 @@ class _ProdReconciliation:
         ended = self.planner.apply(head, 0)
         if ended.outcome.ok:
             self._record_promotion(head, ended)
-            notice = ProdBuilt(self.job.repository, ended.outcome)
+            notice = notices.ProdBuilt(self.job.repository, ended.outcome)
             self.notify(notice)
             self._check(head, prod_check("Prod was built for the first time", notice.sentence, ended.outcome, False))
         else:
@@ -310,7 +295,7 @@ class _ProdReconciliation:
         self._change(
             state=Prod.FAILED, commit=head, run_lines=lines, attempts=attempts if wait else 0, again_at=again_at
         )
-        notice = ProdNotBuilt(self.job.repository, head, outcome, is_retried=bool(wait))
+        notice = notices.ProdNotBuilt(self.job.repository, head, outcome, is_retried=bool(wait))
         self.notify(notice)
         summary = f"Prod could not be built from this commit. {notice.outlook}"
         self._check(head, prod_check("Prod could not be built", summary, outcome, False))
@@ -343,23 +328,17 @@ class _ProdReconciliation:
         if ended.outcome.ok:
             prod = self._record_promotion(commit, ended)
             revision = prod.revision if ended.outcome.promotion else 0
-            done = {
-                "state": PullState.PROMOTED,
-                "promotion_lines": lines,
-                "promotion_revision": revision,
-                "attempts": 0,
-            }
-            done |= {"reversal": NOT_REVERSED}
+            done = {"state": PullState.PROMOTED, "promotion_lines": lines, "promotion_revision": revision}
+            done |= {"attempts": 0, "reversal": NOT_REVERSED}
             record = self._pull(number, **done, **CLEARED, reason=drift_sentence(planned, ended.outcome), progress="")
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
             why = f"promoted {commit}{' against the rules' if by and not record.rules.decision.is_ok else ''}"
             self.inbox.decisions.record(self.job.repository, number, by or "merge", why, plan_id)
-            self.notify(MergePromoted(self.job.repository, number, ended.outcome))
+            self.notify(notices.MergePromoted(self.job.repository, number, ended.outcome))
         else:
-            record = self._pull(
-                number, state=PullState.UNPROMOTED, promotion_lines=lines, progress="", reason="", **CLEARED
-            )
-            self.notify(MergeNotPromoted(self.job.repository, number, ended.outcome))
+            failed = {"state": PullState.UNPROMOTED, "promotion_lines": lines, "progress": "", "reason": ""}
+            record = self._pull(number, **failed, **CLEARED)
+            self.notify(notices.MergeNotPromoted(self.job.repository, number, ended.outcome))
         self._show(record)
         wake_pulls(self.context, self.job.repository)
 
@@ -372,7 +351,7 @@ class _ProdReconciliation:
             self.inbox.decisions.record(self.job.repository, number, record.deploy.by, f"deployed {commit}")
             done = {"state": PullState.PROMOTED, "merge_sha": commit, "reason": "", "progress": ""}
             self._show(self._pull(number, **done, **CLEARED, deploy_result=""))
-            self.notify(PullDeployed(self.job.repository, number, record.deploy.by))
+            self.notify(notices.PullDeployed(self.job.repository, number, record.deploy.by))
             self.pass_ = replace(self.pass_, head=commit)
         wake_pulls(self.context, self.job.repository)
 
@@ -388,7 +367,7 @@ class _ProdReconciliation:
         kept = {name: self.gatekeeper.record_at(step).value(name) for name in JUDGED}
         waits = {"state": PullState.MERGED, "held": True, "again": False, "reason": "", "progress": ""}
         self._show(self._pull(step.number, **kept, **waits, merge_sha=step.commit, decision=decision))
-        self.notify(MergeHeld(self.job.repository, step.number, decision))
+        self.notify(notices.MergeHeld(self.job.repository, step.number, decision))
 
     def _pass_over(self, step: Step) -> None:
         """What was held is taken with a later step, which nobody has anything against."""
@@ -414,13 +393,13 @@ class _ProdReconciliation:
         ended = self.planner.apply(commit, 0)
         if ended.outcome.ok:
             self._record_promotion(commit, ended)
-            self.notify(PushPromoted(self.job.repository, commit, ended.outcome))
+            self.notify(notices.PushPromoted(self.job.repository, commit, ended.outcome))
             views = promotion_summary(ended.outcome)
             self._check(commit, prod_check(f"In prod. {views}", views, ended.outcome, False))
         else:
             self._retry_or_go_on(ended, commit)
             self._change(commit=commit)
-            self.notify(PushNotPromoted(self.job.repository, commit, ended.outcome))
+            self.notify(notices.PushNotPromoted(self.job.repository, commit, ended.outcome))
             self._check(commit, prod_check("Prod was not changed", "This push is not in prod.", ended.outcome, False))
         wake_pulls(self.context, self.job.repository)
 
@@ -450,7 +429,7 @@ class _ProdReconciliation:
             self._retry_or_go_on(failed, self._prod().promoted_commit)
             self.rollbacks.refuse(number, problem_words(failed.outcome))
         else:
-            self.notify(ProdRolledBack(self.job.repository, number, who, revision))
+            self.notify(notices.ProdRolledBack(self.job.repository, number, who, revision))
         wake_pulls(self.context, self.job.repository)
 
     # --- sweeping ---

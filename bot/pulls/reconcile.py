@@ -453,9 +453,8 @@ class _Reconciliation:
             raise Later(2.0 * 2**record.run.attempts, "the planner ended with a defect")
         if outcome.may_pass_later and record.run.attempts + 1 < 10 * DEFECT_TRIES:
             why = outcome.problems[0].message
-            publish(
-                self.inbox, self.gateway, self._change(attempts=record.run.attempts + 1, progress=f"Waiting: {why}")
-            )
+            waits = self._change(attempts=record.run.attempts + 1, progress=f"Waiting: {why}")
+            publish(self.inbox, self.gateway, waits)
             raise Later(min(60.0, 3.0 + 2.0 * record.run.attempts), why)
         ok = nothing or outcome.ok
         blocked = outcome.is_blocked or outcome.is_too_costly
@@ -467,11 +466,7 @@ class _Reconciliation:
             fresh=False,
             reason="",
             again=False,
-            overrides=tuple(
-                override
-                for override in current.wishes.overrides
-                if (override.model, override.category) not in self.given
-            ),
+            overrides=tuple(word for word in current.wishes.overrides if (word.model, word.category) not in self.given),
             attempts=0,
         )
         self._judge()
