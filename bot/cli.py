@@ -18,7 +18,7 @@ from mergeplan.bot.service.register_app import Registration, register
 from mergeplan.bot.service.replay import post_delivery, read_stored, rehearse_delivery
 from mergeplan.bot.service.serve import run_service
 from mergeplan.bot.settings import load_settings
-from mergeplan.planner.model.model import TABLE_FORMATS
+from mergeplan.planner.model.table_format import TABLE_FORMATS
 
 
 @click.command()

@@ -16,6 +16,7 @@ from enum import StrEnum
 from mergeplan.planner.apply.promotion.view_switch import quote_name
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.model.model import Column
+from mergeplan.planner.model.table_format import FORMATS, TABLE_FORMATS
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import stage_statements
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
@@ -87,7 +88,8 @@ class Drift:
             plan = "mergeplan plan" if self.environment == PROD else f"mergeplan plan {self.environment}"
             return f"`{plan} --restate-model {self.model}` computes it and what reads it again."
         drop = f"Drop the table, and `mergeplan run {self.environment} --refresh` creates and computes it."
-        restore = "Restore an earlier version of it (Delta, Iceberg). Without one its history is lost: "
+        formats = ", ".join(FORMATS[name].title for name in TABLE_FORMATS)
+        restore = f"Restore an earlier version of it ({formats}). Without one its history is lost: "
         return f"{restore}{drop[0].lower()}{drop[1:]}" if self.keeps_history else drop
 
 

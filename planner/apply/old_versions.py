@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import LeaseHeld, QueryError
-from mergeplan.planner.model.model import TABLE_FORMATS
+from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.physical_tables import PhysicalTable
 from mergeplan.planner.state.store import StateStore

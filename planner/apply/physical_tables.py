@@ -10,7 +10,8 @@ from mergeplan.planner.engine.table import Table, time_partitioning
 from mergeplan.planner.errors import PlanMoved
 from mergeplan.planner.intervals import UNITS
 from mergeplan.planner.model.kind import Fill
-from mergeplan.planner.model.model import TABLE_FORMATS, Column
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.partitioning import BATCH, parts_of

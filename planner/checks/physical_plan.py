@@ -12,6 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
 from mergeplan.planner.checks.explained import Explained, NotUnderstood, Operator, parse_explain
+from mergeplan.planner.model.table_format import FORMATS
 
 Tables = tuple[str, ...]  # names of models, or of tables that no model has, sorted
 T = TypeVar("T")
@@ -80,7 +81,7 @@ _SHUFFLES = ("hashpartitioning(", "rangepartitioning(", "RoundRobinPartitioning(
 _ONE_PARTITION = "SinglePartition"
 _ATTRIBUTE = re.compile(r"\b\w+#\d+")
 _TRIVIAL = re.compile(r"isnotnull\(\w+#\d+\)|IsNotNull\([^(),]+\)|Subquery [\w-]+#\d+|IN dynamicpruning#\d+")
-_ICEBERG = re.compile(r"^IcebergScan\(.*?, filters=(.*), runtimeFilters=", re.M)
+_SCAN_FILTERS = tuple(form.scan_filters for form in FORMATS.values() if form.scan_filters is not None)
 
 
 def read_plan(text: str, known: KnownTables) -> PhysicalPlan:
@@ -192,8 +193,8 @@ def _file_scan(step: Operator, table: Known) -> Scan:
 
 
 def _batch_scan(step: Operator, table: Known, *, is_chosen: bool) -> Scan:
-    """An Iceberg table's filters are those of its partitions and of its files alike; of others nothing is known."""
-    match = _ICEBERG.search(step.text)
+    """Filters that a format tells are those of its partitions and of its files alike; of others nothing is known."""
+    match = next((match for filters in _SCAN_FILTERS if (match := filters.search(step.text))), None)
     if match is None:
         return Scan(table.model)
     conjuncts = [conjunct for conjunct in match[1].split(", ") if conjunct and not conjunct.endswith(" IS NOT NULL")]

@@ -268,7 +268,7 @@ class TableStore(Protocol):
         """Forget what is remembered of a table's files: another Spark has written it."""
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
-        """Remove the versions of a table (Delta, Iceberg) that were replaced longer ago than `keep`, at least a week.
+        """Remove the versions of a table, if it has any, that were replaced longer ago than `keep`, at least a week.
 
         What `merge` and `unmerge` may go back to stays, or all does. The caller keeps writers away, and knows that no
         other table stands on this one's files.

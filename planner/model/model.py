@@ -12,9 +12,6 @@ from mergeplan.planner.model.kind import Fill, Kind
 DAILY = Cron("@daily")
 
 
-TABLE_FORMATS = ("delta", "iceberg")  # those that commit by themselves; any other table is plain files
-
-
 @dataclass(frozen=True)
 class Column:
     """A column: name in lower case, type as Spark writes it (`decimal(10,2)`), comment or ''."""

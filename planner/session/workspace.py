@@ -21,7 +21,8 @@ from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.errors import LeaseHeld, QueryError, RequestError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import TABLE_FORMATS, Column, Model
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.parsing.files.gateway_settings import conf_of
 from mergeplan.planner.parsing.files.gateways import gateways_apart
 from mergeplan.planner.plan.schedule import Loaded

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.model.model import TABLE_FORMATS
+from mergeplan.planner.model.table_format import TABLE_FORMATS
 from tests.planner.lakehouse import steps_of
 
 OLD, NEW = [[1, 10], [2, 20]], [[1, 11], [2, 21]]

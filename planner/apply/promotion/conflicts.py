@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from mergeplan.planner.errors import QueryError
+from mergeplan.planner.model.table_format import FORMATS
 
-CONFLICT = "DELTA_CONCURRENT_"  # how Delta's conditions for it begin
-FOUND = "Found conflicting files"  # what Iceberg, which has no conditions, says of it
 TRIES = 3
 T = TypeVar("T")
 
@@ -25,7 +24,7 @@ def retry_on_conflict(write: Callable[[], T], check: Callable[[], None]) -> T:
         try:
             return write()
         except QueryError as error:
-            if not (error.condition or "").startswith(CONFLICT) and FOUND not in error.message:
+            if not any(form.is_conflict(error.condition or "", error.message) for form in FORMATS.values()):
                 raise
             check()
     return write()

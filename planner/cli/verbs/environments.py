@@ -149,7 +149,7 @@ def janitor(
     output: str,
 ) -> int:
     """Drop the environments that have expired, and the tables that no environment, no recent history and no open plan
-    refers to; then old versions of the rows of Delta and Iceberg tables, if `table_history_ttl` is set.
+    refers to; then versions of the rows of tables that were replaced long ago, if `table_history_ttl` is set.
 
     \b
     mergeplan janitor

@@ -16,7 +16,6 @@ from mergeplan.planner.engine.table import Table
 def create_table(
     sessions: Sessions,
     table: Table,
-    using: str,
     properties: Iterable[tuple[str, str]],
     *,
     comments: bool,
@@ -24,7 +23,7 @@ def create_table(
 ) -> bool:
     """Create the schema and the empty table, with its properties; existing ones stay as they are. True when the table
     was not there. `listed` is as in `create_in_schema`."""
-    sql = f"{quote_name(table.name)} {_definition(table, using, properties, comments=comments)}"
+    sql = f"{quote_name(table.name)} {_definition(table, properties, comments=comments)}"
     try:
         create_in_schema(sessions, table.name, f"CREATE TABLE {sql}", listed=listed)
     except Exception as error:
@@ -35,7 +34,7 @@ def create_table(
     return True
 
 
-def _definition(table: Table, using: str, properties: Iterable[tuple[str, str]], *, comments: bool) -> str:
+def _definition(table: Table, properties: Iterable[tuple[str, str]], *, comments: bool) -> str:
     columns = [f"{quote_name(c.name)} {c.type}{comment_clause(c.comment if comments else '')}" for c in table.columns]
     columns += [f"{quote_name(column.column)} {column.type}" for column in table.partition_columns if column.hidden]
     by = ", ".join(quote_name(name) for name in partition_names(table))
@@ -43,7 +42,7 @@ def _definition(table: Table, using: str, properties: Iterable[tuple[str, str]],
     comment = comment_clause(table.comment if comments else "")
     property_list = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties)
     property_clause = f" TBLPROPERTIES ({property_list})" if property_list else ""
-    return f"({', '.join(columns)}) USING {using}{partitioned}{comment}{property_clause}"
+    return f"({', '.join(columns)}) USING {table.format}{partitioned}{comment}{property_clause}"
 
 
 def partition_names(table: Table) -> list[str]:

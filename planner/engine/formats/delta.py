@@ -17,17 +17,22 @@ from mergeplan.planner.engine.formats.committed_tables import CommittedTables
 from mergeplan.planner.engine.formats.conditions import ALL, within
 from mergeplan.planner.engine.formats.definition import create_table
 from mergeplan.planner.engine.formats.delta_retention import RETENTION, Commit, is_due, is_pinned, retention
+from mergeplan.planner.engine.formats.files_of_tables import input_files, partition_types, table_columns
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.protocol import Expiry, Written
+from mergeplan.planner.engine.spark.described import Described
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.table import Table
+from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.intervals import Timeline
 
 OURS = "mergeplan"  # what every commit of ours says of itself, a merge also which one it is
 MARK = re.compile(rf"{OURS} batch ([0-9a-f]{{16}}) after version (\d+)")
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"  # what the commit of a statement says of itself
 RECENT = 20  # commits among which the last merge is looked for first
+READER = "delta.minReaderVersion"
+PLAIN = "1"  # a reader that knows files and the columns in them by their names, and nothing more
 OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that its writers are told
 
 
@@ -42,11 +47,11 @@ class LastMerge:
 
 
 class Delta(CommittedTables):
-    """The verbs of `TableFormat` for Delta."""
+    """The verbs of `FormatTables` for Delta."""
 
     def create(self, table: Table) -> bool:
         """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
-        is_new = create_table(self._sessions, table, "delta", table.options, comments=self._comments)
+        is_new = create_table(self._sessions, table, table.options, comments=self._comments)
         if is_new and table.partitioning and self._history(table.name, 1)[0]["version"]:
             # A drop that was cut off left its files there, and Delta takes them for the table's.
             self._run(f"DELETE FROM {quote_name(table.name)}")
@@ -125,6 +130,17 @@ class Delta(CommittedTables):
             return Expiry(kept="its last merge, which may be taken back, is about a week old or older")
         self._run(f"VACUUM {quote_name(name)} RETAIN {policy.hours} HOURS").collect()
         return Expiry(removed=True)
+
+    def files(self, name: str, known: Described, where: str) -> TableFiles | None:
+        """The files of its version; of a table that needs a newer reader its log: deletion vectors, column mapping and
+        wider types decide how files are read. None for a cached table."""
+        files = input_files(self._sessions, name, where)
+        columns = table_columns(self._sessions, name)
+        # Asked last: what needs a newer reader is in the log before a file is read by it.
+        properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()}
+        if properties.get(READER) != PLAIN:
+            return TableFiles(("delta", "log"), columns, frozenset({known.details["Location"]}))
+        return TableFiles(("delta", *partition_types(known, columns)), columns, files) if files else None
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its own files: those of a table that it is a clone of are not below it."""

@@ -7,12 +7,15 @@ its own place: were that cut off, the next attempt would write aside, and what i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import unquote
 from uuid import uuid4
 
 from mergeplan.planner.engine.formats.definition import create_table, partition_names, sort_frame
+from mergeplan.planner.engine.formats.files_of_tables import input_files, partition_types, table_columns
 from mergeplan.planner.engine.formats.hive_location import HiveLocation
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.formats.partition_locations import (
@@ -25,19 +28,22 @@ from mergeplan.planner.engine.formats.partition_locations import (
 )
 from mergeplan.planner.engine.formats.shared_files import let_go, share
 from mergeplan.planner.engine.protocol import Expiry, Written
-from mergeplan.planner.engine.spark.described import describe
+from mergeplan.planner.engine.spark.described import Described, describe
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.table import Table
+from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Interval, Timeline
 
+HIDDEN = "(redacted)"  # what Spark shows in place of an option that may be a secret
+BATCH = re.compile(r"mergeplan-[0-9a-f]{32}")
 BEFORE = "mergeplan.before"  # the property that says where a table pointed before its last merge
 
 
 class HiveFiles:
-    """The verbs of `TableFormat` for parquet and ORC."""
+    """The verbs of `FormatTables` for parquet and ORC."""
 
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions, self._comments = sessions, comments
@@ -46,7 +52,7 @@ class HiveFiles:
     def create(self, table: Table) -> bool:
         """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
         listed = _is_listed(table) or not table.partition_columns
-        return create_table(self._sessions, table, table.format, table.options, comments=self._comments, listed=listed)
+        return create_table(self._sessions, table, table.options, comments=self._comments, listed=listed)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table over the files that another one points at, of these intervals or of all."""
@@ -113,6 +119,24 @@ class HiveFiles:
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Nothing: other tables, and readers, may stand on files that this one is not pointed at any more."""
         return Expiry()
+
+    def files(self, name: str, known: Described, where: str) -> TableFiles | None:
+        """The place of the table; of listed partitions those in our folders, whose names say which values the catalog
+        has for them, and None with other folders."""
+        options = known.details.get("Storage Properties", "")
+        if HIDDEN in options or "Location" not in known.details:
+            return None
+        columns = table_columns(self._sessions, name)
+        read_as = (known.format, options, *partition_types(known, columns))
+        if known.format == "orc":  # files of older writers have no names: columns are found by their place
+            read_as += tuple(text for pair in columns for text in pair)
+        place = HiveLocation(known)
+        if not place.lists_partitions:
+            return TableFiles(read_as, columns, frozenset({place.location}))
+        files = input_files(self._sessions, name, where)
+        if not files or not all(_is_ours(file, known.partitions) for file in files):
+            return None
+        return TableFiles(read_as, columns, files)
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its files and without those of a table that it took over."""
@@ -181,6 +205,13 @@ class HiveFiles:
             _writer(table, nothing).save(f"{batch}/empty")
             empty(self._run, table, f"{batch}/empty", emptied)
         return seen.get("rows", 0), written
+
+
+def _is_ours(file: str, partitions: tuple[str, ...]) -> bool:
+    """True for a file in a partition as we lay them out: its folders say which values the catalog has for it."""
+    batch, *folders = unquote(file).split("/")[-len(partitions) - 2 : -1]
+    names = tuple(folder.partition("=")[0].lower() for folder in folders)
+    return BATCH.fullmatch(batch) is not None and names == partitions
 
 
 def _batch_below(known: HiveLocation, name: str) -> str:

@@ -16,11 +16,14 @@ from uuid import uuid4
 from mergeplan.planner.engine.formats.committed_tables import CommittedTables
 from mergeplan.planner.engine.formats.conditions import ALL, within
 from mergeplan.planner.engine.formats.definition import create_table
+from mergeplan.planner.engine.formats.files_of_tables import table_columns
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.protocol import Expiry, Written
+from mergeplan.planner.engine.spark.described import Described
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.table import Table
+from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.naming import parts_of
 
@@ -44,12 +47,12 @@ class LastMerge:
 
 
 class Iceberg(CommittedTables):
-    """The verbs of `TableFormat` for Iceberg."""
+    """The verbs of `FormatTables` for Iceberg."""
 
     def create(self, table: Table) -> bool:
         """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
         self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
-        return create_table(self._sessions, table, "iceberg", _properties(table), comments=self._comments)
+        return create_table(self._sessions, table, _properties(table), comments=self._comments)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table with a copy of the rows of another one."""
@@ -117,6 +120,14 @@ class Iceberg(CommittedTables):
         arguments = f"table => {literal(name)}, older_than => TIMESTAMP {literal(moment)}"
         counts = self._run(f"CALL {self._procedure(name, 'expire_snapshots')}({arguments})").collect()
         return Expiry(removed=any(map(any, counts)))  # none where branches and tags name all of them
+
+    def files(self, name: str, known: Described, where: str) -> TableFiles | None:
+        """Its metadata files, which name all others and how they are read; None in a catalog without them."""
+        # All that a table had, the current one among them: no two metadata files name each other as earlier ones.
+        rows = self._run(f"SELECT file FROM {quote_name(name)}.metadata_log_entries").collect()
+        files = frozenset(row[0] for row in rows)
+        columns = table_columns(self._sessions, name)
+        return TableFiles(("iceberg",), columns, files) if files and None not in files else None
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its files."""

@@ -1,4 +1,4 @@
-"""Which release of a table format runs on which Spark: the pairs that were tested, and those that are known to break.
+"""The release of a table format for a session's Spark: the tested one, and refused is one that is known to break.
 
 A session of a project with such tables needs the format's jars, its SQL extension and its catalog; a project with
 parquet or ORC alone needs nothing of this.
@@ -8,109 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.table_format import CATALOG, FORMATS, Release, TableFormat
 
 EXTENSIONS, PACKAGES, JARS = "spark.sql.extensions", "spark.jars.packages", "spark.jars"
-CATALOG = "spark.sql.catalog.spark_catalog"
-PROVIDED = ",".join(
-    f"{group}:*"
-    for group in (
-        "org.apache.hadoop", "org.apache.parquet", "com.fasterxml.jackson.core", "org.apache.logging.log4j",
-        "org.slf4j", "com.github.luben", "org.xerial.snappy",
-    )
-)  # fmt: skip
 Conf = Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class TestedPair:
-    """A release of a table format with the line of Spark that it was tested on, and what a session needs of it."""
-
-    format: str
-    title: str
-    spark: str  # the line: 4.1
-    package: str  # group:artifact:version
-    extension: str
-    settings: tuple[tuple[str, str], ...]  # of Spark's own catalog
-    apart: str = ""  # the extension for tables and views in catalogs of their own, if it is another one
-
-    @property
-    def artifact(self) -> str:
-        """The name of its jar without the version: `delta-spark_4.1_2.13`."""
-        return self.package.split(":")[1]
-
-    @property
-    def stem(self) -> str:
-        """What the names of all its releases begin with: `delta-spark`."""
-        return self.artifact.partition(self.spark)[0].rstrip("-_")
-
-    def is_among(self, releases: Iterable[tuple[str, str]]) -> bool:
-        """True when one of these is a release of the format."""
-        return any(artifact.startswith(self.stem) for artifact, _ in releases)
-
-    @property
-    def version(self) -> str:
-        return self.package.split(":")[2]
-
-
-@dataclass(frozen=True)
-class BrokenPair:
-    """A release that fails at run time, from this Spark on, and how that shows."""
-
-    artifact: str
-    version: str
-    spark: str
-    shows: str
-
-
-TESTED = (
-    TestedPair(
-        "delta",
-        "Delta",
-        "4.1",
-        "io.delta:delta-spark_4.1_2.13:4.3.0",
-        "io.delta.sql.DeltaSparkSessionExtension",
-        (
-            (CATALOG, "org.apache.spark.sql.delta.catalog.DeltaCatalog"),
-            # What Spark brings itself in any case: 70 MB.
-            ("spark.jars.excludes", PROVIDED),
-            # Delta reads its own log with 50 tasks for each statement, which is for logs of millions of files.
-            ("spark.databricks.delta.snapshotPartitions", "4"),
-            # VACUUM lists a table with as many tasks as this says, 10,000 by default, however few its files are.
-            ("spark.sql.sources.parallelPartitionDiscovery.parallelism", "64"),
-            # What a merge began from is read again when it is repeated or taken back, however long that is after: the
-            # janitor leaves its files.
-            ("spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration", "false"),
-        ),
-    ),
-    TestedPair(
-        "iceberg",
-        "Iceberg",
-        "4.1",
-        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
-        # Without its extension views stay those of Spark's own catalog, which can be altered; calls and row-level
-        # statements are part of Spark 4.
-        "",
-        (
-            (CATALOG, "org.apache.iceberg.spark.SparkSessionCatalog"),
-            (f"{CATALOG}.type", "hive"),
-            (f"{CATALOG}.cache-enabled", "false"),  # another process may have written the table
-        ),
-        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-    ),
-)
-BROKEN = (
-    BrokenPair(
-        "delta-spark_4.1_2.13",
-        "4.1.0",
-        "4.1.4",
-        "columns cannot be added and clones cannot be read",
-    ),
-)
-FORMATS = tuple(dict.fromkeys(pair.format for pair in TESTED))
 _JAR = re.compile(r"(.+_\d+\.\d+)-(\d[\w.-]*)\.jar")
 _LINE = re.compile(r"[-_](\d+\.\d+)_\d+\.\d+$")  # of an artifact's name: the Spark that it is built for
 
@@ -133,13 +37,14 @@ def settings_for(
     settings: dict[str, str] = {}
     extensions = _split_setting(conf, EXTENSIONS)
     for name in sorted(others.union(wanted)):
-        pair = _pair(name, spark, releases, folder)
-        _refuse_broken(pair, spark, releases)
-        if not pair.is_among(releases):
-            packages.append(pair.package)
-        extensions += [pair.apart] if name in others and pair.apart else []
-        extensions += [pair.extension] if pair.extension else []
-        for key, value in pair.settings if name in wanted else ():
+        form = FORMATS[name]
+        release = _release(form, spark, releases, folder)
+        _refuse_broken(form, release, spark, releases)
+        if not _is_among(release, releases):
+            packages.append(release.package)
+        extensions += [release.apart] if name in others and release.apart else []
+        extensions += [release.extension] if release.extension else []
+        for key, value in release.settings if name in wanted else ():
             if settings.setdefault(key, value) != value:
                 raise RequestError(
                     f"one session cannot have tables of {' and '.join(wanted)}: each needs a `{key}` of its own.",
@@ -152,13 +57,8 @@ def settings_for(
 
 def sign_of(format: str) -> tuple[str, str]:
     """The setting, and the class in it, by which a session that knows a format is recognised."""
-    pair = next(pair for pair in TESTED if pair.format == format)
-    return (EXTENSIONS, pair.extension) if pair.extension else (CATALOG, dict(pair.settings)[CATALOG])
-
-
-def title_of(format: str) -> str:
-    """The name of a format as people write it."""
-    return next((pair.title for pair in TESTED if pair.format == format), format)
+    release = FORMATS[format].releases[0]
+    return (EXTENSIONS, release.extension) if release.extension else (CATALOG, release.catalog)
 
 
 def how_to_bring(packages: str) -> str:
@@ -170,37 +70,41 @@ def how_to_bring(packages: str) -> str:
     )
 
 
-def _pair(name: str, spark: str, given: Iterable[tuple[str, str]], folder: str | None) -> TestedPair:
-    """The pair for this Spark; where none was tested, the newest stands for the settings of what is brought."""
-    pairs = [pair for pair in TESTED if pair.format == name]
-    newest = pairs[-1]
-    brought = newest.is_among(given)
+def _release(form: TableFormat, spark: str, given: Iterable[tuple[str, str]], folder: str | None) -> Release:
+    """The release for this Spark; where none was tested, the newest stands for the settings of what is brought."""
+    newest = form.releases[-1]
+    brought = _is_among(newest, given)
     if folder and not brought:
-        raise RequestError(f"`jars_dir` {folder} holds no jar of {newest.title}.", hint=how_to_bring(newest.package))
-    pair = next((candidate for candidate in pairs if spark.startswith(f"{candidate.spark}.")), newest)
-    if not brought and not spark.startswith(f"{pair.spark}."):
+        raise RequestError(f"`jars_dir` {folder} holds no jar of {form.title}.", hint=how_to_bring(newest.package))
+    release = next((candidate for candidate in form.releases if spark.startswith(f"{candidate.spark}.")), newest)
+    if not brought and not spark.startswith(f"{release.spark}."):
         raise RequestError(
-            f"no release of {pair.title} is known to work with Spark {spark}.",
-            hint=f"{pair.title} {pair.version} was tested with Spark {pair.spark}: install that, or bring a release of "
-            "your own with `jars_dir` or `spark.jars.packages`.",
+            f"no release of {form.title} is known to work with Spark {spark}.",
+            hint=f"{form.title} {release.version} was tested with Spark {release.spark}: install that, or bring a "
+            "release of your own with `jars_dir` or `spark.jars.packages`.",
         )
-    return pair
+    return release
 
 
-def _refuse_broken(pair: TestedPair, spark: str, given: Iterable[tuple[str, str]]) -> None:
+def _is_among(release: Release, releases: Iterable[tuple[str, str]]) -> bool:
+    """True when one of these is a release of the same format."""
+    return any(artifact.startswith(release.stem) for artifact, _ in releases)
+
+
+def _refuse_broken(form: TableFormat, release: Release, spark: str, given: Iterable[tuple[str, str]]) -> None:
     for artifact, version in given:
         why = ""
-        for release in BROKEN:
-            if (release.artifact, release.version) == (artifact, version) and _is_at_least(spark, release.spark):
-                why = release.shows
+        for broken in form.broken:
+            if (broken.artifact, broken.version) == (artifact, version) and _is_at_least(spark, broken.spark):
+                why = broken.shows
         line = _LINE.search(artifact)
-        if line and artifact.startswith(pair.stem) and not spark.startswith(f"{line[1]}."):
+        if line and artifact.startswith(release.stem) and not spark.startswith(f"{line[1]}."):
             why = f"it is built for Spark {line[1]}"
         if why:
             raise RequestError(
                 f"{artifact} {version} does not work with Spark {spark}: {why}.",
-                hint=f"Spark {pair.spark} and `{pair.package}` work together; without a release of its own in `config` "
-                "mergeplan takes that one.",
+                hint=f"Spark {release.spark} and `{release.package}` work together; without a release of its own in "
+                "`config` mergeplan takes that one.",
             )
 
 
@@ -214,7 +118,8 @@ def _releases(packages: Iterable[str], jars: Iterable[str]) -> list[tuple[str, s
 
 def _artifact(name: str) -> str:
     """The name of a jar without the group, which stands before it in the folder where Spark keeps what it fetched."""
-    stem = next((pair.stem for pair in TESTED if f"_{pair.stem}" in name), "")
+    stems = (release.stem for form in FORMATS.values() for release in form.releases)
+    stem = next((stem for stem in stems if f"_{stem}" in name), "")
     return name[name.index(stem) :]
 
 

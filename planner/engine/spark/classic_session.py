@@ -13,12 +13,11 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mergeplan.planner.engine.formats.tested_pairs import CATALOG
 from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
 from mergeplan.planner.engine.spark.errors import translate_error
 from mergeplan.planner.engine.spark.process.connect_server import ConnectServer, local_url, serving_conf
-from mergeplan.planner.engine.spark.process.format_settings import remember_formats, starting_conf
+from mergeplan.planner.engine.spark.process.format_settings import needs_open_metastore, remember_formats, starting_conf
 from mergeplan.planner.engine.spark.process.java import (
     Jvm,
     Profile,
@@ -53,8 +52,7 @@ class ClassicSession:
             try:
                 self.spark, self.gateway = _classic(self.jvm)
                 self.serving = ConnectServer(self.spark, token)
-                if "SparkSessionCatalog" in conf.get(CATALOG, ""):
-                    # Iceberg finds the embedded metastore only when Spark has opened it.
+                if needs_open_metastore(conf):
                     self.spark.sql("SHOW SCHEMAS").collect()
                 remember_formats(connection, home)
                 if connection.catalog:

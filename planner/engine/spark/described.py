@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mergeplan.planner.engine.spark.errors import condition
 from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
+from mergeplan.planner.model.table_format import FILE_FORMATS
 
 # How a catalog of its own describes a view, and how everything else is described.
 DETAILED = ("# Detailed Table Information", "# Detailed View Information")
@@ -36,7 +37,7 @@ class Described:
     def files(self) -> str:
         """The format of a table's files, in lower case: also of a table that Hive made."""
         reader = self.details.get("Serde Library", "").lower() if self.format == "hive" else ""
-        return next((file_format for file_format in ("parquet", "orc") if file_format in reader), self.format)
+        return next((file_format for file_format in FILE_FORMATS if file_format in reader), self.format)
 
 
 def describe(sessions: Sessions, name: str) -> Described | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from mergeplan.planner.engine.formats.delta import Delta
-from mergeplan.planner.engine.formats.files_of_tables import files_of
+from mergeplan.planner.engine.formats.format_tables import FormatTables
 from mergeplan.planner.engine.formats.hive_files import HiveFiles
 from mergeplan.planner.engine.formats.iceberg import Iceberg
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
-from mergeplan.planner.engine.formats.table_format import TableFormat
 from mergeplan.planner.engine.protocol import Expiry, Merge, MergeInto, Written
 from mergeplan.planner.engine.spark.content import question
 from mergeplan.planner.engine.spark.described import describe
@@ -27,18 +27,21 @@ from mergeplan.planner.model.model import Column
 from mergeplan.planner.snapshot.content_hash import ColumnSet, Found
 
 
+class FormatStore(Protocol):
+    """How the tables of a format are opened on a Spark."""
+
+    def __call__(self, sessions: Sessions, *, comments: bool) -> FormatTables: ...
+
+
+STORES: Mapping[str, FormatStore] = {"parquet": HiveFiles, "orc": HiveFiles, "delta": Delta, "iceberg": Iceberg}
+
+
 class SparkTables:
     """The verbs of `TableStore` on one Spark."""
 
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions = sessions
-        self._files = HiveFiles(sessions, comments=comments)
-        self._formats: dict[str, TableFormat] = {
-            "parquet": self._files,
-            "orc": self._files,
-            "delta": Delta(sessions, comments=comments),
-            "iceberg": Iceberg(sessions, comments=comments),
-        }
+        self._formats = {name: store(sessions, comments=comments) for name, store in STORES.items()}
 
     def create(self, table: Table) -> bool:
         """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
@@ -131,7 +134,11 @@ class SparkTables:
     def files(self, name: str, where: str = "") -> TableFiles | None:
         """The files of a table's rows, or of those of a condition; None where they are not known."""
         with self._sessions.statement():
-            return files_of(self._sessions, name, where)
+            known = describe(self._sessions, name)
+            if known is None or known.is_view or known.format not in self._formats:
+                return None
+            self._sessions.run(f"REFRESH TABLE {quote_name(name)}")  # another process may have written it since
+            return self._formats[known.format].files(name, known, where)
 
     def refresh(self, name: str) -> None:
         """Forget what is remembered of a table's files: another Spark has written it."""
@@ -157,9 +164,9 @@ class SparkTables:
                 return
             self._format(known.format).drop(name)
 
-    def _format(self, name: str) -> TableFormat:
-        """The format of that name; files of any other format are pointed at as parquet's are."""
-        return self._formats.get(name, self._files)
+    def _format(self, name: str) -> FormatTables:
+        """The tables of that format; files of any other one are pointed at as parquet's are."""
+        return self._formats.get(name) or self._formats["parquet"]
 
 
 def _is_whole(table: Table, into: MergeInto) -> bool:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.model.model import TABLE_FORMATS, Model
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.table_format import FORMATS, TABLE_FORMATS
 from mergeplan.planner.naming import PROD, SESSION_CATALOG, Naming, parts_of
 from mergeplan.planner.parsing.files.gateway_settings import conf_of
 from mergeplan.planner.parsing.files.model_file import line_of
@@ -19,8 +20,7 @@ from mergeplan.planner.parsing.files.schema import ConnectionConfig
 from mergeplan.planner.semantics.spark.spark_settings import properties
 
 _CATALOG = re.compile(r"spark\.sql\.catalog\.([A-Za-z0-9_-]+)")
-_FORMATS = {"org.apache.iceberg.spark.SparkCatalog": "iceberg", "io.unitycatalog.spark.UCSingleCatalog": "delta"}
-_WITHOUT_VIEWS = ("hadoop", "org.apache.iceberg.hadoop.HadoopCatalog")  # of Iceberg's
+_FORMAT_OF_CLASS = {catalog: name for name, form in FORMATS.items() for catalog in form.catalogs}
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,10 @@ def catalogs_of(gateway: str, connection: ConnectionConfig, file: str = "") -> C
 
 def _catalog(name: str, conf: Mapping[str, str]) -> Catalog:
     key = f"spark.sql.catalog.{name}"
-    table_format = _FORMATS.get(conf[key], "")
+    table_format = _FORMAT_OF_CLASS.get(conf[key], "")
     kinds = (conf.get(f"{key}.type", "").lower(), conf.get(f"{key}.catalog-impl", ""))
-    return Catalog(table_format, not (table_format == "iceberg" and any(kind in _WITHOUT_VIEWS for kind in kinds)))
+    without_views = FORMATS[table_format].without_views if table_format else ()
+    return Catalog(table_format, has_views=not any(kind in without_views for kind in kinds))
 
 
 def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
@@ -118,9 +119,11 @@ def _apply_catalog_format(model: Model, own: Catalog, name: str, place: Callable
     return model
 
 
-def _without_views(view: str, catalog: str, place: Place) -> ProjectError:
+def _without_views(view: str, catalog: str, table_format: str, place: Place) -> ProjectError:
+    form = FORMATS[table_format]
+    why = f"one of {form.title}'s of type {form.without_views[0]} holds no views"
     return ProjectError(
-        f"The view `{view}` cannot lie in the catalog `{catalog}`: one of Iceberg's of type hadoop holds no views.",
+        f"The view `{view}` cannot lie in the catalog `{catalog}`: {why}.",
         place=place,
         hint="Map environments to a catalog with views: `environment_catalog_mapping: {'.*': spark_catalog}`.",
     )
@@ -134,7 +137,7 @@ def check_views(views: Iterable[str], catalogs: Catalogs, place: Callable[[], Pl
         if there is None:
             raise catalogs.unknown(view, name, place())
         if not there.has_views:
-            raise _without_views(view, name, place())
+            raise _without_views(view, name, there.table_format, place())
 
 
 def check_reads(model: Model, catalogs: Catalogs) -> None:

@@ -18,7 +18,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Fill, Kind
-from mergeplan.planner.model.model import TABLE_FORMATS, Audit, Model, Statement
+from mergeplan.planner.model.model import Audit, Model, Statement
+from mergeplan.planner.model.table_format import FILE_FORMATS, FORMATS, TABLE_FORMATS
 from mergeplan.planner.parsing.definitions.audits.audits import read_audits
 from mergeplan.planner.parsing.definitions.blueprints import blueprints, split_header
 from mergeplan.planner.parsing.definitions.body import (
@@ -76,7 +77,6 @@ from mergeplan.planner.semantics.spark.spark_sql import FAILURES
 
 LATER = """physical_version default_catalog
     table_properties project""".split()
-FORMATS = ("parquet", "orc")
 _INTERVAL = re.compile(r"@(start|end)_", re.IGNORECASE)
 
 
@@ -308,9 +308,11 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
     """ProjectError for properties that contradict each other."""
     if model.kind.fill is Fill.PARTITION and not model.partitioned_by:
         raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
-    if model.table_format == "delta" and model.storage_format != "parquet":
+    form = FORMATS.get(model.table_format)
+    if form is not None and form.has_log and model.storage_format not in form.files:
         at = keys.get("storage_format", keys["table_format"])
-        raise at.error("A table of Delta consists of parquet files.", "Remove `storage_format`.")
+        files = " or ".join(form.files)
+        raise at.error(f"A table of {form.title} consists of {files} files.", "Remove `storage_format`.")
     for key in ("partitioned_by", "clustered_by"):
         if key in keys and not model.kind.is_stored:
             raise keys[key].error(f"A {model.kind} cannot have `{key}`: it has no table of its own.", "Remove it.")
@@ -419,15 +421,15 @@ def _session(model: Model, given: Property, _: Defaults) -> Model:
 
 def _format(given: Property) -> str:
     text = word(given).lower()
-    if text not in FORMATS:
-        hint = f"Write `table_format {text}`." if text in TABLE_FORMATS else f"Known: {', '.join(FORMATS)}."
+    if text not in FILE_FORMATS:
+        hint = f"Write `table_format {text}`." if text in TABLE_FORMATS else f"Known: {', '.join(FILE_FORMATS)}."
         raise given.error(f"`{given.key} {given.text}` is not supported.", hint)
     return text
 
 
 def _table_format(given: Property) -> str:
     text = word(given).lower()
-    if text not in ("hive", "none", *FORMATS, *TABLE_FORMATS):
+    if text not in ("hive", "none", *FORMATS):
         raise given.error(f"`{given.key} {given.text}` is not supported.", f"Known: {', '.join(TABLE_FORMATS)}, hive.")
     return "" if text == "none" else text
 

@@ -15,12 +15,15 @@ Keys of SQLMesh that mergeplan does not use are grouped by the effect of ignorin
 """
 
 import re
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic_core.core_schema import CoreSchema, literal_schema
 
+from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.parsing.sql.dates import text_of
 
 
@@ -30,7 +33,18 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), defer_build=True)
 
 
+@dataclass(frozen=True)
+class OneOf:
+    """A text that is one of these, as `Literal` has it where they are written out."""
+
+    texts: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return literal_schema([*self.texts])
+
+
 FUNCTION = re.compile(r"\w{2,}(\.\w+){0,2}(\.?\*)?")  # a name, or a beginning with a `*`
+NAMES = ", ".join(f"`{name}`" for name in TABLE_FORMATS)
 DATABRICKS = ("server_hostname", "access_token", "databricks_connect_cluster_id")
 
 
@@ -56,7 +70,7 @@ class ConnectionConfig(Section):
     catalogs: tuple[str, ...] = Field(
         default=(), description="Further catalogs of the Spark, where `config` does not configure them."
     )
-    table_format: Literal["delta", "iceberg"] | None = Field(
+    table_format: Annotated[str, OneOf(TABLE_FORMATS)] | None = Field(
         default=None, description="The table format of models that set none, if this is the project's gateway."
     )
     jars_dir: str | None = Field(
@@ -186,9 +200,7 @@ class ModelDefaults(Section):
     owner: str = Field(default="", description="Who owns the models.")
     audits: tuple[str, ...] = Field(default=(), description="Audits of every model, besides its own.")
     storage_format: str | None = Field(default=None, description="The format of the tables' files: `parquet` or `orc`.")
-    table_format: str | None = Field(
-        default=None, description="The table format: `delta`, `iceberg`, or `hive` for plain files."
-    )
+    table_format: str | None = Field(default=None, description=f"The table format: {NAMES}, or `hive` for plain files.")
     physical_properties: dict[str, str | int | float | bool] | None = Field(
         default=None, description="Properties of every table; a model's own hide those of the same name."
     )
@@ -384,8 +396,8 @@ class Config(Section):
     )
     table_history_ttl: str | None = Field(
         default=None,
-        description="How long Delta and Iceberg tables keep versions of their rows that were replaced, such as `in 2 "
-        "weeks`; at least a week. The janitor removes older ones. `null`: for ever.",
+        description="How long tables keep versions of their rows that were replaced, if their format has any, such as "
+        "`in 2 weeks`; at least a week. The janitor removes older ones. `null`: for ever.",
     )
     environment_ttl: str | None = Field(
         default="in 1 week",

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 
+from mergeplan.planner.model.table_format import FORMATS
+
 # They call the Java classes of the server by name; no setting opens them.
 JAVA = frozenset({"java_method", "reflect", "try_reflect"})
 NAMING = frozenset({"identifier"})
@@ -110,8 +112,8 @@ INTERNAL = frozenset(
     pandas_stddev pandas_var product timestamp_ntz_to_long truncate unwrap_udt vector_to_array years""".split()
 )
 OPEN = PLAIN | SHOWING | OPERATORS | GRAMMAR | INTERNAL
-# `catalog.system.bucket(8, id)`: functions that Iceberg's catalogs have.
-OF_ICEBERG = frozenset("bucket truncate years months days hours iceberg_version".split())
+# `catalog.system.bucket(8, id)`: functions that the catalogs of a table format have.
+OF_CATALOGS = frozenset(name for form in FORMATS.values() for name in form.functions)
 # The position of the options of the functions that have any, and which options those may be: `rowValidationXSDPath`
 # is the path or address of a schema, and `compression` is the name of a class.
 OPTIONS = {
@@ -145,7 +147,7 @@ def refusal(name: str, allowed: Collection[str] = ()) -> tuple[str, str] | None:
     if own in CLOSED:
         return _refuse_closed(own)
     schema, _, last = name.rpartition(".")
-    if own in OPEN or (last in OF_ICEBERG and schema.rpartition(".")[2] == "system"):
+    if own in OPEN or (last in OF_CATALOGS and schema.rpartition(".")[2] == "system"):
         return None
     if any(name.startswith(beginning[:-1]) for beginning in allowed if beginning.endswith("*")):
         return None

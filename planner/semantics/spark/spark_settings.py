@@ -9,10 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from mergeplan.planner.model.table_format import FORMATS
 from mergeplan.planner.semantics.spark.spark_defaults import DEFAULTS
 
 TIME_ZONE = "spark.sql.session.timeZone"
 Settings = tuple[tuple[str, str], ...]  # (key, value), sorted
+
+
+def _one_of(*texts: str) -> str:
+    """A pattern of these texts."""
+    return f"({'|'.join(map(re.escape, texts))})"
+
 
 # Settings that change no results: where and how things run, how they are logged, who may see them.
 _BESIDE_SQL = re.compile(
@@ -23,7 +30,6 @@ _BESIDE_SQL = re.compile(
     locality|log|logConf|logLineage|master|memory|metrics|modify|network|port|proxyUser|pyspark|python|r|rdd|redaction|
     reducer|repl|resources|rpc|scheduler|security|serializer|service|shuffle|speculation|ssl|stage|standalone|storage|
     streaming|submit|taskMetrics|ui|unsafe|user|worker|yarn|
-    databricks\.delta\.(snapshotPartitions|vacuum\.enforceTimeTravelWithinDeletedFileRetentionDuration)|
     (driver|executor|task)\.(?!extraJavaOptions|defaultJavaOptions|extraClassPath|extraLibraryPath|userClassPathFirst)
     [\w.]+)(\..*)?""",
     re.VERBOSE,
@@ -59,25 +65,32 @@ _OF_SQL = re.compile(
     ui|unionOutputPartitioning|view|warehouse|windowExec)(\..*)?""",
     re.VERBOSE,
 )
+_OF_FORMATS = re.compile(rf"{_one_of(*(key for form in FORMATS.values() for key in form.harmless_settings))}(\..*)?")
 # Unknown entries of these lists count, because an extension or a function's jar can change what a query returns.
 # Extensions and jars of table formats and file stores: they add statements and locations, and change no query's
 # results.
-_FORMATS = re.compile(
-    r"io\.delta\.sql\.DeltaSparkSessionExtension|"
-    r"org\.apache\.iceberg\.spark\.extensions\.IcebergSparkSessionExtensions|"
-    r"org\.apache\.spark\.sql\.hudi\.HoodieSparkSessionExtension|"
-    r"org\.apache\.paimon\.spark\.extensions\.PaimonSparkSessionExtensions"
+_RELEASES = tuple(release for form in FORMATS.values() for release in form.releases)
+_EXTENSIONS = re.compile(
+    _one_of(
+        *(name for release in _RELEASES for name in (release.extension, release.apart) if name),
+        "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "org.apache.paimon.spark.extensions.PaimonSparkSessionExtensions",
+    )
 )
-_GROUPS = (
-    r"(io\.delta|org\.apache\.(iceberg|hudi|paimon|hadoop|spark)|org\.postgresql|org\.xerial|com\.mysql|com\.amazonaws|"
-    r"software\.amazon\.awssdk|com\.google\.cloud\.bigdataoss|com\.microsoft\.azure)"
+_GROUPS = _one_of(
+    *(release.group for release in _RELEASES),
+    *"""org.apache.hudi org.apache.paimon org.apache.hadoop org.apache.spark org.postgresql org.xerial com.mysql
+    com.amazonaws software.amazon.awssdk com.google.cloud.bigdataoss com.microsoft.azure""".split(),
+)
+_NAMES = _one_of(
+    *(release.artifact.partition("-")[0] for release in _RELEASES),
+    *"hudi paimon hadoop aws-java-sdk gcs-connector azure postgresql sqlite mysql".split(),
 )
 _JARS = re.compile(  # a jar that Spark has fetched is called GROUP_NAME-VERSION.jar
-    rf"{_GROUPS}:.*|(.*/)?({_GROUPS}_)?"
-    r"(delta|iceberg|hudi|paimon|hadoop|aws-java-sdk|gcs-connector|azure|postgresql|sqlite|mysql)-[^/]*\.jar"
+    rf"{_GROUPS}:.*|(.*/)?({_GROUPS}_)?{_NAMES}-[^/]*\.jar"
 )
 _LISTS = {
-    "spark.sql.extensions": _FORMATS,
+    "spark.sql.extensions": _EXTENSIONS,
     "spark.jars": _JARS,
     "spark.jars.packages": _JARS,
     "spark.driver.extraClassPath": _JARS,
@@ -109,7 +122,7 @@ def shaping(conf: Mapping[str, str]) -> Settings:
 def is_harmless(key: str) -> bool:
     """True for a setting that changes no results, whatever its value is."""
     sql = key.startswith("spark.sql.")
-    return key in _FIXED or bool((_OF_SQL if sql else _BESIDE_SQL).fullmatch(key))
+    return key in _FIXED or bool((_OF_SQL if sql else _BESIDE_SQL).fullmatch(key) or _OF_FORMATS.fullmatch(key))
 
 
 def is_utc(zone: str) -> bool:

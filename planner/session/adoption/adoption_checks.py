@@ -23,6 +23,7 @@ from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.table_format import FORMATS
 from mergeplan.planner.parsing.render import no_rows
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Adoption
@@ -31,7 +32,6 @@ from mergeplan.planner.session.moments import moment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 ASIDE = "__adopted"  # what the name of a table ends with that made room for a view
-SHARED = ("parquet", "orc", "delta")  # formats of which a table can be made over another one's files
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _layout_apart(table: Table, there: Standing) -> str:
         return "it is a view"
     if there.format != table.format:
         return f"its files are {there.format or 'unknown'}, the model's {table.format}"
-    if there.format not in SHARED:
+    if there.format not in FORMATS or not FORMATS[there.format].shares_files:
         return f"{there.format} has no table over another one's files"
     if any(column.hidden for column in table.partition_columns):
         return f"it is {cut}, the model's table by a column of its own"

@@ -16,6 +16,7 @@ from mergeplan.planner.engine.spark.process.installed import find_java, java_ver
 from mergeplan.planner.errors import MergeplanError, RequestError
 from mergeplan.planner.isolation.mode import NONE, VARIABLE, isolation_of
 from mergeplan.planner.isolation.probe import cannot
+from mergeplan.planner.model.table_format import FORMATS
 from mergeplan.planner.parsing.files.gateway_settings import conf_of
 from mergeplan.planner.parsing.files.schema import ConnectionConfig
 from mergeplan.planner.session.use_cases.drift import find_all_drift
@@ -23,10 +24,6 @@ from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD
 
 HIDDEN = "***"
-FEW_TASKS = {  # of a server with Delta: the setting, how many tasks it may say, and what takes minutes otherwise
-    "spark.databricks.delta.snapshotPartitions": (16, "4", "every statement on a Delta table runs 50 tasks"),
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": (1000, "64", "VACUUM runs 10,000 tasks"),
-}
 
 
 @dataclass(frozen=True)
@@ -106,21 +103,18 @@ def _catalog(work: Workspace) -> str:
 
 
 def _server(work: Workspace) -> Iterator[Finding]:
-    """Each setting without which Delta works on a Spark Connect server, and takes minutes."""
+    """Each setting without which a table format works on a Spark Connect server, and takes minutes."""
     connection = work.connection
-    if "delta" not in (*connection.formats, *connection.apart):
-        return
-    for name, (most, value, slow) in FEW_TASKS.items():
+    formats = dict.fromkeys((*connection.formats, *connection.apart))
+    for limit in (limit for name in formats for limit in FORMATS[name].server_limits):
         try:
-            present = str(work.engine.fetch(f"SET {name}").rows[0][1])
+            present = str(work.engine.fetch(f"SET {limit.setting}").rows[0][1])
         except MergeplanError as error:
             yield Finding("server", False, _without_secrets(_line(error), work))
             return
-        if not present.isdigit() or int(present) > most:
-            where = f"start the server with `--conf {name}={value}`"
-            yield Finding(
-                "server", False, f"`{name}` is {present}: {slow}, which takes minutes on a small server; {where}"
-            )
+        if not present.isdigit() or int(present) > limit.most:
+            slow = f"`{limit.setting}` is {present}: {limit.slow}, which takes minutes on a small server"
+            yield Finding("server", False, f"{slow}; start the server with `--conf {limit.setting}={limit.value}`")
 
 
 def _state(work: Workspace) -> str:

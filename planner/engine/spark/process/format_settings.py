@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mergeplan.planner.engine.formats.tested_pairs import CATALOG, EXTENSIONS, FORMATS, settings_for, sign_of, title_of
+from mergeplan.planner.engine.formats.tested_pairs import EXTENSIONS, settings_for, sign_of
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.catalog import driver_conf, is_embedded, spark_folder
 from mergeplan.planner.engine.spark.process.installed import spark_version
 from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.table_format import CATALOG, FORMATS, TABLE_FORMATS
 
 REMEMBERED = "table_formats"
 SIGNS = (EXTENSIONS, CATALOG)  # by which a Spark tells which formats it knows
@@ -24,9 +25,8 @@ def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
     conf, formats = driver_conf(connection, home), startup_formats(connection, home)
     if not formats and not connection.apart:
         return conf
-    if is_embedded(connection) and "iceberg" in formats:
-        # The embedded metastore has no tables for locks; its commits compare and swap.
-        conf["spark.hadoop.iceberg.engine.hive.lock-enabled"] = "false"
+    if is_embedded(connection):
+        conf |= {key: value for name in formats for key, value in FORMATS[name].embedded_settings}
     try:
         return conf | settings_for(formats, conf, spark_version(), connection.jars_dir, connection.apart)
     except RequestError as error:
@@ -34,6 +34,12 @@ def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
             path = spark_folder(home) / REMEMBERED
             error.hint += f" {path} lists the formats that this catalog was opened with: remove those without tables."
         raise
+
+
+def needs_open_metastore(conf: Mapping[str, str]) -> bool:
+    """True when Spark's own catalog is that of a format which finds the embedded metastore only when it is open."""
+    releases = (release for form in FORMATS.values() if form.needs_open_metastore for release in form.releases)
+    return any(release.catalog.rpartition(".")[2] in conf.get(CATALOG, "") for release in releases)
 
 
 def remember_formats(connection: Connection, home: Path) -> None:
@@ -54,10 +60,10 @@ def check_formats(formats: Iterable[str], conf: Mapping[str, str], where: str) -
     for name in sorted(set(formats)):
         key, value = sign_of(name)
         if value not in conf.get(key, ""):
-            title = title_of(name)
+            title = FORMATS[name].title
             hint = f"Start that Spark with {title}'s jars and `{key}={value}`."
             raise RequestError(f"{where} was started without {title}, which this project's tables need.", hint=hint)
 
 
 def _read_formats(path: Path) -> frozenset[str]:
-    return frozenset(path.read_text("utf-8").split()).intersection(FORMATS) if path.exists() else frozenset()
+    return frozenset(path.read_text("utf-8").split()).intersection(TABLE_FORMATS) if path.exists() else frozenset()

@@ -6,17 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.engine.formats.tested_pairs import FORMATS, PACKAGES, settings_for
+from mergeplan.planner.engine.formats.tested_pairs import PACKAGES, settings_for
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.model.model import TABLE_FORMATS
+from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.semantics.spark.spark_settings import shaping
 
 DELTA = "io.delta:delta-spark_4.1_2.13"
 ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
-
-
-def test_each_table_format_of_a_model_has_a_tested_pair() -> None:
-    assert FORMATS == TABLE_FORMATS
 
 
 def test_plain_files_need_nothing() -> None:

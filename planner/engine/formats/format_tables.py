@@ -15,6 +15,7 @@ written aside, and then the table is pointed at them. A format that commits by i
 | unmerge            | the location before the batch      | RESTORE TO VERSION          | rollback_to_snapshot |
 | take_over          | the files of the other table       | SHALLOW CLONE, or a copy    | a copy               |
 | expire             | nothing                            | VACUUM                      | expire_snapshots     |
+| files              | folders, or partitions of ours     | the files of its version    | its metadata files   |
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from typing import Protocol
 
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.protocol import Expiry, Written
+from mergeplan.planner.engine.spark.described import Described
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.table import Table
+from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.intervals import Interval, Timeline
 
 
-class TableFormat(Protocol):
-    """The verbs of a format.
+class FormatTables(Protocol):
+    """The verbs of the tables of one format on one Spark.
 
     Whoever calls them has begun a statement (`Sessions.statement`): Spark's errors are translated there. A frame holds
     the batch's rows in the table's types, with all columns that the table is partitioned by.
@@ -70,6 +73,10 @@ class TableFormat(Protocol):
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove the versions of a table that exists which were replaced longer ago than that: see
         `TableStore.expire`."""
+
+    def files(self, name: str, known: Described, where: str) -> TableFiles | None:
+        """The files of a table's rows, or at least those with the rows of a condition (Spark SQL) on what it is
+        partitioned by; None where they are not known. No row is read, and no file is opened."""
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its files and without those of a table that it took over."""
