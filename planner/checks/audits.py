@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
-from sqlglot import exp
-
 from mergeplan.planner.checks.diff.masking import mask_rows
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.spark.quoting import literal
-from mergeplan.planner.errors import MergeplanError, Place
+from mergeplan.planner.errors import MergeplanError, Place, ProjectError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Audit, AuditCall, Model
 from mergeplan.planner.naming import quote_column
-from mergeplan.planner.parsing.definitions.audits.audit_calls import (
-    NON_BLOCKING,
-    builtin_query,
-    check_call,
-    find_builtin,
-)
+from mergeplan.planner.parsing.definitions.audits.audit_calls import NON_BLOCKING, BoundAudit, bind_call
 from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.files.schema import Samples
-from mergeplan.planner.parsing.macros.expand import dates, spark_tree
-from mergeplan.planner.parsing.macros.splicing import splice_names
-from mergeplan.planner.parsing.render import fill, render_tree, text_over
-from mergeplan.planner.parsing.sql.names import table_key
-from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.parsing.render import render_audit
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 SAMPLE = 5
@@ -81,51 +71,27 @@ def audit_query(
 ) -> str:
     """The SELECT of failing rows in Spark SQL, of a time-range model those of the interval; ProjectError at the model
     for a wrong call."""
-    check_call(call, options.audits, partial(line_of, model, call.name, header=True))
-    own = options.audits.get(call.name)
-    sql = own.sql if own else builtin_query(call)
-    text = own.text if own else ""
-    arguments = _arguments(call, own)
-    values = dates(interval, options.execution or (interval.end if interval else _EPOCH))
-    bindings = {name: spark_tree(argument) for name, argument in arguments.items()}
-    if own:
-        sql, text = splice_names(sql, bindings), splice_names(text, bindings) if text else ""
-    values |= {name: fill(tree.copy(), values) for name, tree in bindings.items()}
-    known = {name: physical for name, physical in options.tables.items() if name != model.name}
-    known[model.name] = table
-    if text:
-        return text_over(text, known, options.embedded, values, f"({_rows(model, table, interval)})")
-    tree = render_tree(sql, known, options.embedded, values)
-    for column in tree.find_all(exp.Column):
-        if column.table == "@this_model":
-            column.set("table", exp.to_identifier("this_model"))
-    for this_model in list(tree.find_all(exp.Table)):
-        if this_model.name == "@this_model":
-            alias = this_model.args.get("alias") or exp.TableAlias(this=exp.to_identifier("this_model"))
-            this_model.replace(exp.Subquery(this=spark_tree(_rows(model, table, interval)).copy(), alias=alias))
-    return spark_text(tree)
+    return _query(_bind(model, call, options), model, table, interval, options)
 
 
-def _arguments(call: AuditCall, own: Audit | None) -> dict[str, str]:
-    """The values of an audit's parameters."""
-    if own is None and not find_builtin(call.name):
-        return {}
-    return {**dict(own.defaults if own else ()), **dict(call.arguments)}
+def _bind(model: Model, call: AuditCall, options: AuditContext) -> BoundAudit:
+    return bind_call(call, options.audits, partial(line_of, model, call.name, header=True))
+
+
+def _query(audit: BoundAudit, model: Model, table: str, interval: Interval | None, options: AuditContext) -> str:
+    execution = options.execution or (interval.end if interval else _EPOCH)
+    known = {**options.tables, model.name: table}
+    return render_audit(audit, known, options.embedded, interval, execution, _rows(model, table, interval))
 
 
 def read_by_audits(model: Model, audits: Mapping[str, Audit]) -> frozenset[str]:
     """The tables besides its own that the project's audits of a model read; a wrong call fails when it runs."""
     tables: set[str] = set()
     for call in model.audits:
-        own = audits.get(call.name)
-        if own is None or own.skip:
-            continue
-        try:
-            sql = splice_names(own.sql, {name: spark_tree(text) for name, text in _arguments(call, own).items()})
-        except ValueError:
-            continue
-        tables |= {table_key(table).lower() for table in spark_tree(sql).find_all(exp.Table)}
-    return frozenset(tables - {"", model.name})
+        if call.name in audits and is_enabled(call, audits):
+            with suppress(ProjectError):
+                tables |= bind_call(call, audits, lambda: model.place).tables
+    return frozenset(tables - {model.name})
 
 
 def run_audit(
@@ -137,17 +103,15 @@ def run_audit(
     options: AuditContext = NO_OPTIONS,
 ) -> AuditResult:
     """Run one audit; QueryError at the model's file if Spark rejects the query."""
-    sql = audit_query(model, call, table, interval, options)
-    own = options.audits.get(call.name)
-    known = None if own else find_builtin(call.name)
+    audit = _bind(model, call, options)
+    sql = _query(audit, model, table, interval, options)
     try:
-        count, sample = fetch_failing_rows(
-            engine.engine_for(model.gateway), sql, options.samples, known.figures if known else ()
-        )
+        count, sample = fetch_failing_rows(engine.engine_for(model.gateway), sql, options.samples, audit.figures)
     except MergeplanError as error:
         if error.place is None:
             error.place = line_of(model, call.name, header=True)
-        error.message = f"The audit `{call.name}` of {model.name} cannot run: {error.message}" if own else error.message
+        if audit.is_own:
+            error.message = f"The audit `{call.name}` of {model.name} cannot run: {error.message}"
         raise
     place = line_of(model, call.name, header=True) if count else model.place
     return AuditResult(call.name, model.name, is_blocking(call, options.audits), count, sample, sql, place)

@@ -10,9 +10,8 @@ from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.model import Audit, Model
-from mergeplan.planner.parsing.macros.expand import dates, spark_tree
-from mergeplan.planner.parsing.render import fill, render_tree, text_over
-from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.parsing.definitions.audits.audit_calls import bind_standalone
+from mergeplan.planner.parsing.render import render_audit
 
 
 def standalone_query(
@@ -23,11 +22,7 @@ def standalone_query(
     execution: datetime,
 ) -> str:
     """The SELECT of failing rows in Spark SQL over physical tables, with the interval's dates."""
-    values = dates(interval, execution)
-    values |= {name: fill(spark_tree(text).copy(), values) for name, text in audit.defaults}
-    if audit.text:
-        return text_over(audit.text, tables, embedded, values)
-    return spark_text(render_tree(audit.sql, tables, embedded, values))
+    return render_audit(bind_standalone(audit), tables, embedded, interval, execution)
 
 
 def run_standalone(

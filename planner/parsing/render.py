@@ -12,6 +12,7 @@ from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column, Model, Statement
 from mergeplan.planner.naming import quote_column
+from mergeplan.planner.parsing.definitions.audits.audit_calls import BoundAudit
 from mergeplan.planner.parsing.macros.expand import dates, spark_tree
 from mergeplan.planner.parsing.macros.splicing import (
     alias_of,
@@ -97,6 +98,36 @@ def _tables_with_embedded(
     """The tables, and each embedded model that a text reads as its own text in brackets."""
     read = {key_of(table) for table in spark_tree(text).find_all(exp.Table)} & embedded.keys() - tables.keys()
     return {**tables, **{name: f"({query_of(embedded[name], tables, embedded, values)})" for name in read}}
+
+
+def render_audit(
+    audit: BoundAudit,
+    tables: Mapping[str, str],
+    embedded: Mapping[str, Model],
+    interval: Interval | None,
+    execution: datetime,
+    rows: str = "",
+) -> str:
+    """The SELECT of failing rows in Spark SQL over physical tables, with an interval's dates; `rows` is the query that
+    `@this_model` means."""
+    values = dates(interval, execution)
+    values |= {name: fill(tree.copy(), values) for name, tree in audit.arguments.items()}
+    if audit.text:
+        return text_over(audit.text, tables, embedded, values, f"({rows})" if rows else "")
+    tree = render_tree(audit.sql, tables, embedded, values)
+    if rows:
+        _replace_this_model(tree, spark_tree(rows))
+    return spark_text(tree)
+
+
+def _replace_this_model(tree: exp.Expr, rows: exp.Expr) -> None:
+    for column in tree.find_all(exp.Column):
+        if column.table == "@this_model":
+            column.set("table", exp.to_identifier("this_model"))
+    for this_model in list(tree.find_all(exp.Table)):
+        if this_model.name == "@this_model":
+            alias = this_model.args.get("alias") or exp.TableAlias(this=exp.to_identifier("this_model"))
+            this_model.replace(exp.Subquery(this=rows.copy(), alias=alias))
 
 
 def no_rows(columns: Iterable[Column]) -> str:

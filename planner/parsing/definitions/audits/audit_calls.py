@@ -1,26 +1,56 @@
-"""Calls of audits: checks the name and the arguments, and builds the query of a built-in audit."""
+"""Calls of audits: each is checked, and bound to its audit, so that only names and dates are left to splice."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from sqlglot import exp
 
 from mergeplan.planner.errors import MergeplanError, Place, ProjectError
 from mergeplan.planner.model.model import Audit, AuditCall
-from mergeplan.planner.parsing.definitions.audits.builtin_audits import ALIASES, BUILT_IN, BuiltIn
+from mergeplan.planner.parsing.definitions.audits.builtin_audits import ALIASES, BUILT_IN
 from mergeplan.planner.parsing.macros.expand import DATES, spark_tree
 from mergeplan.planner.parsing.macros.splicing import splice_names
+from mergeplan.planner.parsing.sql.names import table_key
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 NON_BLOCKING = "_non_blocking"
 
 
-def find_builtin(name: str) -> BuiltIn | None:
-    """The built-in audit of that name, `_non_blocking` or not; None when there is none."""
+@dataclass(frozen=True)
+class BoundAudit:
+    """A call of an audit with its arguments in the query, over `@this_model`."""
+
+    sql: str  # Spark SQL
+    text: str = ""  # the query as it runs: see Model
+    arguments: Mapping[str, exp.Expr] = field(default_factory=dict)  # their values, in which dates may stand
+    figures: tuple[str, ...] = ()  # the columns that reveal no single row
+    is_own: bool = False  # an audit of the project
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables that the query names."""
+        names = (table_key(table).lower() for table in spark_tree(self.sql).find_all(exp.Table))
+        return frozenset(filter(None, names))
+
+
+def bind_standalone(audit: Audit) -> BoundAudit:
+    """A standalone audit with its defaults as arguments."""
+    return BoundAudit(audit.sql, audit.text, {name: spark_tree(text) for name, text in audit.defaults})
+
+
+def _builtin_name(name: str) -> str:
+    """The name of a built-in audit, which is called `_non_blocking` or not."""
     short = name.removesuffix(NON_BLOCKING)
-    return BUILT_IN.get(ALIASES.get(short, short))
+    return ALIASES.get(short, short)
+
+
+def bind_call(call: AuditCall, audits: Mapping[str, Audit], place: Callable[[], Place]) -> BoundAudit:
+    """The call bound to its audit; ProjectError as by `check_call`."""
+    check_call(call, audits, place)
+    return _bind(call, audits.get(call.name))
 
 
 def check_call(
@@ -36,7 +66,7 @@ def check_call(
 
 def _wrong(call: AuditCall, audits: Mapping[str, Audit], tried: Container[AuditCall]) -> tuple[str, str] | None:
     """What is wrong with a call, and a hint; None when it is right."""
-    own, known = audits.get(call.name), find_builtin(call.name)
+    own, known = audits.get(call.name), BUILT_IN.get(_builtin_name(call.name))
     if own is not None:
         if own.standalone:
             return f"The audit `{call.name}` is a standalone audit.", "Remove it from `audits`: it runs on its own."
@@ -52,10 +82,9 @@ def _wrong(call: AuditCall, audits: Mapping[str, Audit], tried: Container[AuditC
         return f"The audit `{call.name}` takes no argument `{name}`.", hint
     for name in sorted(needed - arguments):
         return f"The audit `{call.name}` needs the argument `{name}`.", ""
-    if own is not None and (message := _not_a_name(own.sql, (*own.defaults, *call.arguments))):
-        return f"The audit `{call.name}`: {message}", "Give it like `column := id` or `source := shop.items`."
-    if known is not None and own is None and call not in tried and (message := _refusal(call)):
-        return f"The audit `{call.name}`: {message}", ""
+    if (own is not None or call not in tried) and (message := _refusal(call, own)):
+        hint = "Give it like `column := id` or `source := shop.items`." if own else ""
+        return f"The audit `{call.name}`: {message}", hint
     return None
 
 
@@ -69,29 +98,24 @@ def parameters(audit: Audit) -> set[str]:
     return names - DATES - {"this_model"}
 
 
-def builtin_query(call: AuditCall) -> str:
-    """The Spark SQL of a built-in audit's call, over `@this_model`; ValueError for an argument of the wrong form."""
-    known = find_builtin(call.name)
-    if known is None:
-        raise ValueError(f"There is no built-in audit `{call.name}`.")
-    return known.query({name: spark_tree(text) for name, text in call.arguments})
+@lru_cache(maxsize=4096)
+def _bind(call: AuditCall, own: Audit | None) -> BoundAudit:
+    """The call with its arguments in place; ValueError for an argument of the wrong form. Many models call one audit
+    alike, and each of their batches does."""
+    trees = {name: spark_tree(text) for name, text in call.arguments}
+    if own is None:
+        known = BUILT_IN[_builtin_name(call.name)]
+        return BoundAudit(known.query(trees), arguments=trees, figures=known.figures)
+    arguments = {**{name: spark_tree(text) for name, text in own.defaults}, **trees}
+    text = splice_names(own.text, arguments) if own.text else ""
+    return BoundAudit(splice_names(own.sql, arguments), text, arguments, is_own=True)
 
 
 @lru_cache(maxsize=4096)
-def _not_a_name(sql: str, arguments: tuple[tuple[str, str], ...]) -> str:
-    """Why an argument cannot stand where a name is wanted; '' when each can."""
+def _refusal(call: AuditCall, own: Audit | None) -> str:
+    """Why no query can be made of a call; '' when one can."""
     try:
-        splice_names(sql, {name: spark_tree(text) for name, text in arguments})
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
-@lru_cache(maxsize=4096)
-def _refusal(call: AuditCall) -> str:
-    """Why no query can be made of a built-in audit's call; '' when one can. Many models call one audit alike."""
-    try:
-        builtin_query(call)
+        _bind(call, own)
     except (ValueError, MergeplanError) as error:
         return error.message if isinstance(error, MergeplanError) else str(error)
     return ""
