@@ -16,6 +16,14 @@ MergeplanError                exit code 1
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class Located(Protocol):
+    """What has a place in the project: a place itself, or what is looked for when it is shown."""
+
+    @property
+    def place(self) -> Place: ...
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,11 @@ class Place:
     path: str
     line: int = 0
     column: int = 0
+
+    @property
+    def place(self) -> Place:
+        """Itself."""
+        return self
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}" if self.line else self.path
@@ -36,11 +49,16 @@ class MergeplanError(Exception):
     exit_code = 1
     retry = False  # True: the same request may succeed later
 
-    def __init__(self, message: str, *, place: Place | None = None, hint: str = "") -> None:
+    def __init__(self, message: str, *, place: Located | None = None, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.place = place
+        self.located = place
         self.hint = hint
+
+    @property
+    def place(self) -> Place | None:
+        """Where it is; looked for only now."""
+        return self.located.place if self.located else None
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
@@ -60,7 +78,7 @@ class ProjectErrors(ProjectError):
 
     def __init__(self, errors: tuple[ProjectError, ...]) -> None:
         first = errors[0]
-        super().__init__(first.message, place=first.place, hint=first.hint)
+        super().__init__(first.message, place=first.located, hint=first.hint)
         self.errors = errors
 
     def __str__(self) -> str:
@@ -88,7 +106,7 @@ class QueryError(MergeplanError):
         self,
         message: str,
         *,
-        place: Place | None = None,
+        place: Located | None = None,
         hint: str = "",
         condition: str | None = None,
         position: tuple[int, int] = (0, 0),
@@ -112,7 +130,7 @@ class AuditFailed(Refused):
     """A blocking audit found rows; `model` is '' for a standalone audit."""
 
     def __init__(
-        self, message: str, *, place: Place | None = None, hint: str = "", audit: str = "", model: str = ""
+        self, message: str, *, place: Located | None = None, hint: str = "", audit: str = "", model: str = ""
     ) -> None:
         super().__init__(message, place=place, hint=hint)
         self.audit = audit

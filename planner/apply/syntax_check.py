@@ -33,5 +33,5 @@ def _find_syntax_error(model: Model, layout: Layout, engine: Engine) -> ProjectE
         with locate_query_errors(model, layout):
             engine.engine_for(model.gateway).reads(layout.query(model, None))
     except QueryError as error:
-        return ProjectError(f"{model.name}: {error.message}", place=error.place, hint=error.hint)
+        return ProjectError(f"{model.name}: {error.message}", place=error.located, hint=error.hint)
     return None

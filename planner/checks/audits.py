@@ -6,17 +6,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 
 from mergeplan.planner.checks.diff.masking import mask_rows
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.spark.quoting import literal
-from mergeplan.planner.errors import MergeplanError, Place, ProjectError
+from mergeplan.planner.errors import Located, MergeplanError, ProjectError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Audit, AuditCall, Model
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.definitions.audits.audit_calls import NON_BLOCKING, BoundAudit, bind_call
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.files.schema import Samples
 from mergeplan.planner.parsing.render import render_audit
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -50,7 +48,7 @@ class AuditResult:
     count: int
     sample: Rows
     sql: str
-    place: Place | None = None  # where the model names it
+    place: Located | None = None  # where the model names it
     reads: tuple[str, ...] = ()  # the tables that a standalone audit names
 
     @property
@@ -75,7 +73,7 @@ def audit_query(
 
 
 def _bind(model: Model, call: AuditCall, options: AuditContext) -> BoundAudit:
-    return bind_call(call, options.audits, partial(line_of, model, call.name, header=True))
+    return bind_call(call, options.audits, model.locate(call.name, in_block=True))
 
 
 def _query(audit: BoundAudit, model: Model, table: str, interval: Interval | None, options: AuditContext) -> str:
@@ -90,7 +88,7 @@ def read_by_audits(model: Model, audits: Mapping[str, Audit]) -> frozenset[str]:
     for call in model.audits:
         if call.name in audits and is_enabled(call, audits):
             with suppress(ProjectError):
-                tables |= bind_call(call, audits, lambda: model.place).tables
+                tables |= bind_call(call, audits, model.place).tables
     return frozenset(tables - {model.name})
 
 
@@ -105,16 +103,17 @@ def run_audit(
     """Run one audit; QueryError at the model's file if Spark rejects the query."""
     audit = _bind(model, call, options)
     sql = _query(audit, model, table, interval, options)
+    place = model.locate(call.name, in_block=True)
     try:
         count, sample = fetch_failing_rows(engine.engine_for(model.gateway), sql, options.samples, audit.figures)
     except MergeplanError as error:
-        if error.place is None:
-            error.place = line_of(model, call.name, header=True)
+        error.located = error.located or place
         if audit.is_own:
             error.message = f"The audit `{call.name}` of {model.name} cannot run: {error.message}"
         raise
-    place = line_of(model, call.name, header=True) if count else model.place
-    return AuditResult(call.name, model.name, is_blocking(call, options.audits), count, sample, sql, place)
+    return AuditResult(
+        call.name, model.name, is_blocking(call, options.audits), count, sample, sql, place if count else model.place
+    )
 
 
 def fetch_failing_rows(engine: Engine, sql: str, samples: Samples, figures: tuple[str, ...] = ()) -> tuple[int, Rows]:

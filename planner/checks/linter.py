@@ -18,12 +18,11 @@ from sqlglot import exp
 
 from mergeplan.planner.checks.names import ambiguous_column
 from mergeplan.planner.checks.query_places import output_places
-from mergeplan.planner.errors import Place, ProjectError, RuleBroken
+from mergeplan.planner.errors import Located, Place, ProjectError, RuleBroken
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.lint_config import ALWAYS, applicable
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.lineage import UNKNOWN, Followed, follow
 from mergeplan.planner.project.loader import Project
@@ -57,7 +56,7 @@ class Violation:
         return RuleBroken(f"{self.rule}: {self.message}", place=self.place)
 
 
-Found = Iterator[tuple[str, Place]]
+Found = Iterator[tuple[str, Located]]
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def lint(project: Project, only: Collection[str] | None = None) -> tuple[Violati
         wanted = rules.every | (ALWAYS.keys() - rules.ignored)
         for rule in sorted(wanted & CHECKS.keys() - {own.name for own in project.rules.own}):
             violations += (
-                Violation(rule, name, message, place, rule in rules.errors)
+                Violation(rule, name, message, place.place, rule in rules.errors)
                 for message, place in CHECKS[rule](linted, model)
             )
     violations += _own(linted, only)
@@ -122,7 +121,7 @@ def _own(linted: LintedProject, only: Collection[str] | None) -> Iterator[Violat
     violations = run_rules(project.root, project.rule_files, requests, project.models, columns, project.code.isolation)
     for violation in violations:
         model = project.models[violation.model]
-        place = Place(model.path, violation.line, violation.column) if violation.line else _head(model)
+        place = Place(model.path, violation.line, violation.column) if violation.line else _head(model).place
         yield Violation(
             violation.rule, violation.model, violation.message, place, violation.rule in project.rules.errors
         )
@@ -166,11 +165,11 @@ def _column_names(linted: LintedProject, model: Model) -> Found:
     columns = {column for table in known.values() for column in table}
     for name in missing:
         hint = did_you_mean(name, columns, most=12)
-        yield f"no table that `{model.name}` reads has a column `{name}`. {hint}".rstrip(), line_of(model, name)
+        yield f"no table that `{model.name}` reads has a column `{name}`. {hint}".rstrip(), model.locate(name)
     if not missing and (ambiguity := ambiguous_column(tree, known)):
         column, sources = ambiguity
         tables = " and ".join(f"`{source}`" for source in sources)
-        yield f"`{column}` is ambiguous: {tables} have it. Qualify it with the table.", line_of(model, column)
+        yield f"`{column}` is ambiguous: {tables} have it. Qualify it with the table.", model.locate(column)
 
 
 def _missing_columns(model: Model, parents: Mapping[str, Parent]) -> list[str]:
@@ -219,7 +218,7 @@ def _external_models(linted: LintedProject, model: Model) -> Found:
     refused = linted.project.refused
     for name in model.depends_on:
         if name not in linted.models and refused.clear and name not in refused.names:
-            yield f"`{name}` is neither a model nor declared in external_models.yaml.", line_of(model, name)
+            yield f"`{name}` is neither a model nor declared in external_models.yaml.", model.locate(name)
 
 
 def _table_misspelling(linted: LintedProject, model: Model) -> Found:
@@ -231,7 +230,7 @@ def _table_misspelling(linted: LintedProject, model: Model) -> Found:
         near = next((candidate for candidate in linted.models if _is_near(name, candidate)), "")
         if near and near != model.name:
             message = f"`{name}` is neither a model nor declared in external_models.yaml. Did you mean `{near}`?"
-            yield message, line_of(model, name)
+            yield message, model.locate(name)
 
 
 def _is_near(name: str, other: str) -> bool:
@@ -256,7 +255,7 @@ def _crons(linted: LintedProject, model: Model) -> Found:
         if _pause(parent.cron) > _pause(model.cron):
             often = f"less often (`{parent.cron.text}`) than it (`{model.cron.text}`)"
             message = f"`{name}`, which it reads, is due {often}."
-            yield message, line_of(model, "cron", header=True)
+            yield message, model.locate("cron", in_block=True)
 
 
 def _joins(linted: LintedProject, model: Model) -> Found:
@@ -265,7 +264,7 @@ def _joins(linted: LintedProject, model: Model) -> Found:
         on = join.args.get("on")
         if isinstance(on, exp.Boolean) and on.this and isinstance(join.this, (exp.Table, exp.Subquery)):
             message = f"the join with `{join.alias_or_name}` has no condition: add ON or USING, or write CROSS JOIN."
-            yield message, line_of(model, join.alias_or_name)
+            yield message, model.locate(join.alias_or_name)
 
 
 def _description(_: LintedProject, model: Model) -> Found:
@@ -289,9 +288,9 @@ def _output_place(model: Model, number: int) -> Place:
     return places[number] if number < len(places) else model.place
 
 
-def _head(model: Model) -> Place:
+def _head(model: Model) -> Located:
     """The place of the model's name."""
-    return model.place if model.kind.is_external else line_of(model, model.name, header=True)
+    return model.place if model.kind.is_external else model.locate(model.name, in_block=True)
 
 
 def _pause(cron: Cron) -> float:

@@ -33,7 +33,7 @@ def run_standalone(
     try:
         count, sample = fetch_failing_rows(engine, sql, options.samples)
     except MergeplanError as error:
-        error.place = error.place or audit.place
+        error.located = error.located or audit.place
         error.message = f"The audit `{audit.name}` cannot run: {error.message}"
         raise
     return AuditResult(audit.name, "", audit.blocking, count, sample, sql, audit.place, audit.depends_on)

@@ -119,7 +119,7 @@ def _result(
 
 
 def _add_place(error: MergeplanError, test: UnitTest) -> MergeplanError:
-    error.place = error.place or test.place
+    error.located = error.located or test.place
     return error
 
 

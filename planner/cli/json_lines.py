@@ -26,7 +26,6 @@ from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.contract.result import ResultLine, TestCounts
 from mergeplan.planner.contract.wire import Line, serialize_line
 from mergeplan.planner.errors import MergeplanError
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -124,7 +123,7 @@ class JsonLines:
 
     def _audit(self, model: str, result: AuditResult) -> None:
         snapshot = self._snapshots.get(model)
-        place = line_of(snapshot.model, result.name, header=True) if snapshot else result.place
+        place = snapshot.model.locate(result.name, in_block=True) if snapshot else result.place
         row = audit_found(model, result, place)
         self._audits.append(row)
         line(AuditLine(**dict(row)))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from mergeplan.planner.contract.lines import ErrorLine
-from mergeplan.planner.errors import AuditFailed, MergeplanError, Place
+from mergeplan.planner.errors import AuditFailed, Located, MergeplanError
 
 
-def split_place(place: Place | None) -> tuple[str, int, int]:
+def split_place(located: Located | None) -> tuple[str, int, int]:
     """Path, line and column; `""` and 0 where there is no place."""
+    place = located.place if located else None
     return (place.path, place.line, place.column) if place else ("", 0, 0)
 
 
 def error_line(error: MergeplanError, exit_code: int | None = None) -> ErrorLine:
     """An error; with its own exit code unless it is one of several that end the verb together."""
-    path, line, column = split_place(error.place)
+    path, line, column = split_place(error.located)
     about = error if isinstance(error, AuditFailed) else None
     return ErrorLine(
         message=error.message,

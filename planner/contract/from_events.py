@@ -56,7 +56,7 @@ from mergeplan.planner.contract.lines import (
 from mergeplan.planner.contract.result import BackfillCounts, PromotionRow, ViewCounts
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.engine.protocol import Rows
-from mergeplan.planner.errors import Place
+from mergeplan.planner.errors import Located
 
 
 def event_line(event: Event) -> Line | None:
@@ -124,7 +124,7 @@ def batch_line(done: BatchDone) -> BatchLine:
     )
 
 
-def audit_found(model: str, result: AuditResult, place: Place | None) -> AuditRow:
+def audit_found(model: str, result: AuditResult, place: Located | None) -> AuditRow:
     """What an audit found, at the place where it is asked for."""
     path, line, _ = split_place(place)
     return AuditRow(

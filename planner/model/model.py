@@ -8,6 +8,7 @@ from datetime import datetime
 from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Fill, Kind
+from mergeplan.planner.model.locator import Locator
 
 DAILY = Cron("@daily")
 
@@ -204,6 +205,11 @@ class Model:
     @property
     def place(self) -> Place:
         return Place(self.path, self.line)
+
+    def locate(self, identifier: str, *, in_block: bool = False) -> Locator:
+        """The place of an identifier in its text, which is looked for when it is shown."""
+        text = "" if self.kind.is_external else self.source  # that one is an item of a YAML file
+        return Locator(self.place, text, self.dialect, identifier, in_block)
 
     @property
     def history_columns(self) -> tuple[Column, ...]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.plan.change import Blocker, Category, Change, Columns
 from mergeplan.planner.semantics.columns import Shape
@@ -22,7 +21,7 @@ def find_column_problem(
     if shape is None or shape.unresolved is None:
         return None
     column = shape.unresolved
-    place = line_of(model, column)
+    place = model.locate(column)
     # told apart, for the second is mended where the column was removed and not where it is read
     culprit = next((p for p in graph.parents[model.name] if column in effects[p].removed), None)
     if culprit:
@@ -47,7 +46,7 @@ def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Block
     return [
         Blocker(
             f"`{name}` still reads `{gone}`, which this change {verbs[gone]}.",
-            line_of(graph.models[name], gone.rpartition(".")[2]),
+            graph.models[name].locate(gone.rpartition(".")[2]),
         )
         for name in graph.order
         for gone in graph.models[name].depends_on
@@ -66,5 +65,5 @@ def history_lost(changes: Iterable[Change]) -> list[Blocker]:
         if change.new.kind.keeps_history and change.new.model.forward_only:
             message = f"`{change.name}` would lose its history: a new table begins with what its sources hold now."
             hint = "Write `forward_only false` in its kind to let it begin anew."
-            blockers.append(Blocker(f"{message} {hint}", line_of(change.new.model, "kind", header=True)))
+            blockers.append(Blocker(f"{message} {hint}", change.new.model.locate("kind", in_block=True)))
     return blockers

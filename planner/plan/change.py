@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from mergeplan.planner.errors import Place
+from mergeplan.planner.errors import Located
 from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -144,4 +144,4 @@ class Blocker:
     """What forbids the plan's promotion; a person must change the project or the request."""
 
     message: str
-    place: Place | None = None
+    place: Located | None = None

@@ -18,7 +18,6 @@ from mergeplan.planner.intervals import Interval, Timeline, subtract
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.selection import select
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.plan.category.categorize import Verdict, layout, row_settings
 from mergeplan.planner.plan.change import Blocker, Category, Change, Forward
 from mergeplan.planner.plan.schedule import Loaded
@@ -203,7 +202,7 @@ def blocker_of(model: Model, finding: Finding) -> Blocker:
     message = f"`{model.name}` {finding.verb} the column `{finding.column}`, and its change is forward-only."
     allow = f"Allow it with `--allow-{option}-model {model.name}` or `on_{option}_change allow`, or rebuild the table."
     hint = "" if finding.policy == "warn" else f" {allow}"
-    return Blocker(f"{message}{hint}", line_of(model, finding.column) if finding.verb == "adds" else model.place)
+    return Blocker(f"{message}{hint}", model.locate(finding.column) if finding.verb == "adds" else model.place)
 
 
 def merge_columns(

@@ -38,7 +38,7 @@ from mergeplan.planner.parsing.files.gateway_settings import (
 )
 from mergeplan.planner.parsing.files.gateways import apply_table_format
 from mergeplan.planner.parsing.files.lint_config import NONE, Chosen, OwnRule, check_ignored, own_rules, select_rules
-from mergeplan.planner.parsing.files.model_file import Defaults, line_of, parse_models
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_models
 from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
 from mergeplan.planner.parsing.sql.macro_scope import Scalar
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
@@ -455,7 +455,7 @@ def _check_audits(
 
     def check(model: Model) -> None:
         for call in model.audits:
-            check_call(call, audits, partial(line_of, model, call.name, header=True), tried)
+            check_call(call, audits, model.locate(call.name, in_block=True), tried)
 
     before = len(refusing.names().refusals), len(refusing.errors)
     refusing.check(models.values(), check)
@@ -467,7 +467,7 @@ def _check_signals(model: Model, code: ProjectCode) -> None:
     for call in model.signals:
         if call.name not in code.signals:
             hint = did_you_mean(call.name, code.signals) or "Write it in signals/."
-            place = line_of(model, call.name, header=True)
+            place = model.locate(call.name, in_block=True)
             raise ProjectError(f"There is no signal `{call.name}`.", place=place, hint=hint)
 
 

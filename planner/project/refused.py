@@ -13,12 +13,11 @@ from functools import cached_property, partial
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
+from mergeplan.planner.errors import Located, Place, ProjectError, ProjectErrors
 from mergeplan.planner.file_note import note_file
 from mergeplan.planner.limits import limit_resources
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import SESSION_CATALOG
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.project.folder import SIMPLER
 
@@ -47,7 +46,7 @@ class LeftOut:
 
     model: str
     reads: str
-    place: Place
+    place: Located
 
 
 @dataclass(frozen=True)
@@ -253,5 +252,5 @@ def _once(errors: Iterable[ProjectError]) -> tuple[ProjectError, ...]:
     return tuple({str(error): error for error in errors}.values())
 
 
-def _place(model: Model, read: str) -> Place:
-    return model.place if model.python or not model.sql else line_of(model, read)
+def _place(model: Model, read: str) -> Located:
+    return model.place if model.python or not model.sql else model.locate(read)

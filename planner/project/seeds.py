@@ -7,15 +7,13 @@ import codecs
 import csv
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.errors import Located, Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Column, Model, Seed
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 Cells = tuple[str | None, ...]
@@ -35,7 +33,7 @@ def load_seed(root: Path, model: Model) -> Model:
     ProjectError: the file is missing, ragged, badly encoded, or lacks a declared column.
     """
     assert model.seed is not None
-    records = _records(root, model.seed, partial(line_of, model, "path", header=True))
+    records = _records(root, model.seed, model.locate("path", in_block=True))
     header = tuple(str(cell) for cell in next(records))
     _check_header(model, header)
     fits = [{name for name, _ in _INFERRED} | {"whole"} for _ in header]
@@ -76,18 +74,18 @@ def _sortable(row: Cells) -> tuple[tuple[bool, str], ...]:
 
 def read_seed(root: Path, seed: Seed, columns: tuple[str, ...] = ()) -> Iterator[Cells]:
     """The rows, None for NULL, in the order of the header or of the given columns; ProjectError as in `with_seed`."""
-    records = _records(root, seed, lambda: Place(seed.path))
+    records = _records(root, seed, Place(seed.path))
     header = next(records)
     order = [header.index(name) for name in columns] if columns else range(len(header))
     for row in records:
         yield tuple(row[index] for index in order)
 
 
-def _records(root: Path, seed: Seed, named_at: Callable[[], Place]) -> Iterator[Cells]:
+def _records(root: Path, seed: Seed, named_at: Located) -> Iterator[Cells]:
     """The header in lower case, then each row with NULLs; blank lines are left out."""
     path = root / seed.path
     if not path.is_file():
-        raise ProjectError(f"The seed file `{seed.path}` does not exist.", place=named_at())
+        raise ProjectError(f"The seed file `{seed.path}` does not exist.", place=named_at)
     width = 0
     try:
         encoding = "utf-8-sig" if codecs.lookup(seed.encoding).name == "utf-8" else seed.encoding
@@ -115,7 +113,7 @@ def _records(root: Path, seed: Seed, named_at: Callable[[], Place]) -> Iterator[
         hint = "Set the encoding with `csv_settings (encoding = '...')`."
         raise ProjectError(f"The file is not encoded as {seed.encoding}.", place=place, hint=hint) from None
     except LookupError:
-        raise ProjectError(f"`{seed.encoding}` is not an encoding.", place=named_at()) from None
+        raise ProjectError(f"`{seed.encoding}` is not an encoding.", place=named_at) from None
     if not width:
         raise ProjectError("The seed file is empty.", place=Place(seed.path, 1))
 

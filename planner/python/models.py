@@ -181,7 +181,7 @@ def _adjust_lines(error: ProjectError, found: RegisteredModel, last: int, functi
         return ProjectErrors(tuple(_adjust_lines(single_error, found, last, function) for single_error in error.errors))
     at = error.place
     if at is not None and at.path == found.path and at.column:  # without one it is of the code, not of our text
-        error.place = Place(found.path, at.line if at.line <= last else function)
+        error.located = Place(found.path, at.line if at.line <= last else function)
     return error
 
 

@@ -12,7 +12,6 @@ from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import UNITS
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.naming import quote_column
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.tables.merge.unique_key import MERGE
 
@@ -54,7 +53,7 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
     }
     for key, names in named.items():
         if unknown := sorted(names - known):
-            place = line_of(model, key, header=True)
+            place = model.locate(key, in_block=True)
             hint = f"Return it, or change `{key}`."
             raise ProjectError(f"{model.name} has no column `{unknown[0]}`.", place=place, hint=hint)
     parts_of(model, (*columns, *model.history_columns))
@@ -127,4 +126,4 @@ def _reject_empty_text(name: str, type_: str) -> str:
 
 
 def _wrong(model: Model, message: str, hint: str) -> ProjectError:
-    return ProjectError(message, place=line_of(model, "partitioned_by", header=True), hint=hint)
+    return ProjectError(message, place=model.locate("partitioned_by", in_block=True), hint=hint)

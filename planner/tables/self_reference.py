@@ -14,7 +14,6 @@ from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.naming import quote_column
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.tables.batch_ids import batch_condition
 
@@ -77,7 +76,7 @@ def own_columns(model: Model, ask: Callable[[str], tuple[Column, ...]]) -> tuple
 
 def _inference_error(model: Model, why: str) -> ProjectError:
     message = f"{model.name} reads itself, and its columns cannot be inferred: {why}."
-    return ProjectError(message, place=line_of(model, model.name), hint=HINT)
+    return ProjectError(message, place=model.locate(model.name), hint=HINT)
 
 
 def _null(type_: str) -> str:

@@ -78,5 +78,5 @@ def run_statements(engine: Engine, statements: Iterable[tuple[StatementTokens, s
             with engine.separate_session((text,), ()):
                 pass
         except QueryError as error:
-            error.place = part.source.place(part.tokens[0])
+            error.located = part.source.place(part.tokens[0])
             raise

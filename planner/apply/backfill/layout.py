@@ -145,6 +145,6 @@ def locate_query_errors(model: Model, layout: Layout | None = None) -> Iterator[
     try:
         yield
     except QueryError as error:
-        if error.place is None:
-            error.place = (layout.locate_error(model, error) if layout else None) or model.place
+        if error.located is None:
+            error.located = (layout.locate_error(model, error) if layout else None) or model.place
         raise

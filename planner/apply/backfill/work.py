@@ -9,7 +9,6 @@ from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.errors import AuditFailed, MergeplanError, Refused
 from mergeplan.planner.intervals import Interval, Timeline, add_lookback, batches, intersection, subtract
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
@@ -80,12 +79,12 @@ def not_ready(model: Model, late: Timeline) -> Refused:
     """That a model waits for its signals, at the line where it asks for them."""
     names = " and ".join(f"`{call.name}`" for call in model.signals)
     message = f"{model.name} waits for {names}: {late[0]} is not ready yet."
-    return Refused(message, place=line_of(model, model.signals[0].name, header=True), hint="Run again later.")
+    return Refused(message, place=model.locate(model.signals[0].name, in_block=True), hint="Run again later.")
 
 
 def audit_failure(model: Model, audit: AuditResult) -> Failure:
     """The failure of a model whose blocking audit found rows, at the line where the model asks for it."""
     rows = "1 row" if audit.count == 1 else f"{audit.count} rows"
-    place = line_of(model, audit.name, header=True)
+    place = model.locate(audit.name, in_block=True)
     message = f"The audit `{audit.name}` of `{model.name}` found {rows}."
     return Failure(model.name, AuditFailed(message, place=place, audit=audit.name, model=model.name), audit)

@@ -86,7 +86,7 @@ def _load(batch: Batch) -> Written:
             batch.table, list(read_seed(batch.root, seed, names)), untouched=batch.untouched
         )
     except QueryError as error:
-        error.place = Place(seed.path, error.line)  # of a cell; 0 when it is about the whole file
+        error.located = Place(seed.path, error.line)  # of a cell; 0 when it is about the whole file
         raise
 
 

@@ -17,7 +17,6 @@ from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.files.dbt_manifest import DbtTable, dbt_tables
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.session.workspace import Workspace
 
 FILE = "external_models.yaml"
@@ -96,7 +95,7 @@ def _look_up_columns(
 def _unknown(work: Workspace, name: str) -> ProjectError:
     reader = next(model for model in work.project.models.values() if name in model.depends_on)
     message = f"`{reader.name}` reads `{name}`, which is neither a model nor in Spark's catalog."
-    return ProjectError(message, place=line_of(reader, name), hint="Nothing was written.")
+    return ProjectError(message, place=reader.locate(name), hint="Nothing was written.")
 
 
 def _dbt_properties(table: DbtTable) -> dict[str, object]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.errors import Located, ProjectError
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import History, Model
 from mergeplan.planner.parsing.definitions.properties import (
@@ -43,7 +43,7 @@ _SIDES = {
 }  # fmt: skip
 
 
-def reading_itself(model: Model, place: Place) -> Model:
+def reading_itself(model: Model, place: Located) -> Model:
     """A model whose query reads its own table: a batch is one unit of time by default, and batches
     run one by one. ProjectError for a kind whose batch, when repeated, would read its own rows."""
     if not model.kind.traits.may_read_itself or model.insert_overwrite:

@@ -6,16 +6,14 @@ Spark loads a catalog when a name first asks for it, so that only its settings t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.errors import Located, ProjectError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.table_format import FORMATS, TABLE_FORMATS
 from mergeplan.planner.naming import PROD, SESSION_CATALOG, Naming, parts_of
 from mergeplan.planner.parsing.files.gateway_settings import conf_of
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.files.schema import ConnectionConfig
 from mergeplan.planner.semantics.spark.spark_settings import properties
 
@@ -52,7 +50,7 @@ class Catalogs:
         """True for a name in the catalog that every Spark has."""
         return (parts_of(name)[0] or self.in_spark) == SESSION_CATALOG
 
-    def unknown(self, name: str, catalog: str, place: Place) -> ProjectError:
+    def unknown(self, name: str, catalog: str, place: Located) -> ProjectError:
         """The error for a name in a catalog that the gateway does not have."""
         hint = (
             f"In `gateways.{self.gateway}.connection` of config.yaml, set `default_catalog: {catalog}` if that is what "
@@ -97,29 +95,29 @@ def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
     if model.kind.is_external or not model.kind.has_view:
         return model
     name = parts_of(model.name)[0]
-    place = partial(line_of, model, model.name, header=True)  # reads the whole text: only for who is refused
+    place = model.locate(model.name, in_block=True)
     if (own := catalogs.catalog_of(model.name)) is None:
-        raise catalogs.unknown(model.name, name, place())
+        raise catalogs.unknown(model.name, name, place)
     check_views((naming.view(model.name, PROD), *([model.name] if model.kind.is_view else ())), catalogs, place)
     if not model.kind.is_stored or catalogs.is_session(model.name):
         return model
     return _apply_catalog_format(model, own, name, place)
 
 
-def _apply_catalog_format(model: Model, own: Catalog, name: str, place: Callable[[], Place]) -> Model:
+def _apply_catalog_format(model: Model, own: Catalog, name: str, place: Located) -> Model:
     if not model.table_format and own.table_format:
         return replace(model, table_format=own.table_format)
     if name and model.table_format not in TABLE_FORMATS:
         what = "of plain files" if model.table_format else "without `table_format`"
         raise ProjectError(
             f"A table {what} cannot lie in the catalog `{name}`: `{model.name}`.",
-            place=place(),
+            place=place,
             hint=f"Set `table_format` to one of {', '.join(TABLE_FORMATS)}: that of the catalog's tables.",
         )
     return model
 
 
-def _without_views(view: str, catalog: str, table_format: str, place: Place) -> ProjectError:
+def _without_views(view: str, catalog: str, table_format: str, place: Located) -> ProjectError:
     form = FORMATS[table_format]
     why = f"one of {form.title}'s of type {form.without_views[0]} holds no views"
     return ProjectError(
@@ -129,19 +127,19 @@ def _without_views(view: str, catalog: str, table_format: str, place: Place) -> 
     )
 
 
-def check_views(views: Iterable[str], catalogs: Catalogs, place: Callable[[], Place]) -> None:
+def check_views(views: Iterable[str], catalogs: Catalogs, place: Located) -> None:
     """ProjectError when one of these views would lie in a catalog that is not there, or holds none."""
     for view in views:
         name = parts_of(view)[0] or catalogs.default
         there = catalogs.catalog_of(view)
         if there is None:
-            raise catalogs.unknown(view, name, place())
+            raise catalogs.unknown(view, name, place)
         if not there.has_views:
-            raise _without_views(view, name, there.table_format, place())
+            raise _without_views(view, name, there.table_format, place)
 
 
 def check_reads(model: Model, catalogs: Catalogs) -> None:
     """ProjectError at the line of a table that lies in a catalog which the gateway does not have."""
     for name in model.depends_on:
         if catalogs.catalog_of(name) is None:
-            raise catalogs.unknown(name, parts_of(name)[0], line_of(model, name))
+            raise catalogs.unknown(name, parts_of(name)[0], model.locate(name))

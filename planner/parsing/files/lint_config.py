@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.definitions.properties import rule_name
-from mergeplan.planner.parsing.files.model_file import line_of
 from mergeplan.planner.parsing.files.schema import LinterConfig
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document
@@ -105,7 +104,7 @@ def check_ignored(model: Model, own: Collection[str]) -> None:
     """ProjectError if a model ignores an unknown rule."""
     for name in model.ignored_rules:
         if name != ALL and name not in {*BUILT_IN, *own}:
-            place = line_of(model, "ignored_rules", header=True)
+            place = model.locate("ignored_rules", in_block=True)
             raise ProjectError(
                 f"There is no rule `{name}`.", place=place, hint=did_you_mean(name, {*BUILT_IN, *own, "ALL"})
             )

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.intervals import Cron
@@ -142,7 +142,7 @@ def _apply_body(model: Model, body: Body, source: SourceText, at: Token) -> Mode
     )
     if model.name in body.reads:
         message = f"A statement of `{model.name}` reads `{model.name}`: only its query can."
-        raise ProjectError(message, place=line_of(model, model.name))
+        raise ProjectError(message, place=model.locate(model.name))
     if model.kind.is_embedded and (body.pre_statements or body.post_statements or body.on_virtual_update):
         raise source.error(
             at, "An EMBEDDED model has no statements: its query is inlined into the models that read it."
@@ -202,29 +202,6 @@ def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
 def _is_of_tables(statement: Statement) -> bool:
     """False for a setting, a temporary view or function: they hold in a session, and code has one of its own."""
     return statement.head.split()[0].upper() in ("ALTER", "ANALYZE", "REFRESH")
-
-
-def line_of(model: Model, identifier: str, header: bool = False) -> Place:
-    """The place of an identifier (`column` or `schema.table`) in a model's text: in the query, or else in the block.
-
-    Comments and quoted texts are not searched. The block's own place if it does not occur.
-    """
-    source = SourceText(model.path, model.source, model.dialect)
-    try:
-        tokens = tokenize(source) if not model.kind.is_external else []  # that one is an item of a YAML file
-    except ProjectError:
-        return model.place
-    parts = identifier.lower().split(".")
-    wanted = [part for piece in parts for part in (piece, ".")][:-1]
-    matches = [
-        index
-        for index in range(len(tokens) - len(wanted) + 1)
-        if tokens[index].token_type is not TokenType.STRING
-        and [token.text.lower() for token in tokens[index : index + len(wanted)]] == wanted
-    ]
-    query = next((i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON), 0)
-    best = next((index for index in matches if index > query and not header), matches[0] if matches else None)
-    return model.place if best is None else source.place(tokens[best])
 
 
 def _apply_gateway(header: Tokens, defaults: Defaults) -> Defaults:
@@ -340,7 +317,7 @@ def _reading(model: Model, part: StatementTokens, body: Body) -> Model:
     tables = name_tables(tree, source, tokens, body.temporary)
     _check_temporary(model, tree, body, source, tokens)
     if model.name in tables | set(model.depends_on):
-        model = reading_itself(model, line_of(model, model.name))
+        model = reading_itself(model, model.locate(model.name))
     names = name_outputs(tree)
     sql = spark_query(tree, source, tokens)
     text, differences = "", ""
@@ -377,7 +354,7 @@ def _without_kept(model: Model) -> Model:
     for column in sorted(kept & returned):
         message = f"`{model.name}` returns `{column}`, a column that {model.kind} adds."
         hint = "Remove it from the query, or rename the added column with `valid_from_name` or `valid_to_name`."
-        raise ProjectError(message, place=line_of(model, column), hint=hint)
+        raise ProjectError(message, place=model.locate(column), hint=hint)
     return replace(model, columns=tuple(column for column in model.columns if column.name not in kept))
 
 

@@ -32,7 +32,7 @@ class ColumnsWanted(ProjectError):
     """The macro asks for the columns of a table that no argument names; with them the same call may succeed."""
 
     def __init__(self, error: ProjectError, table: str) -> None:
-        super().__init__(error.message, place=error.place, hint=error.hint)
+        super().__init__(error.message, place=error.located, hint=error.hint)
         self.table = table
 
 

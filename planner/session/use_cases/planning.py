@@ -124,7 +124,7 @@ def make_plan(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) 
 
 def _check_placement(work: Workspace, plan: Plan) -> Plan:
     """The plan, once its views have catalogs to lie in; ProjectError."""
-    check_views(views_of(plan.new), work.project.catalogs, lambda: Place(work.project.config_path))
+    check_views(views_of(plan.new), work.project.catalogs, Place(work.project.config_path))
     return plan
 
 

@@ -10,7 +10,7 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import AuditCall, Column, Model
 from mergeplan.planner.parsing.definitions.audits.audits import parse_audits
-from mergeplan.planner.parsing.files.model_file import Defaults, line_of, parse_model
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
 QUERY = "SELECT 1 AS x"
@@ -138,15 +138,6 @@ def test_a_file_holds_many_audits() -> None:
     assert [audit.sql for audit in parse_audits(text, "a.sql", Defaults(NOW))] == [
         "SELECT 1 AS x", "SELECT CAST(x AS STRING) FROM @this_model",
     ]  # fmt: skip
-
-
-def test_an_identifier_is_found_in_the_query_before_the_block() -> None:
-    model = model_of("\ngrain total", "-- total\nSELECT\n  'total' AS x,\n  Total,\nFROM\n  shop.orders")
-
-    assert line_of(model, "total") == Place("models/a.sql", 6, 3)
-    assert line_of(model, "total", header=True).line == 2
-    assert line_of(model, "shop.orders") == Place("models/a.sql", 8, 3)
-    assert line_of(model, "nowhere") == model.place
 
 
 def test_a_wrong_column_has_line_and_column() -> None:

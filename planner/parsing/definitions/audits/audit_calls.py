@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from sqlglot import exp
 
-from mergeplan.planner.errors import MergeplanError, Place, ProjectError
+from mergeplan.planner.errors import Located, MergeplanError, ProjectError
 from mergeplan.planner.model.model import Audit, AuditCall
 from mergeplan.planner.parsing.definitions.audits.builtin_audits import ALIASES, BUILT_IN
 from mergeplan.planner.parsing.macros.expand import DATES, spark_tree
@@ -47,21 +47,19 @@ def _builtin_name(name: str) -> str:
     return ALIASES.get(short, short)
 
 
-def bind_call(call: AuditCall, audits: Mapping[str, Audit], place: Callable[[], Place]) -> BoundAudit:
+def bind_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> BoundAudit:
     """The call bound to its audit; ProjectError as by `check_call`."""
     check_call(call, audits, place)
     return _bind(call, audits.get(call.name))
 
 
-def check_call(
-    call: AuditCall, audits: Mapping[str, Audit], place: Callable[[], Place], tried: Container[AuditCall] = ()
-) -> None:
+def check_call(call: AuditCall, audits: Mapping[str, Audit], place: Located, tried: Container[AuditCall] = ()) -> None:
     """ProjectError at the place when the audit does not exist, or lacks an argument, or is given one it does not take.
 
-    The place is looked for only then. Calls of built-in audits that were `tried` before make a query.
+    Calls of built-in audits that were `tried` before make a query.
     """
     if wrong := _wrong(call, audits, tried):
-        raise ProjectError(wrong[0], place=place(), hint=wrong[1])
+        raise ProjectError(wrong[0], place=place, hint=wrong[1])
 
 
 def _wrong(call: AuditCall, audits: Mapping[str, Audit], tried: Container[AuditCall]) -> tuple[str, str] | None:

@@ -1,0 +1,55 @@
+"""A place in a model's file that is looked for when it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from mergeplan.planner.errors import Place
+
+
+@dataclass(frozen=True)
+class Locator:
+    """An identifier (`column` or `schema.table`) in a model's text: in the query, or else in the block.
+
+    Comments and quoted texts are not searched. The block's own place if it does not occur.
+    """
+
+    block: Place
+    text: str = field(repr=False)
+    dialect: str
+    identifier: str
+    in_block: bool = False  # it is looked for in the block first
+
+    @cached_property
+    def place(self) -> Place:
+        """Its first occurrence."""
+        tokens = self._tokens()
+        wanted = [part for piece in self.identifier.lower().split(".") for part in (piece, ".")][:-1]
+        matches = [
+            index
+            for index in range(len(tokens) - len(wanted) + 1)
+            if tokens[index].token_type is not TokenType.STRING
+            and [token.text.lower() for token in tokens[index : index + len(wanted)]] == wanted
+        ]
+        query = next((i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON), 0)
+        first = matches[0] if matches else None
+        best = next((index for index in matches if index > query and not self.in_block), first)
+        return self.block if best is None else self._place(tokens[best].start)
+
+    def __str__(self) -> str:
+        return str(self.place)
+
+    def _tokens(self) -> list[Token]:
+        try:
+            return list(Dialect.get_or_raise(self.dialect).tokenize(self.text)) if self.text else []
+        except TokenError:
+            return []
+
+    def _place(self, offset: int) -> Place:
+        before = self.text[:offset]
+        return Place(self.block.path, before.count("\n") + 1, offset - before.rfind("\n"))
