@@ -16,6 +16,7 @@ import structlog
 import uvicorn
 from pydantic import SecretStr
 
+from mergeplan.bot.child.reader import RepositoryReader
 from mergeplan.bot.child.warm import Warmth
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.sandbox.server import Sandbox
@@ -31,6 +32,7 @@ from tests.wire import checked
 SHOP = "ann/shop"
 SECRET = "a-webhook-secret"  # noqa: S105 - of the sandbox
 SCRIPT = Path(__file__).parent / "scripted_planner.py"
+READER = RepositoryReader()  # of all benches: it starts a child for each text that is new to it
 PATIENCE = 300.0  # for a machine that does other things too
 PROJECT = {
     "config.yaml": "gateways: {}\n",
@@ -65,6 +67,7 @@ class Bench:
         self.github.start()
         self.settings = settings_for(self.github, folder / "home", **changes)
         self.context = build_context(self.settings)
+        self.context.reader = READER
         self.worker = Worker(self.context)
         self._server = uvicorn.Server(server_config(create_app(self.context), "127.0.0.1", 0))
         self._thread = threading.Thread(target=self._server.run, args=([self._door],), daemon=True)
@@ -75,10 +78,10 @@ class Bench:
         self.worker.start()
 
     def stop(self) -> None:
+        self._server.should_exit = True  # it looks ten times a second: the worker ends meanwhile
         self.worker.stop()
         if self.warmth:
             self.warmth.stop()
-        self._server.should_exit = True
         self._thread.join(10)
         self.github.stop()
         self.context.inbox.close()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from mergeplan.bot.sandbox.git.repos import FileChange, git
+from mergeplan.bot.sandbox.git.repos import FileChange, git_of_shas
 
 STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
 
@@ -11,7 +11,8 @@ STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "c
 def diff_files(repo: Path, old: str, new: str) -> list[FileChange]:
     """The files that differ between two commits, renames found, in path order."""
     # One run gives both: NUL-ended records of the files, then the patches in the same order.
-    out = git(repo, "diff", "--raw", "-p", "-z", "-M", "--abbrev=40", "--no-color", "--no-ext-diff", old, new)
+    argv = ("diff", "--raw", "-p", "-z", "-M", "--abbrev=40", "--no-color", "--no-ext-diff", old, new)
+    out = git_of_shas(repo, *argv, revisions=[old, new])
     records, patches = [], []
     if out:
         raw, _, text = out.partition("\0\0")

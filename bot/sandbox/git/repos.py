@@ -4,9 +4,10 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 GIT_TIMEOUT = 60.0
@@ -22,6 +23,7 @@ SETTINGS = """\
 [gc]
 \tauto = 0
 """
+SHAS = re.compile(r"\^?[0-9a-f]{40}(?:\.\.[0-9a-f]{40}|\^\{commit\})?")
 FIELD, RECORD = "\x1f", "\x1e"  # cannot stand in names or messages that git accepts from us
 
 
@@ -78,6 +80,15 @@ def run(repo: Path, *argv: str, stdin: bytes | None = None, env: Mapping[str, st
     return done.stdout
 
 
+def git_of_shas(repo: Path, *argv: str, revisions: Sequence[str]) -> str:
+    """Like `git`, for a question about revisions: about full SHAs the answer stays, and git is asked once."""
+    stays = revisions and all(SHAS.fullmatch(revision) for revision in revisions)
+    return (_git_once if stays else git)(repo, *argv)
+
+
+_git_once = lru_cache(maxsize=500)(git)  # a refusal is not kept: the commit may come
+
+
 def environment() -> dict[str, str]:
     """git reads no configuration of this machine and never asks."""
     return {
@@ -110,7 +121,9 @@ def tip(repo: Path, ref: str) -> str | None:
         return None
     for name in (ref, f"refs/heads/{ref}"):
         try:
-            return git(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+            asked = f"{name}^{{commit}}"
+            argv = ("rev-parse", "--verify", "--quiet", "--end-of-options", asked)
+            return git_of_shas(repo, *argv, revisions=[asked]).strip()
         except GitError:
             continue
     return None
@@ -214,7 +227,7 @@ def fetch(repo: Path, source: Path, sha: str, ref: str) -> None:
 def merge_base(repo: Path, one: str, other: str) -> str | None:
     """The last commit both have in common."""
     try:
-        return git(repo, "merge-base", one, other).strip()
+        return git_of_shas(repo, "merge-base", one, other, revisions=[one, other]).strip()
     except GitError:
         return None
 
@@ -236,7 +249,8 @@ def commit(repo: Path, sha: str) -> Commit:
 def log(repo: Path, *revisions: str) -> list[Commit]:
     """Reads commits, newest first, as `git log` selects them."""
     fields = FIELD.join(["%H", "%T", "%P", "%an", "%ae", "%aI", "%cn", "%ce", "%cI", "%B"])
-    out = git(repo, "log", f"--format={fields}{RECORD}", *revisions, "--")
+    shas = [revision for revision in revisions if not revision.startswith("-")]
+    out = git_of_shas(repo, "log", f"--format={fields}{RECORD}", *revisions, "--", revisions=shas)
     return [_parse_commit(record.lstrip("\n")) for record in out.split(RECORD) if record.strip()]
 
 
