@@ -11,6 +11,7 @@ LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_ki
 	tests/planner/engine/formats tests/planner/session/test_table_formats.py tests/planner/apply/promotion/test_view_switch.py \
 	tests/planner/apply/test_old_versions_by_format.py
 READY := $(VENV)/.ready
+ARCHIVE := $(VENV)/.spark/.made
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet --quiet
 SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compiled when it is imported
@@ -52,14 +53,14 @@ hooks:  # commit messages are checked, unless this clone has hooks of its own
 types: $(READY)
 	@$(BIN)/mypy
 
-unit: $(READY)
+unit: $(READY) $(ARCHIVE)
 	@$(BIN)/pytest -n 3 --dist worksteal -m "not prove" $(TESTS)
 
-prove: $(READY)  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
+prove: $(READY) $(ARCHIVE)  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=3000 \
 		$(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
-prove-lakehouse: $(READY)  # a process has one Spark, and a Spark one format
+prove-lakehouse: $(READY) $(ARCHIVE)  # a process has one Spark, and a Spark one format
 	@for format in $$($(BIN)/python -c "from mergeplan.planner.model.table_format import TABLE_FORMATS; print(*TABLE_FORMATS)"); do \
 		MERGEPLAN_TABLE_FORMAT=$$format MERGEPLAN_KILLS=$${MERGEPLAN_KILLS:-6} $(BIN)/pytest $(LAKEHOUSE) || exit 1; \
 	done
@@ -120,6 +121,14 @@ $(READY): pyproject.toml requirements.lock
 	@DIST_EXTRA_CONFIG="$(CURDIR)/$(VENV)/build.cfg" \
 		$(PIP) install --no-compile --constraint requirements.lock --group dev --editable .
 	@$(BIN)/python -W ignore -m compileall -qq -j 0 -x $(SELDOM) $(VENV)/lib || true
+	@touch $@
+
+# `make test` starts many Sparks. Each has half the work with the archive, and to make it costs what eight of them save.
+$(ARCHIVE): $(READY)
+	@echo "Making an archive of Spark's classes for the tests (a minute, once)..."
+	@mkdir -p -m 700 $(@D)
+	@MERGEPLAN_SPARK_ARCHIVE="$(CURDIR)/$(@D)" \
+		$(BIN)/python -P -s -m mergeplan.planner.engine.spark.process.archive_maker || true  # without it they are slower
 	@touch $@
 
 clean:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
+from mergeplan.planner.engine.spark.process.class_archive import OFF, VARIABLE, archive_of
+from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
 
+ARCHIVES = Path(sys.prefix) / ".spark"  # `make` puts one there
 FORMAT = os.environ.get("MERGEPLAN_TABLE_FORMAT", "")  # what `make prove-lakehouse` lays tables out in
 SMALL = Connection(
     conf=(
@@ -21,6 +25,8 @@ SMALL = Connection(
         # Rows are few: to compile a query costs more than to run it. A test that starts its own Spark has it as it is.
         ("spark.sql.codegen.wholeStage", "false"),
         ("spark.sql.codegen.factoryMode", "NO_CODEGEN"),
+        # Nobody needs the metastore after a crash of the machine: a commit does not wait for the disk.
+        ("spark.driver.extraJavaOptions", "-Dderby.system.durability=test"),
     ),
     master="local[2]",
     serves=True,
@@ -30,13 +36,19 @@ SMALL = Connection(
 
 def pytest_configure(config: pytest.Config) -> None:
     """pyspark leaves it to the garbage collector to close the sockets over which rows come from its JVM."""
-    os.environ.setdefault("MERGEPLAN_SPARK_ARCHIVE", "off")  # no test leaves a process behind that makes one
+    if VARIABLE not in os.environ:  # where none is there: no test leaves a process behind that makes one
+        os.environ[VARIABLE] = str(ARCHIVES) if _has_archive() else OFF
     os.environ.setdefault("MERGEPLAN_SPARK_PROFILE", "metadata")  # no test runs long enough for more
     config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*127\.0\.0\.1:ResourceWarning")
     if "MERGEPLAN_CACHE" not in os.environ:  # one for all processes of a run, so that the tests try it too
         folder = tempfile.TemporaryDirectory(prefix="mergeplan-cache-")
         os.environ["MERGEPLAN_CACHE"] = folder.name
         config.add_cleanup(folder.cleanup)
+
+
+def _has_archive() -> bool:
+    archive = archive_of(find_java(), spark_home(), {VARIABLE: str(ARCHIVES)}) if ARCHIVES.is_dir() else None
+    return archive is not None and bool(archive.options)
 
 
 @pytest.fixture
