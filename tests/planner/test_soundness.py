@@ -26,7 +26,7 @@ from .proving.shrinking import Failure, Judge, shrunk
 
 pytestmark = pytest.mark.sampled
 
-CASES = int(os.environ.get("MERGEPLAN_CASES", "50"))
+CASES = int(os.environ.get("MERGEPLAN_CASES", "25"))
 SEED = int(os.environ.get("MERGEPLAN_SEED", "1"))
 BLOCK = 25
 

@@ -44,8 +44,14 @@ def mended(mergeplan: CommandLine, engine: SparkEngine) -> str:
     ("damage", "fact"),
     [
         ("DROP VIEW shop.total", "The view `shop.total` of `prod` is gone from the catalog."),
-        ("DROP VIEW shop.names", "The view `shop.names` of `prod` is gone from the catalog."),
-        ("DROP TABLE {shop.total}", "The table `{shop.total}` of `shop.total` in `prod` is gone from the catalog."),
+        pytest.param(
+            "DROP VIEW shop.names", "The view `shop.names` of `prod` is gone from the catalog.", marks=pytest.mark.prove
+        ),
+        pytest.param(
+            "DROP TABLE {shop.total}",
+            "The table `{shop.total}` of `shop.total` in `prod` is gone from the catalog.",
+            marks=pytest.mark.prove,
+        ),
         ("DROP TABLE {shop.items}", "The table `{shop.items}` of `shop.items` in `prod` is gone from the catalog."),
         ("DROP VIEW {shop.names}", "The table `{shop.names}` of `shop.names` in `prod` is gone from the catalog."),
         ("DROP SCHEMA shop CASCADE", "The view `shop.total` of `prod` is gone from the catalog."),
