@@ -12,12 +12,12 @@ from mergeplan.planner.fingerprint import digest
 
 PLANNER = Path(__file__).parent.parent
 READERS = ("*.py", "cache/*.py", "model/**/*.py", "parsing/**/*.py", "project/*.py", "python/**/*.py",
-           "semantics/**/*.py", "snapshot/*.py")  # fmt: skip
+           "semantics/**/*.py", "snapshot/*.py", "**/*.ini", "**/*.conf")  # fmt: skip
 
 
 @cache
 def reader_version() -> str:
-    """A digest of our own code that reads files, and of the versions of sqlglot and Python.
+    """A digest of our own code and lists that read files, and of the versions of sqlglot and Python.
 
     The code and not the package's version: an installation that is edited keeps its version.
     """

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from importlib.resources import files
 
 from mergeplan.planner.model.table_format import FORMATS
-from mergeplan.planner.semantics.spark.spark_defaults import DEFAULTS
 
 TIME_ZONE = "spark.sql.session.timeZone"
+_FILE = files(__package__).joinpath("spark_defaults.conf").read_text(encoding="utf-8")
+DEFAULTS = dict(line.split() for line in _FILE.splitlines() if not line.startswith("#"))
 Settings = tuple[tuple[str, str], ...]  # (key, value), sorted
 
 

@@ -20,8 +20,7 @@ from mergeplan.planner.engine.spark.scans import parse_plan_bytes
 from mergeplan.planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
 from mergeplan.planner.engine.spark.trace_tag import trace_id
 from mergeplan.planner.errors import QueryError, RequestError, SparkUnavailable
-from mergeplan.planner.semantics.spark.spark_defaults import DEFAULTS
-from mergeplan.planner.semantics.spark.spark_settings import shaping
+from mergeplan.planner.semantics.spark.spark_settings import DEFAULTS, shaping
 
 
 def without_token(remote: str) -> str:

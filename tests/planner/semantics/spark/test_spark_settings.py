@@ -12,8 +12,8 @@ from mergeplan.planner.model.model import Column, Model, Statement
 from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.project.loader import load_project
 from mergeplan.planner.semantics.columns import model_shape
-from mergeplan.planner.semantics.spark.spark_defaults import DEFAULTS
 from mergeplan.planner.semantics.spark.spark_settings import (
+    DEFAULTS,
     Settings,
     is_harmless,
     properties,
@@ -67,7 +67,7 @@ def test_each_setting_of_sparks_sql_is_known_with_its_default(shared_engine: Spa
 
     assert len(told) > 150
     assert not strange, (
-        "say in planner/semantics/spark/spark_settings.py that they change no row, or in spark_defaults.py what "
+        "say in planner/semantics/spark/spark_settings.py that they change no row, or in spark_defaults.conf what "
         "they are"
     )
     assert not {

@@ -22,7 +22,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import Cancelled, QueryError
 from mergeplan.planner.model.model import Column
-from mergeplan.planner.semantics.spark.spark_defaults import DEFAULTS
+from mergeplan.planner.semantics.spark.spark_settings import DEFAULTS
 
 NAME = "phys.slow"
 FORMAT = os.environ.get("MERGEPLAN_TABLE_FORMAT") or "parquet"  # what `make prove-lakehouse` lays tables out in
