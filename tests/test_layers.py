@@ -12,7 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 # From text to tables: a stage may use those that stand before it, and none that stand after it.
 STAGES = """
-    planner.errors planner.file_note planner.limits planner.intervals planner.naming planner.fingerprint planner.serial
+    planner.errors planner.file_note planner.limits planner.intervals planner.naming planner.fingerprint
+    planner.serial planner.wording
     planner.model planner.semantics planner.snapshot
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions planner.parsing.config_code
     planner.parsing.files planner.parsing.render

@@ -16,9 +16,10 @@ from markupsafe import Markup
 from mergeplan.bot.pages.links import DAYS
 from mergeplan.bot.pages.text import foreign, sentence
 from mergeplan.bot.pages.view import PageView, counts, percent
-from mergeplan.bot.report.markdown import count_noun, days, printable
+from mergeplan.bot.report.markdown import days, printable
 from mergeplan.bot.report.rows import share
-from mergeplan.bot.report.words import actual_words, audit_line, duration_words, estimate_words, size_words
+from mergeplan.bot.report.words import actual_words, audit_line, estimate_words
+from mergeplan.planner.wording import count_noun, duration_text, size_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 REFRESH_SECONDS = 5
@@ -97,8 +98,8 @@ def _templates() -> Environment:
     filters: dict[str, Any] = {
         "sentence": sentence,
         "foreign": foreign,
-        "size": size_words,
-        "duration": duration_words,
+        "size": size_text,
+        "duration": duration_text,
         "days": days,
         "counted": count_noun,
         "share": share,

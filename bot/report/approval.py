@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mergeplan.bot.approvals import Block, Decision, Need
 from mergeplan.bot.records import PullRecord
-from mergeplan.bot.report.markdown import NAMES, code, count_noun
+from mergeplan.bot.report.markdown import NAMES, code
 from mergeplan.bot.results import Problem
+from mergeplan.planner.wording import count_noun, first_names
 
 NAMES_MOST = 6
 
@@ -50,15 +49,16 @@ def approval_title(decision: Decision) -> str:
         return f"Waits for {_who(first, plain=True)}{rest}"
     if decision.frozen:
         return decision.frozen.rstrip(".")
-    return f"Approved by {_some(decision.approved_by)}" if decision.approved_by else "No approval is needed"
+    people = first_names(decision.approved_by, NAMES_MOST)
+    return f"Approved by {people}" if people else "No approval is needed"
 
 
 def _need_sentence(need: Need) -> str:
     number = f"{need.left} more approval{'' if need.left == 1 else 's'}" if need.left > 1 else "An approval"
     owners = ", who owns the file," if need.owners and len(need.approvers) == 1 else ""
     owners = ", who own the file," if need.owners and len(need.approvers) > 1 else owners
-    about = f" for {_some([code(model) for model in need.models])}" if need.models else " for the edit of the rules"
-    return f"{number} of {_who(need)}{owners} is missing{about}."
+    about = first_names([code(model) for model in need.models], NAMES_MOST) or "the edit of the rules"
+    return f"{number} of {_who(need)}{owners} is missing for {about}."
 
 
 def _who(need: Need, *, plain: bool = False) -> str:
@@ -67,7 +67,7 @@ def _who(need: Need, *, plain: bool = False) -> str:
 
 
 def _review_age_lines(decision: Decision) -> tuple[str, ...]:
-    who = _some([code(reviewer) for reviewer in decision.outdated])
+    who = first_names([code(reviewer) for reviewer in decision.outdated], NAMES_MOST)
     return (f"{who} approved before this plan was shown: an approval is of the plan that stands here at that time.",)
 
 
@@ -83,8 +83,3 @@ def _block_sentence(block: Block) -> str:
 
 def _words(category: str) -> str:
     return NAMES.get(category, category.replace("_", "-")).lower()
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_MOST} more" if len(names) > NAMES_MOST else ""
-    return ", ".join(names[:NAMES_MOST]) + more

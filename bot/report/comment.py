@@ -14,7 +14,6 @@ from mergeplan.bot.report.markdown import (
     MARKER,
     NAMES,
     code,
-    count_noun,
     details_block,
     fitting,
     graph,
@@ -40,6 +39,7 @@ from mergeplan.bot.report.words import (
     work_words,
 )
 from mergeplan.bot.results import PlannerOutcome, Problem, problems_of, touches
+from mergeplan.planner.wording import count_noun
 
 PLAN_MARKER = re.compile(rf"{MARKER}:plan((?:~[A-Za-z0-9._-]+)*) -->")  # as `plan_marker` makes it
 ROWS_OF_FEW, ROWS_OF_MANY = 5, 3  # models whose numbers of rows stand in the open

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from mergeplan.bot.inflight import Meeting, Undoing
 from mergeplan.bot.records import PullRecord
-from mergeplan.bot.report.markdown import code, count_noun
+from mergeplan.bot.report.markdown import code
+from mergeplan.planner.wording import count_noun, first_names
 
 MEETINGS_MOST = 8
 NAMES_MOST = 4
@@ -43,5 +44,4 @@ def _meeting(each: Meeting) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_MOST} more" if len(names) > NAMES_MOST else ""
-    return ", ".join(code(name) for name in names[:NAMES_MOST]) + more
+    return first_names([code(name) for name in names], NAMES_MOST)

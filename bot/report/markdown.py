@@ -9,6 +9,7 @@ from datetime import date, timedelta
 
 from mergeplan.planner.contract.base import Span
 from mergeplan.planner.contract.plan import ModelChange
+from mergeplan.planner.wording import first_names
 
 MARKER = "<!-- mergeplan"  # every comment of the bot carries one; its own words are never commands
 COMMENT_LIMIT = 65_536
@@ -176,15 +177,9 @@ def clip_text(text: str, limit: int = 2_000) -> str:
     return text if len(text) <= limit else text[:limit] + "…"
 
 
-def count_noun(number: int, noun: str, plural: str = "") -> str:
-    """`1 view`, `2 views`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def name_list(names: Sequence[str]) -> str:
     """The names, six at most."""
-    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-    return ", ".join(code(name) for name in names[:6]) + more
+    return first_names([code(name) for name in names], 6)
 
 
 def days(intervals: Sequence[Span]) -> str:
@@ -202,8 +197,8 @@ def days(intervals: Sequence[Span]) -> str:
         texts = [_span(start, end - timedelta(days=1)) for start, end in spans[:3]]
         more = f" and {len(spans) - 3} more ranges" if len(spans) > 3 else ""
         return f"{count_noun(total, 'day')}, {', '.join(texts)}{more}"
-    texts = [f"{start} until {end}" for start, end in intervals[:3]]
-    return ", ".join(texts) + (f" and {len(intervals) - 3} more" if len(intervals) > 3 else "")
+    texts = [f"{start} until {end}" for start, end in intervals]
+    return first_names(texts, 3)
 
 
 def whole_days(intervals: Sequence[Span]) -> int:

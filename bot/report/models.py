@@ -13,7 +13,6 @@ from mergeplan.bot.report.markdown import (
     SIGNS,
     category_of,
     code,
-    count_noun,
     days,
     details_block,
     fence,
@@ -24,6 +23,7 @@ from mergeplan.bot.report.markdown import (
 )
 from mergeplan.bot.report.words import WHOLE_KINDS, cost_of, day_count
 from mergeplan.planner.contract.plan import ModelChange
+from mergeplan.planner.wording import count_noun, first_names
 
 OPEN = 12  # models that stand one by one
 GROUPS = 10  # rows of like models
@@ -211,11 +211,6 @@ def _column_words(model: ModelChange) -> str:
     if model.rule in COLUMNS_TOLD:
         return ""
     groups = (("adds", columns.added), ("alters", columns.altered), ("removes", columns.removed))
-    parts = [f"{verb} {_some([code(name) for name in names])}" for verb, names in groups if names]
+    parts = [f"{verb} {first_names([code(name) for name in names], COLUMNS_MOST)}" for verb, names in groups if names]
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - COLUMNS_MOST} more" if len(names) > COLUMNS_MOST else ""
-    return ", ".join(names[:COLUMNS_MOST]) + more

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.report.markdown import code, count_noun, details_block, fitting, inert
+from mergeplan.bot.report.markdown import code, details_block, fitting, inert
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.physical import PhysicalPlanRow
 from mergeplan.planner.contract.physical_words import is_worse, physical_sentence
+from mergeplan.planner.wording import count_noun
 
 OPEN = 5  # changes that stand in the open
 ROOM = 6_000  # characters of what is folded

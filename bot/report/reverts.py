@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.markdown import MARKER, clip_text, code, inert
+from mergeplan.planner.wording import join_names
 
 
 def revert_marker(number: int) -> str:
@@ -53,5 +54,4 @@ def revert_words(record: PullRecord) -> str:
 
 
 def _join_numbers(numbers: Sequence[int]) -> str:
-    names = [f"#{number}" for number in numbers]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return join_names([f"#{number}" for number in numbers])

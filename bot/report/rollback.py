@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mergeplan.bot.report.markdown import clip_text, code, count_noun, days, fitting, inert, table
+from mergeplan.bot.report.markdown import clip_text, code, days, fitting, inert, table
 from mergeplan.bot.report.words import WHOLE_KINDS, view_words
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.base import Spans
 from mergeplan.planner.contract.history import BehindRow, RevisionRow, RollbackView
+from mergeplan.planner.wording import count_noun
 
 BEHIND_MOST = 3  # tables that are named in a sentence; of more the number is
 VIEWS_MOST = 50

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mergeplan.bot.report.markdown import cell, code, count_noun, days, details_block, fitting, inert, table, tag_text
+from mergeplan.bot.report.markdown import cell, code, days, details_block, fitting, inert, table, tag_text
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.base import Sample
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.contract.tables import DataDifference
+from mergeplan.planner.wording import count_noun, first_names
 
 TOLD = 5  # models whose numbers stand in the open
 COLUMNS_MOST = 6
@@ -107,7 +108,6 @@ def _row(diff: DataDifference, how: str) -> tuple[str, ...]:
     assert rows is not None
     columns = sorted((column for column in diff.columns if column.changed), key=lambda column: -column.changed)
     parts = [f"{code(column.name)} {share(column.changed, rows.common)}" for column in columns]
-    more = f" and {len(parts) - COLUMNS_MOST} more" if len(parts) > COLUMNS_MOST else ""
     counts = (
         f"**{rows.changed:,}** changed ({share(rows.changed, rows.common)})" if rows.changed else "",
         f"{rows.only_first:,} gone" if rows.only_first else "",
@@ -116,7 +116,7 @@ def _row(diff: DataDifference, how: str) -> tuple[str, ...]:
     return (
         "<br>".join(filter(None, (code(diff.model), how))),
         f"{diff.before:,} → {diff.after:,}" if diff.before != diff.after else f"{diff.after:,}",
-        "<br>".join(filter(None, (", ".join(filter(None, counts)), ", ".join(parts[:COLUMNS_MOST]) + more))),
+        "<br>".join(filter(None, (", ".join(filter(None, counts)), first_names(parts, COLUMNS_MOST)))),
     )
 
 
@@ -207,14 +207,12 @@ def impact_block(plan: PlanView | None) -> list[str]:
     rows = []
     for model in hit:
         names = [code(name) for name in (*model.columns.altered, *model.columns.removed)]
-        more = f" and {len(names) - COLUMNS_MOST} more" if len(names) > COLUMNS_MOST else ""
-        columns = ", ".join(names[:COLUMNS_MOST]) + more if names and not model.columns.every else "any column"
+        columns = first_names(names, COLUMNS_MOST) if names and not model.columns.every else "any column"
         above = ", ".join(code(name) for name in model.parents[:COLUMNS_MOST])
         rows.append((code(model.name), columns, above, code(model.owner) if model.owner else ""))
     lines = table(("Downstream", "Columns that change", "Reads", "Owner"), rows).split("\n")
     shown = "\n".join([*lines[:2], *fitting(lines[2:], ROOM, "| … and {} more | | | |")])
     owners = sorted({model.owner for model in hit if model.owner})
-    of = f", of {', '.join(map(code, owners[:COLUMNS_MOST]))}" if owners else ""
-    more = f" and {len(owners) - COLUMNS_MOST} more" if len(owners) > COLUMNS_MOST else ""
+    of = f", of {first_names([code(owner) for owner in owners], COLUMNS_MOST)}" if owners else ""
     title = f"{count_noun(len(hit), 'model')} downstream {'is' if len(hit) == 1 else 'are'} hit"
-    return [f"**{title}**{of}{more}.\n\n" + details_block("Downstream impact by column", shown)]
+    return [f"**{title}**{of}.\n\n" + details_block("Downstream impact by column", shown)]

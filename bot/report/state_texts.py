@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mergeplan.bot.report.approval import hold_lines
-from mergeplan.bot.report.markdown import code, count_noun, inert
+from mergeplan.bot.report.markdown import code, inert
 from mergeplan.bot.report.rows import rows_title
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import (
@@ -18,6 +18,7 @@ from mergeplan.bot.report.words import (
     waiting_words,
 )
 from mergeplan.bot.results import is_free, touches
+from mergeplan.planner.wording import count_noun
 
 # --- headlines ---
 

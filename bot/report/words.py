@@ -15,7 +15,6 @@ from mergeplan.bot.report.markdown import (
     cell,
     clip_text,
     code,
-    count_noun,
     details_block,
     fence,
     inert,
@@ -37,6 +36,7 @@ from mergeplan.bot.results import (
 from mergeplan.planner.contract.lines import AuditRow
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.contract.result import PromotionRow
+from mergeplan.planner.wording import count_noun, duration_text, first_names, join_names, size_text
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})
 WHY_MOST = 4  # reasons, names: what is longer is counted
@@ -97,7 +97,7 @@ def spark_link(record: PullRecord) -> str:
 def skip_summary(plan: PlanView) -> str:
     """What was skipped as its inputs hold the same rows, why, and what that saved; '' for nothing.
 
-    `**2 models were not computed.** Computed anew, ... That saved about 2 min, 1.2 GB.`
+    `**2 models were not computed.** Computed anew, ... That saved about 2 min, 1.2 GiB.`
     """
     models = find_skips(plan)
     if not models:
@@ -121,8 +121,8 @@ def open_words(plan: PlanView) -> str:
             readers.setdefault((comparison.model, comparison.columns), []).append(code(comparison.reader))
     parts = []
     for (model, columns), names in readers.items():
-        where = f" in {_some([code(column) for column in columns], COLUMNS_MOST)}" if columns else ""
-        parts.append(f"{_some(names, WHY_MOST)} if {code(model)} holds the same rows as before{where}")
+        where = f" in {first_names([code(column) for column in columns], COLUMNS_MOST)}" if columns else ""
+        parts.append(f"{first_names(names, WHY_MOST)} if {code(model)} holds the same rows as before{where}")
     more = f"; and {len(parts) - WHY_MOST} more like that" if len(parts) > WHY_MOST else ""
     return f"**May still be skipped**, with what reads it: {'; '.join(parts[:WHY_MOST])}{more}." if parts else ""
 
@@ -133,27 +133,21 @@ def refusal_words(plan: PlanView | None) -> str:
         return ""
     lines = []
     for file in plan.refused:
-        names = _some([code(name) for name in file.models], WHY_MOST) or code(file.path)
+        names = first_names([code(name) for name in file.models], WHY_MOST) or code(file.path)
         stays = " It stays in prod as it is." if file.deployed else ""
         lines.append(f"- {names} ({code(f'{file.path}:{file.line}')}): {inert(clip_text(file.message, 300))}{stays}")
     files = len({file.path for file in plan.refused})
     title = f"**Not planned:** {count_noun(files, 'file')} of models cannot be opened."
-    readers = _some([code(model.model) for model in plan.left_out], WHY_MOST)
+    readers = first_names([code(model.model) for model in plan.left_out], WHY_MOST)
     left = [f"- Left out, since they read one of these: {readers}."] if readers else []
     more = [f"- … and {len(lines) - REFUSED_MOST} more"] if len(lines) > REFUSED_MOST else []
     return "\n".join([f"🚫 {title}", "", *lines[:REFUSED_MOST], *more, *left])
 
 
-def _some(names: Sequence[str], most: int) -> str:
-    """`a, b and 3 more`."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def cost_of(models: Sequence[ModelChange]) -> str:
-    """`about 2 min, 1.2 GB`, as far as it is known."""
+    """`about 2 min, 1.2 GiB`, as far as it is known."""
     seconds, size = sum(model.estimate.seconds for model in models), sum(model.estimate.bytes for model in models)
-    parts = (f"about {duration_words(max(1, seconds))}" if seconds else "", size_words(size) if size else "")
+    parts = (f"about {duration_text(seconds)}" if seconds else "", size_text(size) if size else "")
     return ", ".join(part for part in parts if part)
 
 
@@ -163,11 +157,11 @@ def estimate_words(models: Sequence[ModelChange]) -> str:
     parts = []
     if sized := [model for model in todo if "statistics" in model.estimate.basis]:
         least = "at least " if len(sized) < len(todo) else ""
-        size = size_words(sum(model.estimate.bytes for model in sized))
+        size = size_text(sum(model.estimate.bytes for model in sized))
         parts.append(f"{least}{size} to read (Spark's statistics, {len(sized)} of {count_noun(len(todo), 'table')})")
     if timed := [model for model in todo if "batches" in model.estimate.basis]:
         least = "at least " if len(timed) < len(todo) else "about "
-        took = duration_words(max(1, sum(model.estimate.seconds for model in timed)))
+        took = duration_text(sum(model.estimate.seconds for model in timed))
         parts.append(f"{least}{took} of batches (earlier batches, {len(timed)} of {count_noun(len(todo), 'table')})")
     return ", ".join(parts)
 
@@ -177,7 +171,7 @@ def actual_words(outcome: PlannerOutcome) -> str:
     done = outcome.backfill
     if done is None or not done.batches or done.seconds is None:
         return ""
-    took, written = duration_words(max(1, done.seconds)), count_noun(done.rows, "row")
+    took, written = duration_text(done.seconds), count_noun(done.rows, "row")
     return f"{took} of batches in {count_noun(done.batches, 'batch', 'batches')}, {written} written"
 
 
@@ -216,7 +210,7 @@ def _view_acts(plan: PlanView, tables: str) -> str:
     acts = [f"points {count_noun(pointed, 'view')} of prod at {tables}"] if pointed else []
     acts += [f"adds {count_noun(added, 'view')}" + (f" to prod over {tables}" if not pointed else "")] if added else []
     acts += [f"drops {count_noun(dropped, 'view')}" + ("" if acts else " of prod")] if dropped else []
-    return " and ".join(filter(None, [", ".join(acts[:-1]), *acts[-1:]]))
+    return join_names(acts)
 
 
 def _forward_sentence(plan: PlanView, views: int) -> str:
@@ -341,21 +335,6 @@ def audit_details(audit: AuditRow) -> str:
     return details_block(
         title, "\n\n".join([*([rows] if audit.sample.rows else []), fence(audit.query, "sql", QUERY_MOST)])
     )
-
-
-def size_words(size: int) -> str:
-    value, unit = float(size), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value < 1000:
-            break
-        value, unit = value / 1000, larger
-    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-
-
-def duration_words(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def drift_sentence(planned: str, outcome: PlannerOutcome) -> str:

@@ -44,7 +44,6 @@ from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.linter import Violation
 from mergeplan.planner.checks.unit_test_result import TestResult
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.texts.closing_text import closing_text
 from mergeplan.planner.cli.texts.plan_text import (
     batch_text,
@@ -59,6 +58,7 @@ from mergeplan.planner.cli.texts.tests_text import show_tests
 from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr, recovery_text
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.wording import count_noun, join_names
 
 BARS = {
     Stage.CREATE: ("Updating physical layer", "Physical layer updated"),
@@ -186,7 +186,7 @@ class Terminal:
                 self._line(Text(f"- {model}: not computed, because `{because}` failed", style="dim"))
             case ModelLate(model, signals, late):
                 waits = ", ".join(str(interval) for interval in late)
-                self._line(Text(f"- {model}: {waits} waits for {' and '.join(f'`{name}`' for name in signals)}"))
+                self._line(Text(f"- {model}: {waits} waits for {join_names([f'`{name}`' for name in signals])}"))
             case ModelUpToDate(model):
                 self._line(Text(f"- {model}: computed by somebody else in the meantime", style="dim"))
                 self._advance()
@@ -311,7 +311,7 @@ class Terminal:
             self._audited.add(model)
         of = model or ", ".join(result.reads) or "no table of ours"
         self._line(
-            Text(f"✘ audit {result.name} of {of}: {count_text(result.count, 'row')} that should not be", style=style)
+            Text(f"✘ audit {result.name} of {of}: {count_noun(result.count, 'row')} that should not be", style=style)
         )
         self._line(Text(result.sql, style="dim"))
         if result.sample.rows:

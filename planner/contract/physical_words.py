@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mergeplan.planner.contract.physical import PhysicalChangeRow
+from mergeplan.planner.wording import first_names
 
 MOST = 4  # names that are shown
 WORSE = {
@@ -58,8 +59,7 @@ def physical_sentence(change: PhysicalChangeRow, named: Callable[[str], str]) ->
 
 
 def _list_names(names: tuple[str, ...], named: Callable[[str], str]) -> str:
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    return ", ".join(map(named, names[:MOST])) + more
+    return first_names([named(name) for name in names], MOST)
 
 
 def _times(number: int) -> str:

@@ -15,6 +15,7 @@ from mergeplan.planner.errors import Located, Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Column, Model, Seed
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.wording import count_noun
 
 Cells = tuple[str | None, ...]
 
@@ -101,7 +102,7 @@ def _records(root: Path, seed: Seed, named_at: Located) -> Iterator[Cells]:
                         yield _header(row, Place(seed.path, reader.line_num))
                         continue
                     if len(row) > width:
-                        message = f"This row has {_format_count(len(row), 'cell')}, the header has {width}."
+                        message = f"This row has {count_noun(len(row), 'cell')}, the header has {width}."
                         raise ProjectError(message, place=Place(seed.path, reader.line_num))
                     cells = (None if cell in seed.na_values else cell for cell in row)
                     yield (*cells, *[None] * (width - len(row)))
@@ -170,7 +171,3 @@ def _undecodable_line(path: Path, encoding: str) -> int:
         except UnicodeDecodeError:
             return number
     return 1
-
-
-def _format_count(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")

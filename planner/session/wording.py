@@ -8,6 +8,7 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.wording import duration_text, size_text
 
 TITLES = {
     Category.BREAKING: "Breaking",
@@ -48,7 +49,7 @@ def display_name(plan: Plan, name: str) -> str:
 
 def cost_text(estimates: Sequence[Estimate]) -> str:
     """`~1.2 GiB read, ~3 s`: what is not known is left out, and a sum that lacks a part says `at least`."""
-    read = _sum([estimate.bytes for estimate in estimates], _size)
+    read = _sum([estimate.bytes for estimate in estimates], size_text)
     time = _sum([estimate.seconds for estimate in estimates], duration_text)
     return ", ".join(text for text in (f"{read} read" if read else "", time) if text)
 
@@ -56,22 +57,6 @@ def cost_text(estimates: Sequence[Estimate]) -> str:
 def _sum(values: Sequence[float | None], text: Callable[[float], str]) -> str:
     known = [value for value in values if value is not None]
     return f"{'~' if len(known) == len(values) else 'at least '}{text(sum(known))}" if sum(known) else ""
-
-
-def _size(number: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    return f"{number:.1f} TiB"
-
-
-def duration_text(seconds: float) -> str:
-    """`3 s`, `12 min`, `5 h`."""
-    minutes = round(seconds / 60)
-    if minutes < 2:
-        return f"{max(1, round(seconds))} s"
-    return f"{minutes} min" if minutes < 120 else f"{round(minutes / 60)} h"
 
 
 def days_text(change: Change) -> str:

@@ -17,6 +17,7 @@ from mergeplan.planner.state.contents import drop_contents
 from mergeplan.planner.state.environments import generation
 from mergeplan.planner.state.leases import Lease, check_lease
 from mergeplan.planner.state.transaction import Database, Transaction, chunks
+from mergeplan.planner.wording import first_names
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,8 @@ def check_present(tx: Transaction, tables: Collection[str]) -> None:
         rows = tx.execute(mine.order_by(physical.c.name).with_for_update())
         known |= {row.name for row in rows}
     if gone := sorted(set(tables) - known):
-        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
-        raise Refused(f"The table `{gone[0]}`{more} is gone.", hint="Plan again: it will be built again.")
+        tables = first_names([f"`{table}`" for table in gone], 1)
+        raise Refused(f"The table {tables} is gone.", hint="Plan again: it will be built again.")
 
 
 def _read(tx: Transaction, query: sa.Select[Any]) -> Mapping[str, PhysicalTable]:

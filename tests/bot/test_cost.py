@@ -20,7 +20,7 @@ def test_a_plan_over_the_budget_waits_for_an_approval(make_bench: Callable[..., 
     assert bench.plan(number).splitlines()[1] == (
         "### 💰 1 breaking, 1 indirect breaking · waits for an approval of its cost"
     )
-    cost = "over the project's budget: at least 5.0 kB to read (Spark's statistics, 1 of 2 tables)."
+    cost = "over the project's budget: at least 4.9 KiB to read (Spark's statistics, 1 of 2 tables)."
     assert cost in bench.plan(number)
     assert "If `shop.orders` were non-breaking, 1 table instead of 2 would be computed." in bench.plan(number)
     assert bench.conclusions(bench.head(number)) == {

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mergeplan.bot.commands.command import NUMBER, Command, Line, Mistake
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Form, Request, Start
-from mergeplan.bot.report.markdown import count_noun
+from mergeplan.planner.wording import count_noun
 
 DAYS, DAYS_MOST = 7, 90  # by default, and at most
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from mergeplan.bot.commands.command import parse_model
 from mergeplan.bot.commands.facts import require_plan
 from mergeplan.bot.commands.form import Form, Request, Start, ask_planner
-from mergeplan.bot.report.markdown import LIST_LIMIT, code, count_noun, fitting
+from mergeplan.bot.report.markdown import LIST_LIMIT, code, fitting
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.wording import count_noun
 
 
 def _start(request: Request) -> Start:

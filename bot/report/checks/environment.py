@@ -14,7 +14,6 @@ from mergeplan.bot.report.checks.check import (
     make_annotations,
     running_view,
 )
-from mergeplan.bot.report.markdown import count_noun
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import PLANNING
 from mergeplan.bot.report.words import (
@@ -27,6 +26,7 @@ from mergeplan.bot.report.words import (
 )
 from mergeplan.bot.results import PlannerOutcome, changes_nothing, subject
 from mergeplan.planner.contract.plan import PlanView
+from mergeplan.planner.wording import count_noun
 
 NAME = "mergeplan / environment"
 BUTTONS = frozenset({"approve-cost", "skip-backfill", "backfill"})

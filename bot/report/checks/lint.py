@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mergeplan.bot.report.checks.check import NO_MODELS, SEE_PLAN, Check, CheckView, fit_summary, make_annotations
-from mergeplan.bot.report.markdown import count_noun
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import problem_line
+from mergeplan.planner.wording import count_noun
 
 NAME = "mergeplan / lint"
 

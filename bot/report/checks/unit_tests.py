@@ -12,11 +12,11 @@ from mergeplan.bot.report.checks.check import (
     CheckView,
     fit_summary,
 )
-from mergeplan.bot.report.markdown import count_noun
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import problem_line
 from mergeplan.bot.results import Problem
 from mergeplan.planner.contract.lines import TestLine
+from mergeplan.planner.wording import count_noun
 
 NAME = "mergeplan / tests"
 

@@ -22,6 +22,7 @@ from mergeplan.planner.state.environments import HistoryAction, Revision
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.promotions import BY_ONE, SwapOptions
 from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.wording import first_names
 
 NOT_IN_FORCE = (HistoryAction.UNDONE, HistoryAction.DROPPED)
 
@@ -85,8 +86,8 @@ class RollbackPlan:
         """Why it cannot be done; None when it can."""
         if not self.gone:
             return None
-        more = f" and {len(self.gone) - 1} more" if len(self.gone) > 1 else ""
-        what = f"The table `{self.gone[0]}`{more} of revision {self.target.revision} is gone."
+        tables = first_names([f"`{table}`" for table in self.gone], 1)
+        what = f"The table {tables} of revision {self.target.revision} is gone."
         hint = "Take the change back in the project's files and plan: the tables are built again."
         return Refused(what, hint=hint)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.given import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_of, output_option, showing
@@ -17,6 +16,7 @@ from mergeplan.planner.errors import AuditFailed
 from mergeplan.planner.session.options import AuditOptions
 from mergeplan.planner.session.use_cases.audits import stream_audits
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
+from mergeplan.planner.wording import count_noun
 
 
 @click.command()
@@ -46,5 +46,5 @@ def audit(environment: str, root: Path, gateway: str | None, output: str, **give
         counts = AuditCounts(passed=len(results) - len(failed), failed=len(failed))
         out.result(ResultLine(ok=not blocked, audit_counts=counts))
     else:
-        out.say(f"{count_text(len(results), 'audit')} ran, {len(failed)} failed.")
+        out.say(f"{count_noun(len(results), 'audit')} ran, {len(failed)} failed.")
     return AuditFailed.exit_code if blocked else 0

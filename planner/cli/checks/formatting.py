@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import workspace
@@ -24,6 +23,7 @@ from mergeplan.planner.parsing.definitions.block_format import COMMENT
 from mergeplan.planner.parsing.definitions.formatting import Formatted, Style, format_file
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.project.loader import SqlFile, sql_files
+from mergeplan.planner.wording import count_noun
 
 _NAME = re.compile(r"\bMODEL\s*\(.*?\bname\s+['\"`]?([\w.]+)", re.IGNORECASE | re.DOTALL)
 
@@ -155,7 +155,7 @@ def _report(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool
         out.say(f"left as it is: {result.file.name}: {result.now.left}")
     verb = "would be formatted" if dry else "formatted"
     rest = len(results) - len(changed) - len(left)
-    out.say(f"{count_text(len(changed), 'file')} {verb}, {rest} in order already, {len(left)} left as they are.")
+    out.say(f"{count_noun(len(changed), 'file')} {verb}, {rest} in order already, {len(left)} left as they are.")
 
 
 def _diff(result: Result) -> Iterable[str]:

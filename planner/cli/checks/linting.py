@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_of, output_option
 from mergeplan.planner.cli.workspace import open_workspace, workspace
@@ -14,6 +13,7 @@ from mergeplan.planner.contract.result import LintCounts, ResultLine
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.lint import LintReport, lint_project
+from mergeplan.planner.wording import count_noun
 
 
 @click.command("lint")
@@ -52,10 +52,10 @@ def lint_models(
 def _summary(project: Project, report: LintReport) -> str:
     """How many models open, what was found in them, and what to do if no rule was checked."""
     failed = sum(violation.blocking for violation in report.violations)
-    totals = f"{count_text(failed, 'error')}, {count_text(len(report.violations) - failed, 'warning')}."
-    sentences = [f"{count_text(report.models, 'model')} opened.", totals if report.violations else "Nothing found."]
+    totals = f"{count_noun(failed, 'error')}, {count_noun(len(report.violations) - failed, 'warning')}."
+    sentences = [f"{count_noun(report.models, 'model')} opened.", totals if report.violations else "Nothing found."]
     if left_out := len(project.refused.left_out):
-        sentences.insert(1, f"{count_text(left_out, 'model')} left out: each reads one that cannot be opened.")
+        sentences.insert(1, f"{count_noun(left_out, 'model')} left out: each reads one that cannot be opened.")
     if not project.config.linter.enabled:
         sentences.append("No rules: set `linter: {enabled: true, rules: ...}` in config.yaml to check some.")
     elif not project.rules.every:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.contract.adoption import AdoptedTable, AdoptionView
 from mergeplan.planner.contract.base import Spans
+from mergeplan.planner.wording import count_noun
 
 
 def survey_text(view: AdoptionView) -> Iterator[str]:
     """A project looked over: what opens, what is refused, and which tables could be taken over."""
-    yield f"{count_text(view.opened or 0, 'model')} can be opened."
+    yield f"{count_noun(view.opened or 0, 'model')} can be opened."
     for file in view.refused or ():
         yield f"  {file.path}:{file.line}: {file.message}"
     if view.deployed:
-        yield f"{count_text(len(view.deployed), 'model')} with rows: in prod already."
+        yield f"{count_noun(len(view.deployed), 'model')} with rows: in prod already."
     for table in view.tables:
         if table.fits:
             yield f"  --table {table.model}={table.table}"
@@ -34,7 +34,7 @@ def adoption_text(view: AdoptionView) -> Iterator[str]:
 
 
 def _table(each: AdoptedTable) -> Iterator[str]:
-    rows = "" if each.rows is None else f", {count_text(each.rows, 'row')}"
+    rows = "" if each.rows is None else f", {count_noun(each.rows, 'row')}"
     how = "its rows are copied" if each.copies else "its files stay where they are"
     yield f"{each.model} <- {each.table}{rows}" + (f"; {how}" if each.fits else "")
     yield from (f"  refused: {problem}" for problem in each.problems)

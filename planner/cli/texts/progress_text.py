@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.session.events import Event, SparkStarted, SparkStarting, TestsStarted
+from mergeplan.planner.wording import count_noun
 
 
 def show_progress(event: Event) -> None:
@@ -18,4 +18,4 @@ def show_progress(event: Event) -> None:
         case SparkStarted(seconds):
             click.echo(f"Spark started in {seconds:.1f} s.", err=True)
         case TestsStarted(total):
-            click.echo(f"Running {count_text(total, 'unit test')}...", err=True)
+            click.echo(f"Running {count_noun(total, 'unit test')}...", err=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.text import Text
 
 from mergeplan.planner.apply.events import EnvironmentTouched
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.restatement import Touched
+from mergeplan.planner.wording import join_names
 
 
 def restatement_lines(plan: Plan) -> Iterator[Text]:
@@ -26,11 +27,7 @@ def restatement_effect_text(touched: Touched | EnvironmentTouched) -> str:
     """What another environment feels of a restatement, in a sentence."""
     effects = []
     if touched.shared:
-        effects.append(f"shows the same table of {_join_names(touched.shared)}")
+        effects.append(f"shows the same table of {join_names(touched.shared)}")
     if touched.outdated:
-        effects.append(f"must compute this time of {_join_names(touched.outdated)} again, at its next plan or run")
+        effects.append(f"must compute this time of {join_names(touched.outdated)} again, at its next plan or run")
     return f"`{touched.environment}` {' and '.join(effects)}."
-
-
-def _join_names(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

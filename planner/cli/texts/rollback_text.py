@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from mergeplan.planner.apply.promotion.rollback import Behind, MovedView, RollbackPlan
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.intervals import Timeline, subtract
+from mergeplan.planner.wording import count_noun
 
 
 def rollback_text(plan: RollbackPlan) -> str:
@@ -17,11 +17,11 @@ def rollback_text(plan: RollbackPlan) -> str:
         f"`{name}` is at revision {plan.old.revision} and would show revision {plan.target.revision} again, "
         f"which it showed until {until}."
     ]
-    lines += ["", f"{count_text(len(plan.views), 'view')} would move:" if plan.views else "No view would move."]
+    lines += ["", f"{count_noun(len(plan.views), 'view')} would move:" if plan.views else "No view would move."]
     width = max((len(view.name) for view in plan.views), default=0)
     lines += [f"  {view.name:<{width}}  {_view_move_text(view)}" for view in plan.views]
     if plan.behind:
-        lines += ["", f"{count_text(len(plan.behind), 'table')} would be behind:"]
+        lines += ["", f"{count_noun(len(plan.behind), 'table')} would be behind:"]
         lines += [f"  {gap.shown.name} {behind_text(name, gap)}" for gap in plan.behind]
     lines += ["", "Taken back:"]
     for row in plan.since:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mergeplan.planner.checks.diff.rows import RowDifference
 from mergeplan.planner.checks.unit_test_result import OutputResult, TestResult
-from mergeplan.planner.cli.counting import count_text
+from mergeplan.planner.wording import count_noun
 
 RULE = 70
 MOST = 10  # rows of an output that are shown; all with -v
@@ -27,13 +27,13 @@ def show_tests(console: Console, results: Sequence[TestResult], seconds: float, 
     unchanged = sum(result.unchanged for result in results)
     same = f" ({unchanged} unchanged since they passed)" if unchanged else ""
     if not failed and unchanged == len(results) > 0:
-        console.print(f"{count_text(len(results), 'test')} passed{same}.")
+        console.print(f"{count_noun(len(results), 'test')} passed{same}.")
     elif not failed and unchanged:
-        console.print(f"{count_text(len(results), 'test')} passed{same} in {seconds:.1f} seconds.")
+        console.print(f"{count_noun(len(results), 'test')} passed{same} in {seconds:.1f} seconds.")
     elif not failed:
-        console.print(f"{count_text(len(results), 'test')} passed in {seconds:.1f} seconds.")
+        console.print(f"{count_noun(len(results), 'test')} passed in {seconds:.1f} seconds.")
     else:
-        console.print(f"{len(failed)} of {count_text(len(results), 'test')} failed.", style="bold red")
+        console.print(f"{len(failed)} of {count_noun(len(results), 'test')} failed.", style="bold red")
     console.print("-" * RULE + "\n")
     for result in failed:
         console.print(Text(f"FAIL: {result.test.name} ({result.test.place})", style="bold red"))
@@ -58,7 +58,7 @@ def _show_output(console: Console, output: OutputResult, most: int | None) -> No
     if rows:
         console.print(_table(rows[:most]))
     if len(rows) > len(rows[:most]):
-        console.print(f"and {count_text(len(rows) - len(rows[:most]), 'row')} more; -v shows all")
+        console.print(f"and {count_noun(len(rows) - len(rows[:most]), 'row')} more; -v shows all")
 
 
 def _table(differences: Sequence[RowDifference]) -> Table:

@@ -10,7 +10,6 @@ import click
 
 from mergeplan.planner.apply.events import Promoted
 from mergeplan.planner.apply.promotion.rollback import RollbackPlan
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.failure import report
 from mergeplan.planner.cli.given import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
@@ -33,6 +32,7 @@ from mergeplan.planner.session.use_cases.environments import invalidate as drop
 from mergeplan.planner.session.use_cases.environments import janitor as sweep
 from mergeplan.planner.session.use_cases.environments import rollback as roll_back
 from mergeplan.planner.snapshot.environment import PROD, Environment, parse_environment_name
+from mergeplan.planner.wording import count_noun
 
 
 @click.command()
@@ -124,7 +124,7 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
     check_droppable(name)
     with open_workspace(root, gateway, on_event=showing(out)) as work:
         done = drop(work, name, who)
-    sentence = f"`{name}` is gone, and with it {count_text(len(done.tables), 'table')}"
+    sentence = f"`{name}` is gone, and with it {count_noun(len(done.tables), 'table')}"
     _print_promotion(out, done.promoted, sentence, done.tables)
     return 0
 
@@ -166,10 +166,10 @@ def janitor(
         out.say(f"`{name}` has expired and {'would be dropped' if dry_run else 'is dropped'}.")
     for table in sweep_result.tables if dry_run else ():
         out.say(table)
-    out.say(f"{count_text(len(sweep_result.tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
+    out.say(f"{count_noun(len(sweep_result.tables), 'table')} {'would be dropped' if dry_run else 'dropped'}.")
     _say_old_versions(out, sweep_result)
     if gone := sweep_result.forgotten.total:
-        out.say(f"{count_text(gone, 'old record')} removed from the state.")
+        out.say(f"{count_noun(gone, 'old record')} removed from the state.")
     return 0
 
 

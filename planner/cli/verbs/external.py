@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 import yaml
 
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_option
 from mergeplan.planner.cli.workspace import open_workspace, workspace
@@ -18,6 +17,7 @@ from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.files.dbt_manifest import DbtTable, dbt_tables
 from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.wording import count_noun
 
 FILE = "external_models.yaml"
 MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
@@ -59,7 +59,7 @@ def create_external_models(
         return 0
     for name in missing:
         click.echo(f"{name} is not in the catalog: left out.")
-    click.echo(f"{count_text(len(columns_by_table), 'table')} added to {file.name}.")
+    click.echo(f"{count_noun(len(columns_by_table), 'table')} added to {file.name}.")
     return 0
 
 

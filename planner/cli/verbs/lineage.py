@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.terminal import WIDE
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_tables import lineage_result
@@ -24,6 +23,7 @@ from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.project.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
 from mergeplan.planner.session.notebook.lineage_page import lineage_html
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.wording import count_noun
 
 UP = {How.MADE_FROM: "made from ", How.DECIDES_ROWS: "decided by ", How.EVERY_COLUMN: "perhaps from "}
 DOWN = {How.MADE_FROM: "goes into ", How.DECIDES_ROWS: "decides ", How.EVERY_COLUMN: "perhaps goes into "}
@@ -221,7 +221,7 @@ def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) 
         boxes.append(f'<g class="{model.kind}">{about}{box}{title}{kind}</g>')
     right = max((places[name][0] + width[name] for name in models), default=0) + 2
     low = max((y for _, y in places.values()), default=0) + BOX + 2
-    legend = f"{count_text(len(models), 'model')}. A line leads from a model to one that reads it, on its right."
+    legend = f"{count_noun(len(models), 'model')}. A line leads from a model to one that reads it, on its right."
     head = f'<meta charset="utf-8"><title>Models</title><style>{STYLE}</style>'
     drawn = "\n".join((f'<div><svg width="{right}" height="{low}">', *paths, *boxes, "</svg></div>"))
     body = f"<h1>Models</h1><p>{legend}</p>\n{drawn}"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import Output, output_of, output_option, showing
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.snapshot.environment import parse_environment_name
+from mergeplan.planner.wording import count_noun
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -51,7 +51,7 @@ def export(file: Path, names: tuple[str, ...], no_confirm: bool, root: Path, gat
     draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     draft.replace(file)
     shown = document["environments"]
-    _report_transfer(out, shown, f"{count_text(len(shown), 'environment')} in {file}.", file)
+    _report_transfer(out, shown, f"{count_noun(len(shown), 'environment')} in {file}.", file)
     return 0
 
 
@@ -79,7 +79,7 @@ def import_(file: Path, replace: bool, no_confirm: bool, root: Path, gateway: st
             if output == "json" or not click.confirm(question, err=True):
                 raise RequestError("Nothing was imported.", hint="Write `--no-confirm` to replace without a question.")
         names = work.store.transfers.load(data, replace=replace)
-    _report_transfer(out, names, f"{count_text(len(names), 'environment')} imported from {file}.")
+    _report_transfer(out, names, f"{count_noun(len(names), 'environment')} imported from {file}.")
     return 0
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from mergeplan.planner.cache.store import Cache
-from mergeplan.planner.cli.counting import count_text
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_option, showing
 from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr
@@ -17,6 +16,7 @@ from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import Info, ResultLine
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.wording import count_noun
 
 
 @click.command()
@@ -69,7 +69,7 @@ def clean(root: Path, gateway: str | None) -> int:
         path.unlink(missing_ok=True)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
-    click.echo(f"{count_text(len(files), 'file')} removed, {size} bytes.")
+    click.echo(f"{count_noun(len(files), 'file')} removed, {size} bytes.")
     return 0
 
 

@@ -11,6 +11,7 @@ from mergeplan.planner.semantics.columns import Reads, Shape
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.query.clause_texts import dependent_clause, find_changed_clauses
 from mergeplan.planner.semantics.written_columns import column_names, has_star_over
+from mergeplan.planner.wording import join_names
 
 NOTHING = Columns()
 NO_COLUMNS = frozenset[str]()
@@ -126,7 +127,7 @@ def verbs(touched: Columns) -> str:
     """alters `a`, removes `b` and adds `c`"""
     pairs = (("alters", touched.altered), ("removes", touched.removed), ("adds", touched.added))
     parts = [f"{verb} {names(sorted(columns))}" for verb, columns in pairs if columns]
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return join_names(parts)
 
 
 def sentence(text: str) -> str:
@@ -139,7 +140,7 @@ def names(items: Iterable[str], *, ticked: bool = True, of: str = "") -> str:
     shown = [f"`{of}.{item}`" if of else f"`{item}`" if ticked else item for item in items]
     if len(shown) > NAMES_MOST:
         shown = [*shown[: NAMES_MOST - 1], f"{len(shown) - NAMES_MOST + 1} more"]
-    return ", ".join(shown[:-1]) + " and " + shown[-1] if len(shown) > 1 else "".join(shown)
+    return join_names(shown)
 
 
 def columns_read(reads: Reads) -> frozenset[str]:

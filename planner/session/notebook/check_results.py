@@ -11,8 +11,9 @@ from mergeplan.planner.checks.diff.table_diff import TableDiff
 from mergeplan.planner.checks.physical_diff import PhysicalDiff
 from mergeplan.planner.contract.from_tables import physical_plan_row
 from mergeplan.planner.contract.physical_words import physical_sentence
-from mergeplan.planner.session.notebook.listed_results import count_label, samples_html, schema_text
+from mergeplan.planner.session.notebook.listed_results import samples_html, schema_text
 from mergeplan.planner.session.notebook.listing import Listed, Listing, cell_text, html_table
+from mergeplan.planner.wording import count_noun
 
 BASE, ENVIRONMENT = "prod", "the environment"
 
@@ -30,7 +31,7 @@ class DataDiffs(Listed, tuple[ModelDiff, ...]):
         if not self:
             return Listing("No table differs from prod's.", columns, ())
         left_out = sum(diff.rows is None for diff in self)
-        title = count_label(len(self) - left_out, "model") + " compared" + (f", {left_out} not" if left_out else "")
+        title = count_noun(len(self) - left_out, "model") + " compared" + (f", {left_out} not" if left_out else "")
         return Listing(title, columns, tuple(map(_data_row, self))).drop_empty_columns()
 
 
@@ -48,7 +49,7 @@ class PhysicalDiffs(Listed, tuple[PhysicalDiff, ...]):
                 *filter(None, [diff.note]),
             )
         ]
-        title = f"{count_label(len(self), 'query', 'queries')} explained before and after"
+        title = f"{count_noun(len(self), 'query', 'queries')} explained before and after"
         return Listing(title, ("Model", "Physical plan"), tuple(rows))
 
 
@@ -63,7 +64,7 @@ class AuditResults(Listed, tuple[AuditResult, ...]):
     def listing(self) -> Listing:
         failed = sum(not result.ok for result in self)
         rows = tuple(map(_audit_row, self))
-        title = f"{count_label(len(self), 'audit')} ran, {failed} failed"
+        title = f"{count_noun(len(self), 'audit')} ran, {failed} failed"
         return Listing(title, ("Audit", "Model", "Result", "Failing rows", "Where"), rows).drop_empty_columns()
 
 

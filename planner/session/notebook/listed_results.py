@@ -11,6 +11,7 @@ from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.session.notebook.listing import HTML_MOST, Listed, Listing, cell_text, html_table
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.environments import Revision
+from mergeplan.planner.wording import count_noun
 
 
 @dataclass(frozen=True, repr=False)
@@ -19,7 +20,7 @@ class FetchedRows(Listed, Rows):
 
     def listing(self) -> Listing:
         rows = tuple(tuple(map(cell_text, row)) for row in self.rows)
-        return Listing(count_label(len(rows), "row"), self.columns, rows)
+        return Listing(count_noun(len(rows), "row"), self.columns, rows)
 
 
 class Environments(Listed, tuple[Environment, ...]):
@@ -41,7 +42,7 @@ class Environments(Listed, tuple[Environment, ...]):
             )
             for environment in self
         )
-        return Listing(count_label(len(self), "environment"), columns, rows).drop_empty_columns()
+        return Listing(count_noun(len(self), "environment"), columns, rows).drop_empty_columns()
 
 
 class History(Listed, tuple[Revision, ...]):
@@ -64,7 +65,7 @@ class History(Listed, tuple[Revision, ...]):
             for row in self
         )
         of = f" of `{self[0].environment}`" if self else ""
-        return Listing(count_label(len(self), "revision") + of, columns, rows).drop_empty_columns()
+        return Listing(count_noun(len(self), "revision") + of, columns, rows).drop_empty_columns()
 
 
 class TableDiffs(Listed, tuple[TableDiff, ...]):
@@ -80,7 +81,7 @@ class TableDiffs(Listed, tuple[TableDiff, ...]):
         if not self:
             return Listing("No table differs.", columns, ())
         same = sum(diff.same for diff in self)
-        title = f"{count_label(len(self), 'table')} compared, {same} the same"
+        title = f"{count_noun(len(self), 'table')} compared, {same} the same"
         return Listing(title, columns, tuple(map(_diff_row, self))).drop_empty_columns()
 
 
@@ -133,8 +134,3 @@ def _side(name: str, diff: TableDiff) -> str:
 
 def _moment(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}" if at else ""
-
-
-def count_label(number: int, noun: str, plural: str = "") -> str:
-    """`1 row`, `2 rows`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

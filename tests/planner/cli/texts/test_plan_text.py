@@ -27,7 +27,7 @@ from mergeplan.planner.session.wording import cost_text
         ([Estimate()], ""),
         ([Estimate(0, None, None), Estimate()], ""),
         ([Estimate(2048, 1, 200), Estimate(1024, 1, None)], "~3.0 KiB read, at least 3 min"),
-        ([Estimate(2048, 1, 9900), Estimate(None, 1, 100)], "at least 2.0 KiB read, ~3 h"),
+        ([Estimate(2048, 1, 9900), Estimate(None, 1, 100)], "at least 2.0 KiB read, ~2.8 h"),
     ],
 )  # fmt: skip
 def test_a_cost_is_told_as_far_as_it_is_known(estimates: list[Estimate], expected: str) -> None:
