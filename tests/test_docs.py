@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mergeplan.bot.commands.table import COMMANDS
-from mergeplan.bot.github.permissions import EVENTS, OPTIONAL, PERMISSIONS, event_title
+from mergeplan.bot.github.permissions import EVENTS, OPTIONAL, PERMISSIONS
 from mergeplan.bot.main import BOT_VERBS
 from mergeplan.bot.rules import WITHOUT_EFFECT, BotConfig
 from mergeplan.bot.settings import Settings
@@ -159,4 +159,4 @@ def test_the_apps_permissions_and_events_are_described_as_its_manifest_asks_for_
 
     described = [row for row in rows if len(row) == 3 and row[1] != "Level"]
     assert described == [[each.title, levels[each.level], each.why] for each in (*PERMISSIONS, *OPTIONAL)]
-    assert [row[0] for row in rows if len(row) == 1][1:] == [event_title(each) for each in EVENTS]
+    assert [row[0] for row in rows if len(row) == 1][1:] == [each.replace("_", " ").capitalize() for each in EVENTS]

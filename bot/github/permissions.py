@@ -50,8 +50,3 @@ def token_permissions(granted: Mapping[str, str] | None = None) -> dict[str, str
     levels = granted or {}
     extra = (permission for permission in OPTIONAL if levels.get(permission.name) in ("write", permission.level))
     return {permission.name: permission.level for permission in (*PERMISSIONS, *extra)}
-
-
-def event_title(name: str) -> str:
-    """As GitHub's page of the App's events calls it: `Pull request`."""
-    return name.replace("_", " ").capitalize()

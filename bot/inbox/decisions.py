@@ -20,13 +20,9 @@ class DecisionLog:
             row = {"at": now(connection), "repository": repository, "number": number, "who": who, "what": what}
             connection.execute(DECISIONS.insert().values({**row, "plan_id": plan_id}))
 
-    def list_with_times(self, repository: str, number: int) -> tuple[tuple[float, str, str, str], ...]:
+    def list_decisions(self, repository: str, number: int) -> tuple[tuple[float, str, str, str], ...]:
         """When (seconds of the epoch) who decided what on which plan, oldest first."""
         where = (DECISIONS.c.repository == repository, DECISIONS.c.number == number)
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(DECISIONS).where(*where).order_by(DECISIONS.c.id))
             return tuple((row.at, row.who, row.what, row.plan_id) for row in rows)
-
-    def list_decisions(self, repository: str, number: int) -> tuple[tuple[str, str, str], ...]:
-        """Who decided what on which plan, oldest first."""
-        return tuple((who, what, plan_id) for _, who, what, plan_id in self.list_with_times(repository, number))

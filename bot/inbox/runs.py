@@ -46,9 +46,3 @@ class Runs:
         with self._database.reading() as connection:
             rows = connection.execute(query)
             return tuple(Run(row.run_id, row.queue_key, row.worker, row.pid, row.birth) for row in rows)
-
-    def list_purposes(self, key: str) -> tuple[str, ...]:
-        """The purposes of all runs of a queue key, in order of their start."""
-        query = sa.select(RUNS.c.purpose).where(RUNS.c.queue_key == key).order_by(RUNS.c.started_at)
-        with self._database.reading() as connection:
-            return tuple(row.purpose for row in connection.execute(query))

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 from mergeplan.planner.contract.base import Span
 from mergeplan.planner.contract.plan import ModelChange
-from mergeplan.planner.wording import first_names
+from mergeplan.planner.wording import count_noun, first_names
 
 MARKER = "<!-- mergeplan"  # every comment of the bot carries one; its own words are never commands
 COMMENT_LIMIT = 65_536

@@ -51,9 +51,7 @@ def _view(context: BotContext, repository: str, number: int) -> PageView:
     return PageView(
         Shown(record, inbox.prods.get(repository)),
         inbox.progress.get(repository, 0 if of_prod else number),
-        tuple(Decision(*decision) for decision in inbox.decisions.list_with_times(repository, number))
-        if number
-        else (),
+        tuple(Decision(*decision) for decision in inbox.decisions.list_decisions(repository, number)) if number else (),
     )
 
 

@@ -17,7 +17,7 @@ READ_ANYTHING = 2  # CAP_DAC_READ_SEARCH; Landlock decides what may be read
 # What Spark's Java keeps of root's: files of its own folders, whoever owns them, and workers with a user of their own
 # (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP).
 OF_SPARK = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8
-PR_SET_KEEPCAPS, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_CAP_AMBIENT, PR_SET_SECUREBITS = 8, 23, 24, 47, 28
+PR_SET_KEEPCAPS, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_CAP_AMBIENT = 8, 23, 24, 47
 AMBIENT_RAISE, AMBIENT_CLEAR = 2, 4
 CAPABILITIES = 0x20080522  # the version of the structure below
 MORE_TASKS = 4096  # processes and threads beyond those that the user has

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from mergeplan.planner.apply.backfill.adopted_rows import check_same_rows
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.table_columns import columns_that_go_on, table_columns
 from mergeplan.planner.apply.events import Emit, TableCreated
 from mergeplan.planner.apply.physical_tables import physical_table, table_lease
+from mergeplan.planner.engine.formats.conditions import within
 from mergeplan.planner.engine.protocol import Engine, ViewText
-from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import ProjectError, Refused
 from mergeplan.planner.intervals import intersection
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.sql.macro_scope import CREATING
@@ -23,6 +24,8 @@ from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.batch_ids import as_recorded
 from mergeplan.planner.tables.merge.merge import merge_query
 from mergeplan.planner.tables.self_reference import nothing
+
+HINT = "Let its rows be copied: `copy: true` in the file of `--file`, or `--copy`."
 
 
 @dataclass(frozen=True)
@@ -156,3 +159,17 @@ class Creation:
             query = self.layout.query(model, ONCE[0], nothing(columns) if model.reads_itself else "")
             sql = merge_query(model, query, snapshot.table, columns, ONCE[0], self.layout.now)
             self.engine.engine_for(model.gateway).schema(sql)
+
+
+def check_same_rows(engine: Engine, table: Table, adoption: Adoption) -> None:
+    """Refused when the new table shows more or fewer rows of the adopted time than the one that it was made over."""
+    where = within(table, adoption.rows)
+    own = engine.engine_for(table.gateway)
+    asked = f"SELECT (SELECT count(*) FROM {table.name}), (SELECT count(*) FROM {adoption.place} WHERE {where})"
+    here, there = own.fetch(asked).rows[0]
+    if here != there:
+        raise Refused(
+            f"Of {there} rows of `{adoption.place}` a table over its files shows {here}: they do not lie in folders "
+            "that are named as its partitions.",
+            hint=HINT,
+        )

@@ -1,7 +1,8 @@
 """Parses Spark SQL so that functions which are different in Spark stay different.
 
 sqlglot rewrites some functions: `LOG10(x)` to `LOG(10, x)`, `ARRAY_SIZE` to `SIZE`, `TO_DATE(s, 'yyyy-MM-dd')` to one
-without the format. Their results differ in Spark, so such a call is kept as a name and its arguments.
+without the format. Their results differ in Spark, so such a call is kept as a name and its arguments. Lambdas and
+brackets around subqueries, which Spark reads otherwise too, are corrected in the tree.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.semantics.keywords import bare_as_columns
 from mergeplan.planner.semantics.reading.other_dialects import add_translations, mark
 from mergeplan.planner.semantics.reading.readable_tokens import NESTED, readable, restore
-from mergeplan.planner.semantics.spark.spark_reading import as_spark_reads, without_double_brackets
+from mergeplan.planner.semantics.syntax import clause_keys
 
 DEEPEST = 1000  # brackets and CASEs in each other
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
@@ -158,3 +159,42 @@ def _build_call(call: exp.Anonymous) -> exp.Expr | None:
         return built if spark_text_of(built) == spark_text_of(call) else None
     except FAILURES:  # a path or a format that sqlglot cannot write
         return None
+
+
+def as_spark_reads(tree: exp.Expr) -> exp.Expr:
+    """A tree of Spark SQL as Spark reads the same text."""
+    for node in reversed(list(tree.find_all(exp.Lambda))):  # inner lambdas first: their variables hide the outer ones
+        _bind_variables(node)
+    for membership in tree.find_all(exp.In):
+        if inner := _inner_subquery(membership):
+            membership.set("query", None)
+            membership.set("expressions", [inner])
+    return tree
+
+
+def without_double_brackets(tree: exp.Expr) -> exp.Expr:
+    """A tree of another dialect, where `IN ((SELECT ...))` is `IN (SELECT ...)`, for Spark, where it is not."""
+    for node in tree.find_all(exp.In):
+        while inner := _inner_subquery(node):
+            node.set("query", inner)
+    return tree
+
+
+def _bind_variables(node: exp.Lambda) -> None:
+    """Let each use of a lambda's variable be an identifier, and its fields dots behind it, whatever its case. A
+    variable takes precedence over every column, table and function of its name."""
+    names = {variable.name.lower() for variable in node.expressions}
+    for column in list(node.this.find_all(exp.Column)):
+        first, *fields = column.parts
+        if first.name.lower() in names:
+            value: exp.Expr = first.copy()
+            for part in fields:
+                value = exp.Dot(this=value, expression=part.copy())
+            column.replace(value)
+
+
+def _inner_subquery(node: exp.In) -> exp.Subquery | None:
+    """The inner subquery of `IN ((SELECT ...))`. To Spark it is one value of a list, NULL where it has no rows."""
+    query = node.args.get("query")
+    inner = query.this if isinstance(query, exp.Subquery) and clause_keys(query) == ["this"] else None
+    return inner if isinstance(inner, exp.Subquery) and clause_keys(inner) == ["this"] else None

@@ -202,7 +202,7 @@ def test_what_we_know_is_read_as_it_was_written(inbox: Inbox) -> None:
 
     assert inbox.pulls.get(SHOP, 7).state is PullState.PLANNED
     assert inbox.prods.get(SHOP).revision == 3
-    assert inbox.decisions.list_decisions(SHOP, 7) == (("wim", "/plan", "p1"),)
+    assert [decision[1:] for decision in inbox.decisions.list_decisions(SHOP, 7)] == [("wim", "/plan", "p1")]
 
 
 def test_a_worker_whose_claim_was_taken_over_frees_nothing_and_learns_of_it(empty_url: str) -> None:  # noqa: F811

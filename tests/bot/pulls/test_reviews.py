@@ -163,7 +163,7 @@ def test_an_admin_deploys_a_held_merge_and_nobody_else(make_bench: Make) -> None
 
     assert bench.record(number).state is PullState.PROMOTED
     assert "It is in prod." in bench.replies(number)[1]
-    who = [(who, what) for who, what, _ in bench.context.inbox.decisions.list_decisions(SHOP, number)]
+    who = [(who, what) for _, who, what, _ in bench.context.inbox.decisions.list_decisions(SHOP, number)]
     assert ("ann", f"promoted {bench.record(number).promotion.merge_sha} against the rules") in who
 
 
