@@ -10,16 +10,14 @@ which the operator allows by name.
 from __future__ import annotations
 
 from collections.abc import Collection
-from configparser import RawConfigParser
 from difflib import get_close_matches
-from importlib.resources import files
 
 from mergeplan.planner.model.table_format import FORMATS
+from mergeplan.planner.name_lists import read_lists
 
-_JUDGEMENTS = RawConfigParser(delimiters=("=",))
-_JUDGEMENTS.read_string(files(__package__).joinpath("spark_registry.ini").read_text(encoding="utf-8"))
-_OPEN = {group: frozenset(names.split()) for group, names in _JUDGEMENTS["open"].items()}
-_CLOSED = {group: frozenset(names.split()) for group, names in _JUDGEMENTS["closed"].items()}
+_LISTS = read_lists(__package__, "spark_registry.ini")
+_OPEN = {group: frozenset(names) for group, names in _LISTS["open"].items()}
+_CLOSED = {group: frozenset(names) for group, names in _LISTS["closed"].items()}
 JAVA, NAMING, XML, LOGS = (_CLOSED[group] for group in ("java", "naming", "xml", "logs"))
 CLOSED = XML | LOGS | _CLOSED["schemas"] | _CLOSED["outside"]
 PLAIN, SHOWING, OPERATORS = (_OPEN[group] for group in ("plain", "showing", "operators"))
@@ -30,7 +28,7 @@ OF_CATALOGS = frozenset(name for form in FORMATS.values() for name in form.funct
 OPTIONS = {
     "from_xml": 2, "schema_of_xml": 1, "to_xml": 1, "from_csv": 2, "schema_of_csv": 1, "to_csv": 1,
 }  # fmt: skip
-OPTION_NAMES = frozenset(_JUDGEMENTS["options"]["names"].split())
+OPTION_NAMES = frozenset(_LISTS["options"]["names"])
 OPERATOR = "the operator can allow it in `functions` of the gateway's `connection`"
 
 

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from configparser import RawConfigParser
 from dataclasses import dataclass
-from importlib.resources import files
+
+from mergeplan.planner.name_lists import read_lists
 
 EVERY_NAME: frozenset[str] = frozenset()
 
-_TABLES = RawConfigParser(delimiters=("=",))
-_TABLES.optionxform = str  # type: ignore[assignment,method-assign]  # names of Python differ by case
-_TABLES.read_string(files(__package__).joinpath("known_packages.ini").read_text(encoding="utf-8"))
-_WHOLE = [package for packages in _TABLES["whole"].values() for package in packages.split()]
+_LISTS = read_lists(__package__, "known_packages.ini")
+_WHOLE = [package for packages in _LISTS["whole"].values() for package in packages]
 # Names that lead to other code from packages that are harmless otherwise.
 _EXCEPT = frozenset(("typing.get_type_hints", "typing_extensions.get_type_hints", "sqlglot.executor"))
 
@@ -41,10 +39,10 @@ class Opener:
     refuses: tuple[str, ...] = ("allow_pickle", "opener")  # keywords with which it may run or open something else
 
 
-OPENERS: Mapping[str, Opener] = {name: Opener() for name in _TABLES["openers"]["names"].split()}
+OPENERS: Mapping[str, Opener] = {name: Opener() for name in _LISTS["openers"]["names"]}
 WHOLE_OR_IN_PART: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(_WHOLE, EVERY_NAME),
-    **{name: EVERY_NAME if names == "*" else frozenset(names.split()) for name, names in _TABLES["in_part"].items()},
+    **{name: EVERY_NAME if names == ("*",) else frozenset(names) for name, names in _LISTS["in_part"].items()},
 }
 _SHORT = frozenset("bltns docscrape np pa pd pyspark rich".split())  # as which packages import others
 _LEAKS = sys.stdlib_module_names - set(_WHOLE)  # a module's own imports are its attributes

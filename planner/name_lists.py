@@ -1,0 +1,18 @@
+"""Lists of names that stand in a data file beside the module that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from configparser import RawConfigParser
+from importlib.resources import files
+
+Lists = Mapping[str, tuple[str, ...]]
+
+
+def read_lists(package: str, file: str) -> dict[str, Lists]:
+    """Section -> key -> its names. A file is as `configparser` reads it: `[section]`, `key = names`, and a line that
+    begins with a blank goes on with the one before."""
+    parser = RawConfigParser(delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # names differ by case
+    parser.read_string(files(package).joinpath(file).read_text(encoding="utf-8"))
+    return {name: {key: tuple(text.split()) for key, text in parser[name].items()} for name in parser.sections()}
