@@ -10,19 +10,7 @@ from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.texts.progress_text import show_progress
 from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr
 from mergeplan.planner.parsing.files.lint_config import REFUSED
-from mergeplan.planner.session.events import (
-    Due,
-    Emit,
-    Event,
-    Linted,
-    Revised,
-    SparkStarted,
-    SparkStarting,
-    StateUnknown,
-    Tested,
-    TestsStarted,
-    Warned,
-)
+from mergeplan.planner.session import events
 
 if TYPE_CHECKING:
     from mergeplan.planner.cli.json_lines import JsonLines
@@ -51,26 +39,26 @@ def output_of(output: str) -> Output:
     return JsonLines()
 
 
-def showing(out: Output) -> Emit:
+def showing(out: Output) -> events.Emit:
     """Writes each event of a use case to the output."""
 
-    def show(event: Event) -> None:
+    def show(event: events.Event) -> None:
         match event:
-            case Linted(violations) if isinstance(out, Terminal):
+            case events.Linted(violations) if isinstance(out, Terminal):
                 out.lint([violation for violation in violations if violation.rule != REFUSED])  # the plan names them
-            case Linted(violations):
+            case events.Linted(violations):
                 out.lint(violations)
-            case Tested(results, seconds):
+            case events.Tested(results, seconds):
                 out.tests(results, seconds)
-            case Due(plan, estimates):
+            case events.Due(plan, estimates):
                 out.due(plan, estimates)
-            case Revised(plan, estimates):
+            case events.Revised(plan, estimates):
                 out.revise_plan(plan, estimates)
-            case Warned(message):
+            case events.Warned(message):
                 out.warn(message)
-            case StateUnknown():
+            case events.StateUnknown():
                 print_to_stderr(event)
-            case SparkStarting() | SparkStarted() | TestsStarted():
+            case events.SparkStarting() | events.SparkStarted() | events.TestsStarted():
                 if isinstance(out, Terminal):  # a program is told what happened, and waits for nothing
                     show_progress(event)
             case _:

@@ -12,34 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from mergeplan.planner.apply.events import (
-    AuditRan,
-    BatchAwaited,
-    BatchDone,
-    BatchRepeated,
-    Compared,
-    EnvironmentAwaited,
-    EnvironmentTouched,
-    Event,
-    ModelFailed,
-    ModelLate,
-    ModelSkipped,
-    ModelStarted,
-    ModelUpToDate,
-    PromotionFound,
-    PromotionPending,
-    PromotionRecovered,
-    PromotionUndone,
-    RestatedThemselves,
-    Stage,
-    StageSkipped,
-    StageStarted,
-    TableAwaited,
-    TableCreated,
-    TableDropped,
-    ViewDropped,
-    ViewSwapped,
-)
+from mergeplan.planner.apply import events
+from mergeplan.planner.apply.events import Stage
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.linter import Violation
@@ -159,68 +133,68 @@ class Terminal:
         """Something that went wrong beside the plan."""
         self._line(Text.assemble(("Warning: ", "bold yellow"), message))
 
-    def event(self, event: Event) -> None:
+    def event(self, event: events.Event) -> None:
         """What happens while a plan is applied."""
         match event:
-            case StageStarted(stage, total):
+            case events.StageStarted(stage, total):
                 self._begin(stage, total)
-            case StageSkipped(stage, reason):
+            case events.StageSkipped(stage, reason):
                 self._skip(stage, reason)
-            case BatchDone():
+            case events.BatchDone():
                 self._computed.add(event.model)
                 self._line(batch_text(event, self._plan, self._batches, self.console.width))
                 self._advance()
-            case TableCreated() | ViewSwapped() | ViewDropped():
+            case events.TableCreated() | events.ViewSwapped() | events.ViewDropped():
                 self._advance()
-            case AuditRan(model, result) if not result.ok:
+            case events.AuditRan(model, result) if not result.ok:
                 self._print_audit_failure(model, result)
-            case ModelStarted(_, batches):
+            case events.ModelStarted(_, batches):
                 self._batches = max(self._batches, batches)
                 self._expect(batches - 1)  # the stage counted the model as one
-            case ModelFailed(model, message):
+            case events.ModelFailed(model, message):
                 # What an audit found was reported when it was found.
                 text = f"{model} failed" if model in self._audited else f"{model}: {message}"
                 self._line(Text.assemble(("✘ ", "red"), text))
                 self._failed = True
-            case ModelSkipped(model, because):
+            case events.ModelSkipped(model, because):
                 self._line(Text(f"- {model}: not computed, because `{because}` failed", style="dim"))
-            case ModelLate(model, signals, late):
+            case events.ModelLate(model, signals, late):
                 waits = ", ".join(str(interval) for interval in late)
                 self._line(Text(f"- {model}: {waits} waits for {join_names([f'`{name}`' for name in signals])}"))
-            case ModelUpToDate(model):
+            case events.ModelUpToDate(model):
                 self._line(Text(f"- {model}: computed by somebody else in the meantime", style="dim"))
                 self._advance()
-            case Compared():
+            case events.Compared():
                 self._advance()
                 self._line(comparison_text(event))
-            case TableAwaited(model, _, holder):
+            case events.TableAwaited(model, _, holder):
                 self._line(Text(f"- {model}: waiting for {holder}, which computes the same table", style="dim"))
-            case BatchAwaited() | BatchRepeated():
+            case events.BatchAwaited() | events.BatchRepeated():
                 self._line(leftover_batch_text(event, self._plan))
-            case RestatedThemselves(models):
+            case events.RestatedThemselves(models):
                 self._line(Text(f"Restated by their own cron: {', '.join(models)}."))
-            case EnvironmentTouched():
+            case events.EnvironmentTouched():
                 if self._plan is None or self._plan.restatement is None:  # else the plan has named it
                     self._line(Text(f"- {restatement_effect_text(event)}", style="dim"))
-            case TableDropped(table):
+            case events.TableDropped(table):
                 self._line(Text(f"dropped {table}"))
             case _:
                 self._promotion(event)
 
-    def _promotion(self, event: Event) -> None:
+    def _promotion(self, event: events.Event) -> None:
         """What becomes of promotions, now or after a crash."""
         match event:
-            case PromotionFound(environment, _):
+            case events.PromotionFound(environment, _):
                 self.console.print(f"Finishing the promotion of `{environment}` that was interrupted.")
-            case PromotionRecovered():
+            case events.PromotionRecovered():
                 self._end()
                 if text := recovery_text(event):
                     self.say(f"\n{text}")
-            case PromotionPending():
+            case events.PromotionPending():
                 print_to_stderr(event)
-            case EnvironmentAwaited(environment, holder):
+            case events.EnvironmentAwaited(environment, holder):
                 self._line(Text(f"- waiting for {holder}, which is changing `{environment}`", style="dim"))
-            case PromotionUndone(environment, message):
+            case events.PromotionUndone(environment, message):
                 self._failed = True
                 self._line(Text(f"✘ `{environment}` shows again what it showed before: {message}", style="red"))
             case _:

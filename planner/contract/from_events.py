@@ -2,118 +2,76 @@
 
 from __future__ import annotations
 
-from mergeplan.planner.apply.events import (
-    BatchAwaited,
-    BatchDone,
-    BatchRepeated,
-    Compared,
-    EnvironmentAwaited,
-    EnvironmentTouched,
-    Event,
-    ModelFailed,
-    ModelLate,
-    ModelSkipped,
-    Promoted,
-    PromotionFound,
-    PromotionPending,
-    PromotionUndone,
-    RestatedThemselves,
-    StageStarted,
-    TableAwaited,
-    TableCreated,
-    TableDropped,
-    ViewDropped,
-    ViewSwapped,
-)
+from mergeplan.planner.apply import events
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.linter import Violation
 from mergeplan.planner.checks.unit_test_result import TestResult
+from mergeplan.planner.contract import lines
 from mergeplan.planner.contract.base import Sample, plain
 from mergeplan.planner.contract.from_errors import split_place
 from mergeplan.planner.contract.from_plan import span, spans
-from mergeplan.planner.contract.lines import (
-    AuditRow,
-    BatchLine,
-    ComparedLine,
-    DroppedLine,
-    FailedLine,
-    LateLine,
-    LintLine,
-    PendingLine,
-    RecoveredLine,
-    RepeatedLine,
-    RestatingLine,
-    SkippedLine,
-    StageLine,
-    TableLine,
-    TestLine,
-    TouchedLine,
-    UndoneLine,
-    ViewLine,
-    WaitingLine,
-)
 from mergeplan.planner.contract.result import BackfillCounts, PromotionRow, ViewCounts
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.errors import Located
 
 
-def event_line(event: Event) -> Line | None:
+def event_line(event: events.Event) -> Line | None:
     """The line of an event; None for an event that has none, or whose place is not in it, as an audit's."""
     match event:
-        case StageStarted(stage, total, ui):
-            return StageLine(name=str(stage), total=total, spark_ui=ui)
-        case BatchDone():
+        case events.StageStarted(stage, total, ui):
+            return lines.StageLine(name=str(stage), total=total, spark_ui=ui)
+        case events.BatchDone():
             return batch_line(event)
-        case TableCreated(model, table):
-            return TableLine(model=model, table=table)
-        case ViewSwapped(view, table):
-            return ViewLine(name=view, table=table)
-        case ViewDropped(view):
-            return ViewLine(name=view)
-        case Compared(reader, model, columns, spared):
-            return ComparedLine(reader=reader, model=model, columns=tuple(columns), skipped=spared)
-        case RestatedThemselves(models):
-            return RestatingLine(models=models)
-        case EnvironmentTouched(environment, shared, outdated):
-            return TouchedLine(environment=environment, shared=shared, outdated=outdated)
-        case ModelFailed(model, message):
-            return FailedLine(model=model, message=message)
-        case ModelSkipped(model, because):
-            return SkippedLine(model=model, because=because)
-        case ModelLate(model, signals, late):
-            return LateLine(model=model, signals=signals, intervals=spans(late))
-        case TableDropped(table):
-            return DroppedLine(table=table)
+        case events.TableCreated(model, table):
+            return lines.TableLine(model=model, table=table)
+        case events.ViewSwapped(view, table):
+            return lines.ViewLine(name=view, table=table)
+        case events.ViewDropped(view):
+            return lines.ViewLine(name=view)
+        case events.Compared(reader, model, columns, spared):
+            return lines.ComparedLine(reader=reader, model=model, columns=tuple(columns), skipped=spared)
+        case events.RestatedThemselves(models):
+            return lines.RestatingLine(models=models)
+        case events.EnvironmentTouched(environment, shared, outdated):
+            return lines.TouchedLine(environment=environment, shared=shared, outdated=outdated)
+        case events.ModelFailed(model, message):
+            return lines.FailedLine(model=model, message=message)
+        case events.ModelSkipped(model, because):
+            return lines.SkippedLine(model=model, because=because)
+        case events.ModelLate(model, signals, late):
+            return lines.LateLine(model=model, signals=signals, intervals=spans(late))
+        case events.TableDropped(table):
+            return lines.DroppedLine(table=table)
         case _:
             return _promotion_line(event)
 
 
-def _promotion_line(event: Event) -> Line | None:
+def _promotion_line(event: events.Event) -> Line | None:
     """The line of what is waited for, and of a promotion that did not come to its end."""
     match event:
-        case TableAwaited(model, table, holder):
-            return WaitingLine(model=model, table=table, holder=holder)
-        case BatchAwaited(model, interval):
-            return WaitingLine(model=model, interval=span(interval), holder="Spark")
-        case BatchRepeated(model, interval):
-            return RepeatedLine(model=model, interval=span(interval))
-        case EnvironmentAwaited(environment, holder):
-            return WaitingLine(environment=environment, holder=holder)
-        case PromotionFound(environment, revision):
-            return RecoveredLine(environment=environment, revision=revision)
-        case PromotionPending(environment, revision, views, holder):
-            return PendingLine(environment=environment, revision=revision, views=views, holder=holder or None)
-        case PromotionUndone(environment, message):
-            return UndoneLine(environment=environment, message=message)
+        case events.TableAwaited(model, table, holder):
+            return lines.WaitingLine(model=model, table=table, holder=holder)
+        case events.BatchAwaited(model, interval):
+            return lines.WaitingLine(model=model, interval=span(interval), holder="Spark")
+        case events.BatchRepeated(model, interval):
+            return lines.RepeatedLine(model=model, interval=span(interval))
+        case events.EnvironmentAwaited(environment, holder):
+            return lines.WaitingLine(environment=environment, holder=holder)
+        case events.PromotionFound(environment, revision):
+            return lines.RecoveredLine(environment=environment, revision=revision)
+        case events.PromotionPending(environment, revision, views, holder):
+            return lines.PendingLine(environment=environment, revision=revision, views=views, holder=holder or None)
+        case events.PromotionUndone(environment, message):
+            return lines.UndoneLine(environment=environment, message=message)
         case _:
             return None
 
 
-def batch_line(done: BatchDone) -> BatchLine:
+def batch_line(done: events.BatchDone) -> lines.BatchLine:
     """A batch that was written."""
-    return BatchLine(
+    return lines.BatchLine(
         model=done.model,
         index=done.index,
         of=done.of,
@@ -124,10 +82,10 @@ def batch_line(done: BatchDone) -> BatchLine:
     )
 
 
-def audit_found(model: str, result: AuditResult, place: Located | None) -> AuditRow:
+def audit_found(model: str, result: AuditResult, place: Located | None) -> lines.AuditRow:
     """What an audit found, at the place where it is asked for."""
     path, line, _ = split_place(place)
-    return AuditRow(
+    return lines.AuditRow(
         model=model,
         reads=tuple(result.reads),
         name=result.name,
@@ -141,10 +99,10 @@ def audit_found(model: str, result: AuditResult, place: Located | None) -> Audit
     )
 
 
-def lint_line(found: Violation) -> LintLine:
+def lint_line(found: Violation) -> lines.LintLine:
     """A rule that is broken."""
     path, line, column = split_place(found.place)
-    return LintLine(
+    return lines.LintLine(
         rule=found.rule,
         model=found.model,
         message=found.message,
@@ -155,10 +113,10 @@ def lint_line(found: Violation) -> LintLine:
     )
 
 
-def test_line(result: TestResult) -> TestLine:
+def test_line(result: TestResult) -> lines.TestLine:
     """A unit test that ended."""
     test = result.test
-    return TestLine(
+    return lines.TestLine(
         name=test.name,
         ok=result.ok,
         path=test.path,
@@ -181,7 +139,7 @@ def promotion_of(outcome: Outcome) -> PromotionRow | None:
     )
 
 
-def view_counts(done: Promoted) -> ViewCounts:
+def view_counts(done: events.Promoted) -> ViewCounts:
     """Views by what became of them."""
     return ViewCounts(added=done.added, swapped=done.swapped, dropped=done.dropped, unchanged=done.unchanged)
 

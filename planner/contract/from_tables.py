@@ -12,30 +12,18 @@ from mergeplan.planner.checks.diff.table_diff import (
     TableDiff,
 )
 from mergeplan.planner.checks.physical_diff import PhysicalDiff
+from mergeplan.planner.contract import tables
 from mergeplan.planner.contract.from_events import sample
 from mergeplan.planner.contract.from_plan import spans
 from mergeplan.planner.contract.physical import PhysicalChangeRow, PhysicalPlanRow
 from mergeplan.planner.contract.result import ResultLine
-from mergeplan.planner.contract.tables import (
-    ColumnDifference,
-    DataDifference,
-    DifferenceSamples,
-    LineageEdge,
-    LineageEnd,
-    LineageNode,
-    NullabilityRow,
-    RowCounts,
-    SchemaDifference,
-    TableDifference,
-    Unfollowed,
-)
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.project.lineage import Lineage, Node
 
 
-def table_difference(diff: TableDiff) -> TableDifference:
+def table_difference(diff: TableDiff) -> tables.TableDifference:
     """How two tables differ."""
-    return TableDifference(
+    return tables.TableDifference(
         model=diff.model or None,
         first=diff.names[0],
         second=diff.names[1],
@@ -49,13 +37,13 @@ def table_difference(diff: TableDiff) -> TableDifference:
     )
 
 
-def data_difference(diff: ModelDiff) -> DataDifference:
+def data_difference(diff: ModelDiff) -> tables.DataDifference:
     """What a change does to the rows of a model."""
-    return DataDifference(
+    return tables.DataDifference(
         model=diff.model,
         columns_differ=_schema(diff.schema),
         nullability=tuple(
-            NullabilityRow(column=column.column, nullable=column.nullable) for column in diff.nullability
+            tables.NullabilityRow(column=column.column, nullable=column.nullable) for column in diff.nullability
         ),
         before=diff.counts[0] if diff.counts else None,
         after=diff.counts[1] if diff.counts else None,
@@ -87,12 +75,12 @@ def physical_plan_row(diff: PhysicalDiff) -> PhysicalPlanRow:
     return PhysicalPlanRow(model=diff.model, changes=tuple(changes), note=diff.note)
 
 
-def _schema(diff: SchemaDiff) -> SchemaDifference:
-    return SchemaDifference(added=tuple(diff.added), removed=tuple(diff.removed), retyped=tuple(diff.retyped))
+def _schema(diff: SchemaDiff) -> tables.SchemaDifference:
+    return tables.SchemaDifference(added=tuple(diff.added), removed=tuple(diff.removed), retyped=tuple(diff.retyped))
 
 
-def _counts(rows: RowDiff) -> RowCounts:
-    return RowCounts(
+def _counts(rows: RowDiff) -> tables.RowCounts:
+    return tables.RowCounts(
         first=rows.counts[0],
         second=rows.counts[1],
         only_first=rows.only[0],
@@ -105,12 +93,12 @@ def _counts(rows: RowDiff) -> RowCounts:
     )
 
 
-def _columns(rows: RowDiff) -> tuple[ColumnDifference, ...]:
-    return tuple(ColumnDifference(name=name, changed=count) for name, count in rows.columns)
+def _columns(rows: RowDiff) -> tuple[tables.ColumnDifference, ...]:
+    return tuple(tables.ColumnDifference(name=name, changed=count) for name, count in rows.columns)
 
 
-def _samples(found: Samples) -> DifferenceSamples:
-    return DifferenceSamples(
+def _samples(found: Samples) -> tables.DifferenceSamples:
+    return tables.DifferenceSamples(
         changed=sample(found.changed), only_first=sample(found.only_first), only_second=sample(found.only_second)
     )
 
@@ -124,14 +112,16 @@ def lineage_result(found: Lineage, models: Mapping[str, Model]) -> ResultLine:
         column=found.column,
         direction="downstream" if found.downstream else "upstream",
         nodes=tuple(
-            LineageNode(model=node.model, column=node.column or None, kind=kinds[node.model]) for node in found.nodes
+            tables.LineageNode(model=node.model, column=node.column or None, kind=kinds[node.model])
+            for node in found.nodes
         ),
         edges=tuple(
-            LineageEdge(source=_end(edge.source), target=_end(edge.target), how=str(edge.how)) for edge in found.edges
+            tables.LineageEdge(source=_end(edge.source), target=_end(edge.target), how=str(edge.how))
+            for edge in found.edges
         ),
-        unfollowed=tuple(Unfollowed(model=model, reason=why) for model, why in found.unfollowed),
+        unfollowed=tuple(tables.Unfollowed(model=model, reason=why) for model, why in found.unfollowed),
     )
 
 
-def _end(node: Node) -> LineageEnd:
-    return LineageEnd(model=node.model, column=node.column or None)
+def _end(node: Node) -> tables.LineageEnd:
+    return tables.LineageEnd(model=node.model, column=node.column or None)

@@ -7,59 +7,35 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from mergeplan.planner.contract import lines
 from mergeplan.planner.contract.base import DIALECT, OTHER_VERSION, VERSION
-from mergeplan.planner.contract.lines import (
-    AuditLine,
-    BatchLine,
-    ComparedLine,
-    DroppedLine,
-    ErrorLine,
-    FailedLine,
-    LateLine,
-    LintLine,
-    PendingLine,
-    PlanLine,
-    RecoveredLine,
-    RepeatedLine,
-    RestatingLine,
-    SkippedLine,
-    StageLine,
-    TableDiffLine,
-    TableLine,
-    TestLine,
-    TouchedLine,
-    UndoneLine,
-    ViewLine,
-    WaitingLine,
-    WarningLine,
-)
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.errors import RequestError
 
 Line = (
-    StageLine
-    | LintLine
-    | TestLine
-    | PlanLine
-    | TableLine
-    | BatchLine
-    | AuditLine
-    | ComparedLine
-    | RestatingLine
-    | TouchedLine
-    | LateLine
-    | WaitingLine
-    | RepeatedLine
-    | FailedLine
-    | SkippedLine
-    | ViewLine
-    | RecoveredLine
-    | PendingLine
-    | UndoneLine
-    | DroppedLine
-    | WarningLine
-    | TableDiffLine
-    | ErrorLine
+    lines.StageLine
+    | lines.LintLine
+    | lines.TestLine
+    | lines.PlanLine
+    | lines.TableLine
+    | lines.BatchLine
+    | lines.AuditLine
+    | lines.ComparedLine
+    | lines.RestatingLine
+    | lines.TouchedLine
+    | lines.LateLine
+    | lines.WaitingLine
+    | lines.RepeatedLine
+    | lines.FailedLine
+    | lines.SkippedLine
+    | lines.ViewLine
+    | lines.RecoveredLine
+    | lines.PendingLine
+    | lines.UndoneLine
+    | lines.DroppedLine
+    | lines.WarningLine
+    | lines.TableDiffLine
+    | lines.ErrorLine
     | ResultLine
 )
 LINES = get_args(Line)
