@@ -52,13 +52,7 @@ from mergeplan.bot.prod.decide import (
 )
 from mergeplan.bot.prod.deploy import CLEARED, Deployer
 from mergeplan.bot.prod.gate import Gatekeeper
-from mergeplan.bot.prod.planner_calls import (
-    Ended,
-    OnLine,
-    ProdPlanner,
-    append_move,
-    reasons,
-)
+from mergeplan.bot.prod.planner_calls import Ended, OnLine, ProdPlanner, append_move, reasons
 from mergeplan.bot.prod.rollback import Rollbacks
 from mergeplan.bot.projects import another_project
 from mergeplan.bot.pull_parts import NOT_REVERSED, UNRULED

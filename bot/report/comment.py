@@ -9,16 +9,7 @@ from mergeplan.bot.projects import add_label, label_of, repository_of
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.report.checks.plan import NAME as PLAN
 from mergeplan.bot.report.inflight import inflight_block
-from mergeplan.bot.report.markdown import (
-    COMMENT_LIMIT,
-    MARKER,
-    NAMES,
-    code,
-    details_block,
-    fitting,
-    graph,
-    within,
-)
+from mergeplan.bot.report.markdown import COMMENT_LIMIT, MARKER, NAMES, code, details_block, fitting, graph, within
 from mergeplan.bot.report.models import OPEN, Site, diffs_blocks, models_blocks
 from mergeplan.bot.report.offers import offers
 from mergeplan.bot.report.physical import physical_blocks

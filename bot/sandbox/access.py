@@ -9,12 +9,7 @@ from typing import Literal
 
 import jwt
 
-from mergeplan.bot.sandbox.api.limits import (
-    JWT_LIFETIME_SECONDS,
-    TOKEN_LIFETIME_SECONDS,
-    ApiError,
-    not_found,
-)
+from mergeplan.bot.sandbox.api.limits import JWT_LIFETIME_SECONDS, TOKEN_LIFETIME_SECONDS, ApiError, not_found
 from mergeplan.bot.sandbox.state import (
     APP_PERMISSIONS,
     Installation,

@@ -5,15 +5,7 @@ from typing import Literal, get_args
 
 from mergeplan.bot.sandbox import webhooks
 from mergeplan.bot.sandbox.api import shapes_issues, shapes_pulls
-from mergeplan.bot.sandbox.api.limits import (
-    LABEL_NAME,
-    ApiError,
-    check_issue,
-    check_length,
-    invalid,
-    one_of,
-    require,
-)
+from mergeplan.bot.sandbox.api.limits import LABEL_NAME, ApiError, check_issue, check_length, invalid, one_of, require
 from mergeplan.bot.sandbox.git import pushes, repos
 from mergeplan.bot.sandbox.git.repos import GitError, Person
 from mergeplan.bot.sandbox.state import Issue, Json, Label, PullRequest, Repository, now

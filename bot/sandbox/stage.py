@@ -5,13 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from mergeplan.bot.sandbox import (
-    check_runs,
-    pulls,
-    queue,
-    talk,
-    webhooks,
-)
+from mergeplan.bot.sandbox import check_runs, pulls, queue, talk, webhooks
 from mergeplan.bot.sandbox.access import (
     ACTIONS_LOGIN,
     COMMENT,

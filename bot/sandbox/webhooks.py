@@ -2,12 +2,7 @@
 
 from dataclasses import dataclass
 
-from mergeplan.bot.sandbox.api import (
-    shapes,
-    shapes_checks,
-    shapes_issues,
-    shapes_pulls,
-)
+from mergeplan.bot.sandbox.api import shapes, shapes_checks, shapes_issues, shapes_pulls
 from mergeplan.bot.sandbox.courier import Courier
 from mergeplan.bot.sandbox.faults import Faults
 from mergeplan.bot.sandbox.git import repos

@@ -17,12 +17,7 @@ from mergeplan.planner.apply.audits.external_audits import audit_external_tables
 from mergeplan.planner.apply.audits.new_audits import ask_new_audits, remember_asked
 from mergeplan.planner.apply.audits.standalone_audits import ask_standalone, forget_standalone
 from mergeplan.planner.apply.backfill.backfill import backfill
-from mergeplan.planner.apply.backfill.before_after_all import (
-    AFTER,
-    BEFORE,
-    run_statements,
-    statements_of,
-)
+from mergeplan.planner.apply.backfill.before_after_all import AFTER, BEFORE, run_statements, statements_of
 from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
 from mergeplan.planner.apply.backfill.compare_tables import compare_tables
 from mergeplan.planner.apply.backfill.create_tables import Creation

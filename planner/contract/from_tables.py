@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mergeplan.planner.checks.diff.data_diff import ModelDiff
-from mergeplan.planner.checks.diff.table_diff import (
-    RowDiff,
-    Samples,
-    SchemaDiff,
-    TableDiff,
-)
+from mergeplan.planner.checks.diff.table_diff import RowDiff, Samples, SchemaDiff, TableDiff
 from mergeplan.planner.checks.physical_diff import PhysicalDiff
 from mergeplan.planner.contract import tables
 from mergeplan.planner.contract.from_events import sample

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from mergeplan.planner.semantics.query.algebra import (
-    ROW,
-    Block,
-    Part,
-    Ref,
-    Relation,
-    Source,
-)
+from mergeplan.planner.semantics.query.algebra import ROW, Block, Part, Ref, Relation, Source
 from mergeplan.planner.semantics.query.sources import (
     Compound,
     Full,

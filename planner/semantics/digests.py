@@ -12,17 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, permutations, product
 
-from mergeplan.planner.semantics.query.algebra import (
-    ROW,
-    Block,
-    LateralJoin,
-    Names,
-    Part,
-    Ref,
-    Relation,
-    Source,
-    Term,
-)
+from mergeplan.planner.semantics.query.algebra import ROW, Block, LateralJoin, Names, Part, Ref, Relation, Source, Term
 
 UNORDERED = frozenset(("and", "or", "EQ", "NEQ", "NullSafeEQ", "Add", "Mul", "any of", "all of"))
 REPEATABLE = frozenset(("and", "or", "any of", "all of"))  # `a AND a` is `a`, but `a + a` is not `a`

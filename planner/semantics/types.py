@@ -6,13 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from mergeplan.planner.semantics.query.algebra import (
-    ROW,
-    Part,
-    Ref,
-    Relation,
-    Term,
-)
+from mergeplan.planner.semantics.query.algebra import ROW, Part, Ref, Relation, Term
 
 _BOOLEAN = "EQ NEQ LT LTE NullSafeEQ and or not in exists Like TRUE FALSE".split()
 _FIXED = {

@@ -16,14 +16,7 @@ from mergeplan.bot.report.checks.check import (
 )
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import PLANNING
-from mergeplan.bot.report.words import (
-    estimate_words,
-    failure_title,
-    problem_line,
-    skip_summary,
-    spark_link,
-    work_words,
-)
+from mergeplan.bot.report.words import estimate_words, failure_title, problem_line, skip_summary, spark_link, work_words
 from mergeplan.bot.results import PlannerOutcome, changes_nothing, subject
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.wording import count_noun

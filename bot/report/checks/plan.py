@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.report.checks.check import (
-    TITLE_MOST,
-    Check,
-    CheckView,
-    fit_summary,
-    make_annotations,
-)
+from mergeplan.bot.report.checks.check import TITLE_MOST, Check, CheckView, fit_summary, make_annotations
 from mergeplan.bot.report.markdown import CHECK_LIMIT
 from mergeplan.bot.report.models import model_table
 from mergeplan.bot.report.offers import Offer

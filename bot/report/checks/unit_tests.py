@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mergeplan.bot.report.checks.check import (
-    NO_MODELS,
-    SEE_PLAN,
-    Check,
-    CheckAnnotation,
-    CheckView,
-    fit_summary,
-)
+from mergeplan.bot.report.checks.check import NO_MODELS, SEE_PLAN, Check, CheckAnnotation, CheckView, fit_summary
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import problem_line
 from mergeplan.bot.results import Problem

@@ -4,14 +4,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from mergeplan.bot.sandbox.api import (
-    api_app,
-    api_checks,
-    api_git,
-    api_graphql,
-    api_issues,
-    api_pulls,
-)
+from mergeplan.bot.sandbox.api import api_app, api_checks, api_git, api_graphql, api_issues, api_pulls
 from mergeplan.bot.sandbox.api.limits import ApiError, not_found
 from mergeplan.bot.sandbox.gate import Gate
 from mergeplan.bot.sandbox.webhooks import Site

@@ -8,12 +8,7 @@ from fastapi import APIRouter
 from mergeplan.bot.sandbox.access import PUSH, READ
 from mergeplan.bot.sandbox.api import shapes, shapes_pulls
 from mergeplan.bot.sandbox.api.calls import Call, no_content, route
-from mergeplan.bot.sandbox.api.limits import (
-    ApiError,
-    check_sha,
-    not_found,
-    require,
-)
+from mergeplan.bot.sandbox.api.limits import ApiError, check_sha, not_found, require
 from mergeplan.bot.sandbox.git import pushes, repos
 from mergeplan.bot.sandbox.state import Json, PullRequest, Repository
 

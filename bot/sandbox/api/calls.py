@@ -8,12 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 
 from mergeplan.bot.sandbox.access import Caller, Need, caller_of, door
-from mergeplan.bot.sandbox.api.limits import (
-    PER_PAGE,
-    PER_PAGE_MOST,
-    ApiError,
-    not_found,
-)
+from mergeplan.bot.sandbox.api.limits import PER_PAGE, PER_PAGE_MOST, ApiError, not_found
 from mergeplan.bot.sandbox.git.repos import tip
 from mergeplan.bot.sandbox.state import CheckRun, Comment, Deployment, Issue, Json, PullRequest, Repository, State
 from mergeplan.bot.sandbox.webhooks import Site

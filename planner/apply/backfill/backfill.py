@@ -8,13 +8,7 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
 from mergeplan.planner.apply.backfill.fill_table import TableWriter
-from mergeplan.planner.apply.backfill.work import (
-    Failure,
-    Filled,
-    FoundRows,
-    Work,
-    audit_failure,
-)
+from mergeplan.planner.apply.backfill.work import Failure, Filled, FoundRows, Work, audit_failure
 from mergeplan.planner.apply.events import ModelFailed, ModelSkipped
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkUnavailable

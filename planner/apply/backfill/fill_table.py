@@ -18,13 +18,7 @@ from pathlib import Path
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.running_writes import TableWrites, running
 from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
-from mergeplan.planner.apply.backfill.work import (
-    Filled,
-    FoundRows,
-    Work,
-    batches_of,
-    not_ready,
-)
+from mergeplan.planner.apply.backfill.work import Filled, FoundRows, Work, batches_of, not_ready
 from mergeplan.planner.apply.backfill.write_batch import Batch, take_back, write_batch
 from mergeplan.planner.apply.events import AuditRan, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
 from mergeplan.planner.apply.physical_tables import physical_table, table_lease

@@ -16,12 +16,7 @@ from mergeplan.planner.cli.texts.adopt_text import adoption_text, survey_text
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.session.adoption.adopting import (
-    Adopting,
-    adopt_tables,
-    prepare_adoption,
-    survey_project,
-)
+from mergeplan.planner.session.adoption.adopting import Adopting, adopt_tables, prepare_adoption, survey_project
 from mergeplan.planner.session.adoption.adoption_checks import Declared
 from mergeplan.planner.session.adoption.adoption_file import file_of, parse_declaration, read_declarations
 from mergeplan.planner.session.adoption.adoption_view import adoption_view, survey_view

@@ -22,12 +22,7 @@ from mergeplan.planner.contract.from_events import view_counts
 from mergeplan.planner.contract.from_history import revision_row, rollback_view
 from mergeplan.planner.contract.result import EnvironmentRow, KeptRow, PromotionRow, ResultLine
 from mergeplan.planner.session.use_cases.applying import Record
-from mergeplan.planner.session.use_cases.environments import (
-    RolledBack,
-    Swept,
-    check_droppable,
-    plan_rollback,
-)
+from mergeplan.planner.session.use_cases.environments import RolledBack, Swept, check_droppable, plan_rollback
 from mergeplan.planner.session.use_cases.environments import invalidate as drop
 from mergeplan.planner.session.use_cases.environments import janitor as sweep
 from mergeplan.planner.session.use_cases.environments import rollback as roll_back

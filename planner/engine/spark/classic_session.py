@@ -18,12 +18,7 @@ from mergeplan.planner.engine.spark.catalog import CatalogLock, session_conf, sp
 from mergeplan.planner.engine.spark.errors import translate_error
 from mergeplan.planner.engine.spark.process.connect_server import ConnectServer, local_url, serving_conf
 from mergeplan.planner.engine.spark.process.format_settings import needs_open_metastore, remember_formats, starting_conf
-from mergeplan.planner.engine.spark.process.java import (
-    Jvm,
-    Profile,
-    java_environment,
-    start_jvm,
-)
+from mergeplan.planner.engine.spark.process.java import Jvm, Profile, java_environment, start_jvm
 from mergeplan.planner.engine.spark.scans import plan_bytes
 from mergeplan.planner.engine.spark.session import LISTED, EngineSession, Frame, listing_here
 from mergeplan.planner.engine.spark.trace_tag import trace_id

@@ -16,14 +16,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from mergeplan.planner.parsing.sql.spark_registry import (
-    CLOSED,
-    JAVA,
-    OPTIONS,
-    option_refusal,
-    refusal,
-    spark_name,
-)
+from mergeplan.planner.parsing.sql.spark_registry import CLOSED, JAVA, OPTIONS, option_refusal, refusal, spark_name
 
 # Words that stand before a bracket and call nothing; types among them.
 WORDS = frozenset(

@@ -15,20 +15,8 @@ from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.intervals import Timeline, build_timeline
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.blockers import find_column_problem, readers_of_removed
-from mergeplan.planner.plan.category.categorize import (
-    EVERY,
-    UNTOUCHED,
-    Verdict,
-    difference,
-    is_edited,
-)
-from mergeplan.planner.plan.category.decision import (
-    Analysis,
-    Candidate,
-    Decision,
-    Decisions,
-    Inputs,
-)
+from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict, difference, is_edited
+from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from mergeplan.planner.plan.category.override import overridden, override_of
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
 from mergeplan.planner.plan.category.verdict import build_change, forward_only_verdict, verdict_by_rule

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mergeplan.planner.plan.category.categorize import (
-    Side,
-    Verdict,
-    is_reordered,
-    verdict,
-)
+from mergeplan.planner.plan.category.categorize import Side, Verdict, is_reordered, verdict
 from mergeplan.planner.plan.category.decision import Candidate, Decision
 from mergeplan.planner.plan.category.parent_effects import OverParents
 from mergeplan.planner.plan.category.reasons import Causes

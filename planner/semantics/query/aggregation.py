@@ -10,15 +10,7 @@ from sqlglot import exp
 
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.expressions import Reader, has_op
-from mergeplan.planner.semantics.query.algebra import (
-    Block,
-    Opaque,
-    Part,
-    Ref,
-    Relation,
-    Term,
-    Value,
-)
+from mergeplan.planner.semantics.query.algebra import Block, Opaque, Part, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.query.rewrites import conjuncts
 from mergeplan.planner.semantics.query.row_order import RowProvenance
 from mergeplan.planner.semantics.query.scope import Scope

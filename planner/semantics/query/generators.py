@@ -9,15 +9,7 @@ from sqlglot import exp
 
 from mergeplan.planner.semantics.expressions import Reader
 from mergeplan.planner.semantics.query.aggregation import Grouping, as_value
-from mergeplan.planner.semantics.query.algebra import (
-    Block,
-    LateralJoin,
-    Opaque,
-    Part,
-    Ref,
-    Term,
-    Value,
-)
+from mergeplan.planner.semantics.query.algebra import Block, LateralJoin, Opaque, Part, Ref, Term, Value
 from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.sources import Generated
 from mergeplan.planner.semantics.spark.spark_functions import is_volatile, multiplies_rows

@@ -11,27 +11,11 @@ from sqlglot import exp
 from mergeplan.planner.semantics.expressions import Reader
 from mergeplan.planner.semantics.normalize import WRITTEN
 from mergeplan.planner.semantics.query import rewrites as rules
-from mergeplan.planner.semantics.query.algebra import (
-    Block,
-    LateralJoin,
-    Opaque,
-    Ref,
-    Relation,
-    Source,
-    Term,
-    Value,
-)
+from mergeplan.planner.semantics.query.algebra import Block, LateralJoin, Opaque, Ref, Relation, Source, Term, Value
 from mergeplan.planner.semantics.query.generators import apply_generator, call_of
 from mergeplan.planner.semantics.query.row_order import RowProvenance, With
 from mergeplan.planner.semantics.query.scope import Scope
-from mergeplan.planner.semantics.query.sources import (
-    Compound,
-    Full,
-    Sealed,
-    TableSource,
-    Values,
-    fresh,
-)
+from mergeplan.planner.semantics.query.sources import Compound, Full, Sealed, TableSource, Values, fresh
 from mergeplan.planner.semantics.spark.spark_functions import is_volatile, multiplies_rows
 from mergeplan.planner.semantics.syntax import alias_columns, clause_keys
 from mergeplan.planner.semantics.types import is_collated

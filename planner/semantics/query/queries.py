@@ -9,23 +9,8 @@ from sqlglot import exp
 
 from mergeplan.planner.semantics.expressions import has_op, place_windows
 from mergeplan.planner.semantics.query import rewrites as rules
-from mergeplan.planner.semantics.query.aggregation import (
-    Grouping,
-    as_value,
-    distinct,
-    folds,
-    group_block,
-    group_keys,
-)
-from mergeplan.planner.semantics.query.algebra import (
-    Block,
-    LateralJoin,
-    Opaque,
-    Ref,
-    Relation,
-    Term,
-    Value,
-)
+from mergeplan.planner.semantics.query.aggregation import Grouping, as_value, distinct, folds, group_block, group_keys
+from mergeplan.planner.semantics.query.algebra import Block, LateralJoin, Opaque, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.query.generators import read_generator, without_volatility
 from mergeplan.planner.semantics.query.joins import FromClause, settle_using
 from mergeplan.planner.semantics.query.row_order import RowProvenance, With

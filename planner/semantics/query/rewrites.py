@@ -9,14 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from mergeplan.planner.semantics.query.algebra import (
-    Block,
-    Part,
-    Ref,
-    Relation,
-    Term,
-    Value,
-)
+from mergeplan.planner.semantics.query.algebra import Block, Part, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.query.sources import Group
 from mergeplan.planner.semantics.types import PLAIN, normalize_type, type_of
 

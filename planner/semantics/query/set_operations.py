@@ -7,23 +7,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from mergeplan.planner.semantics.query.aggregation import as_value, distinct
-from mergeplan.planner.semantics.query.algebra import (
-    Block,
-    Opaque,
-    Ref,
-    Relation,
-    Term,
-    Value,
-)
+from mergeplan.planner.semantics.query.algebra import Block, Opaque, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.query.row_order import RowProvenance
 from mergeplan.planner.semantics.query.scope import Scope
-from mergeplan.planner.semantics.query.sources import (
-    Compound,
-    Group,
-    Union,
-    column_at,
-    is_constant,
-)
+from mergeplan.planner.semantics.query.sources import Compound, Group, Union, column_at, is_constant
 from mergeplan.planner.semantics.types import are_of_one_type, is_collated
 
 

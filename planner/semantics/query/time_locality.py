@@ -10,15 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from mergeplan.planner.semantics.query.algebra import (
-    Block,
-    Part,
-    Ref,
-    Relation,
-    Source,
-    Term,
-    Value,
-)
+from mergeplan.planner.semantics.query.algebra import Block, Part, Ref, Relation, Source, Term, Value
 from mergeplan.planner.semantics.query.sources import Group, TableSource, Union
 
 # Conversions that keep the day: a cast of the filtered column is still the day of the row.

@@ -15,21 +15,8 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import TypeAlias, TypeGuard
 
-from mergeplan.planner.semantics.query.algebra import (
-    Block,
-    Part,
-    Ref,
-    Relation,
-    Source,
-    Term,
-    Value,
-)
-from mergeplan.planner.semantics.query.sources import (
-    Group,
-    Sealed,
-    TableSource,
-    is_constant,
-)
+from mergeplan.planner.semantics.query.algebra import Block, Part, Ref, Relation, Source, Term, Value
+from mergeplan.planner.semantics.query.sources import Group, Sealed, TableSource, is_constant
 
 Keys: TypeAlias = tuple[tuple[str, ...], ...]  # names of columns; no two rows agree in all the columns of one key
 _Key: TypeAlias = tuple[Value, ...]

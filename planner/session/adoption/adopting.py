@@ -17,12 +17,7 @@ from mergeplan.planner.plan.change import Adoption
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.plan.selected_changes import select_models
 from mergeplan.planner.project.refused import Refusal
-from mergeplan.planner.session.adoption.adoption_checks import (
-    Checked,
-    Declared,
-    check_table,
-    columns_over,
-)
+from mergeplan.planner.session.adoption.adoption_checks import Checked, Declared, check_table, columns_over
 from mergeplan.planner.session.unopened import merge_deployed
 from mergeplan.planner.session.use_cases.apply import check_queries
 from mergeplan.planner.session.use_cases.applying import Record, execute_plan

@@ -15,12 +15,7 @@ from pathlib import Path
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.classic_session import ClassicSession
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.process.class_archive import (
-    OFF,
-    VARIABLE,
-    ClassArchive,
-    archive_of,
-)
+from mergeplan.planner.engine.spark.process.class_archive import OFF, VARIABLE, ClassArchive, archive_of
 from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
 from mergeplan.planner.engine.spark.process.java import Profile
 from mergeplan.planner.engine.spark.session import silence

@@ -8,13 +8,7 @@ from datetime import timedelta
 import pytest
 
 from mergeplan.planner.apply.events import Promoted, silent
-from mergeplan.planner.apply.promotion.rollback import (
-    AskedBy,
-    MovedView,
-    RollbackPlan,
-    build_rollback,
-    rollback,
-)
+from mergeplan.planner.apply.promotion.rollback import AskedBy, MovedView, RollbackPlan, build_rollback, rollback
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError, Refused, RequestError
 from mergeplan.planner.model.kind import Kind
@@ -23,12 +17,7 @@ from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.environments import Cause, HistoryAction
 from mergeplan.planner.state.store import StateStore
-from tests.planner.apply.promotion.test_promotion import (  # noqa: F401 - a fixture
-    Breaking,
-    _built,
-    shown,
-    to,
-)
+from tests.planner.apply.promotion.test_promotion import Breaking, _built, shown, to  # noqa: F401 - a fixture
 from tests.planner.builders import FIRST, days, environment, snapshot
 
 NOW = FIRST + timedelta(days=9)  # 2026-01-10

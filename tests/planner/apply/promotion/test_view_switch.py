@@ -15,12 +15,7 @@ from mergeplan.planner.apply.events import silent
 from mergeplan.planner.apply.janitor import sweep
 from mergeplan.planner.apply.promotion.promotion import Wanted, promote
 from mergeplan.planner.apply.promotion.recovery import recover
-from mergeplan.planner.apply.promotion.view_switch import (
-    find_moved_views,
-    position,
-    switch_of,
-    through_switch,
-)
+from mergeplan.planner.apply.promotion.view_switch import find_moved_views, position, switch_of, through_switch
 from mergeplan.planner.engine.protocol import Stands, ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table

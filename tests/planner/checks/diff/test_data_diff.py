@@ -6,12 +6,7 @@ import threading
 
 import pytest
 
-from mergeplan.planner.checks.diff.data_diff import (
-    Budget,
-    key_of,
-    mask_samples,
-    nullability,
-)
+from mergeplan.planner.checks.diff.data_diff import Budget, key_of, mask_samples, nullability
 from mergeplan.planner.checks.diff.row_condition import row_condition
 from mergeplan.planner.checks.diff.table_diff import Samples
 from mergeplan.planner.engine.protocol import Engine, Rows

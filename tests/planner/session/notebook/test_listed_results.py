@@ -5,12 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from xml.etree import ElementTree
 
-from mergeplan.planner.checks.diff.table_diff import (
-    RowDiff,
-    Samples,
-    SchemaDiff,
-    TableDiff,
-)
+from mergeplan.planner.checks.diff.table_diff import RowDiff, Samples, SchemaDiff, TableDiff
 from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.session.notebook.listed_results import Environments, FetchedRows, History, TableDiffs
 from mergeplan.planner.session.session import Session

@@ -9,12 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.engine.spark.process.class_archive import (
-    MAKER,
-    ClassArchive,
-    archive_folder,
-    archive_of,
-)
+from mergeplan.planner.engine.spark.process.class_archive import MAKER, ClassArchive, archive_folder, archive_of
 from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
 from mergeplan.planner.engine.spark.process.java import Profile, start_jvm
 from tests.planner.engine.spark.process.test_installed import fake_java

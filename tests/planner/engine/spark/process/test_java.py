@@ -7,12 +7,7 @@ from typing import Any
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.process.java import (
-    ENVIRONMENT,
-    Profile,
-    escape_property,
-    profile_of,
-)
+from mergeplan.planner.engine.spark.process.java import ENVIRONMENT, Profile, escape_property, profile_of
 from mergeplan.planner.errors import RequestError
 
 
