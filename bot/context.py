@@ -8,15 +8,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import structlog
 
 from mergeplan.bot.child.packages import packages_folder, read_file
-from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, project_home, run_planner
-from mergeplan.bot.child.reader import RepositoryReader
+from mergeplan.bot.child.planner_process import (
+    SHUTDOWN,
+    Finished,
+    Task,
+    isolation_variables,
+    project_home,
+    run_planner,
+)
+from mergeplan.bot.child.reader import CodeFolder, RepositoryReader
 from mergeplan.bot.child.requirements import FILES
 from mergeplan.bot.child.standby import Standby
+from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.git.call import BadCommit, CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import GitHub, RepositoryGateway
@@ -104,11 +113,21 @@ class BotContext:
     def config(self, checkout: Checkout, commit: str, default_branch: str) -> BotConfig | None:
         """The rules at a commit of the prod branch; None when there is no project there, ProjectError when there is no
         telling them."""
+        section = self.section(checkout, commit)
+        return None if section is None else config_of(section, default_branch)
+
+    def section(self, checkout: Checkout, commit: str) -> CicdSection | None:
+        """`cicd_bot` at a commit, which anybody may have written; None when there is no project, ProjectError."""
         source = the_one(self.configurations(checkout, commit))
         if source is None:
             return None
         path = (Path(checkout.project) / source.name).as_posix()
-        return config_of(self.reader.section(path, source.text), default_branch)
+        folder = None
+        if source.is_code:
+            isolation = isolation_variables(self.settings, own_code=True)
+            files = partial(checkout.files, commit, checkout.project)
+            folder = CodeFolder(checkout.tree(commit), files, isolation)
+        return self.reader.section(path, source.text, folder)
 
     def has_project(self, checkout: Checkout, commit: str, folder: str = "") -> bool:
         """True when the project's folder, or another one, holds a configuration at that commit."""
@@ -139,9 +158,13 @@ class BotContext:
     def gateways(self, checkout: Checkout, base: str, run_id: str) -> Iterator[Path]:
         """The base commit's configuration in a file: a pull request does not choose the Spark it runs on, nor its jars.
 
-        Where the base has no project yet it is the embedded Spark.
+        One that is code stands in its own folder. Where the base has no project yet it is the embedded Spark.
         """
         source = next(iter(self.configurations(checkout, base)), Source(CONFIGS[0], EMBEDDED))
+        if source.is_code:
+            with checkout.files(base, checkout.project) as folder:
+                yield folder / source.name
+            return
         file = checkout.folder / "trees" / f"{run_id}.gateways{Path(source.name).suffix}"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(source.text)

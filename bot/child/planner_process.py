@@ -206,7 +206,8 @@ def start_child(
     environment = (
         child_environment(settings, task.repository, os.environ)
         | _gateways(task)
-        | _isolation(settings, task)
+        | isolation_variables(settings, own_code=task.own_code)
+        | ({PACKAGES: str(task.packages)} if task.packages else {})
         | ({"TRACEPARENT": task.trace} if task.trace else {})
     )
     if note is not None:
@@ -239,17 +240,16 @@ def stdin_secrets(settings: Settings) -> dict[str, str]:
     return {name: secret for name, secret in secrets.items() if secret}
 
 
-def _isolation(settings: Settings, task: Task) -> dict[str, str]:
+def isolation_variables(settings: Settings, *, own_code: bool) -> dict[str, str]:
     """What the planner is given about isolation: whether, how much memory, and what no project code may read.
 
     What is merged was let in by people: where a machine cannot isolate, that goes on.
     """
-    how = AVAILABLE if settings.isolation == REQUIRED and not task.own_code else settings.isolation
+    how = AVAILABLE if settings.isolation == REQUIRED and not own_code else settings.isolation
     hidden = (str(path) for path in settings.secret_paths())
     variables = {VARIABLE: how, MEMORY: str(settings.isolation_memory), HIDDEN: os.pathsep.join(hidden)}
     variables |= {FUNCTIONS: settings.isolation_udf} if settings.isolation_udf else {}
-    variables |= settings.spark_variables()
-    return variables | ({PACKAGES: str(task.packages)} if task.packages else {})
+    return variables | settings.spark_variables()
 
 
 def _gateways(task: Task) -> dict[str, str]:

@@ -13,9 +13,11 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -35,6 +37,15 @@ REMEMBERED = 200
 SIMPLER = "Make the file simpler: something in it is nested very deeply, repeated very often, or very long."
 
 
+@dataclass(frozen=True)
+class CodeFolder:
+    """The folder that a config.py runs in: the version of its files, how to open it, and how code is isolated."""
+
+    version: str
+    open: Callable[[], AbstractContextManager[Path]]
+    isolation: Mapping[str, str]  # environment variables
+
+
 class RepositoryReader:
     """Reads files of repositories; safe to use from many threads."""
 
@@ -42,9 +53,9 @@ class RepositoryReader:
         self._answers: OrderedDict[str, Any] = OrderedDict()  # by request: a value, or a ProjectError
         self._lock = threading.Lock()
 
-    def section(self, path: str, text: str) -> CicdSection:
-        """`cicd_bot` of a configuration; ProjectError."""
-        return CicdSection(**self._read("section", path, {"path": path, "text": text}))
+    def section(self, path: str, text: str, folder: CodeFolder | None = None) -> CicdSection:
+        """`cicd_bot` of a configuration; ProjectError. A config.py has a folder."""
+        return CicdSection(**self._read("section", path, {"path": path, "text": text}, folder))
 
     def requirements(self, texts: Mapping[str, str]) -> Requirements | None:
         """What the files that can name packages ask for, by their names; ProjectError."""
@@ -58,16 +69,17 @@ class RepositoryReader:
         answer = self._read("owners", path, {"text": text, "paths": files})
         return {file: tuple(owners) for file, owners in answer.items()}
 
-    def _read(self, reads: str, path: str, given: Mapping[str, Any]) -> Any:
+    def _read(self, reads: str, path: str, given: Mapping[str, Any], folder: CodeFolder | None = None) -> Any:
         if sum(map(len, given.values())) > LONGEST:
             raise ProjectError(f"The file has more than {LONGEST} characters.", place=Place(path))
-        request = json.dumps({"reads": reads, "given": given})
-        key = sha256(request.encode()).hexdigest()
+        key = sha256(json.dumps([reads, given, folder.version if folder else ""]).encode()).hexdigest()
         with self._lock:
             known = key in self._answers
             answer = self._answers.get(key)
         if not known:
-            answer = _ask(request, path)
+            with folder.open() if folder else nullcontext() as place:
+                request = {"reads": reads, "given": {**given, **({"folder": str(place)} if place else {})}}
+                answer = _ask(json.dumps(request), path, folder.isolation if folder else {})
             with self._lock:
                 self._answers[key] = answer
                 while len(self._answers) > REMEMBERED:
@@ -77,9 +89,9 @@ class RepositoryReader:
         return answer
 
 
-def _ask(request: str, path: str) -> Any:
+def _ask(request: str, path: str, isolation: Mapping[str, str]) -> Any:
     """The child's answer, which may be a ProjectError; one that is no property of the file is raised."""
-    environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ} | dict(isolation)
     child = subprocess.Popen(
         CHILD, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )

@@ -6,16 +6,19 @@ A file can make a parser take all memory, run for hours, or end its process. It 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from mergeplan.bot.child.requirements import requirements_of
 from mergeplan.bot.cicd_section import read_section
 from mergeplan.bot.codeowners import owners_of, read_owners
 from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.isolation.mode import isolation_of
 from mergeplan.planner.isolation.system import hide_process
 
 CPU_SECONDS = 5
@@ -23,8 +26,8 @@ MEMORY = 1 << 30
 OUT_OF_MEMORY = 9  # the exit code
 
 
-def _section(path: str, text: str) -> object:
-    return asdict(read_section(path, text))
+def _section(path: str, text: str, folder: str = "") -> object:
+    return asdict(read_section(path, text, Path(folder or os.devnull), isolation_of(os.environ)))
 
 
 def _requirements(**texts: str) -> object:

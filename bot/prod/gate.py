@@ -18,7 +18,7 @@ from mergeplan.bot.github.gateway import RepositoryGateway
 from mergeplan.bot.prod.decide import Gate, Step
 from mergeplan.bot.prod.planner_calls import ProdPlanner
 from mergeplan.bot.pulls.arguments import merge_arguments
-from mergeplan.bot.pulls.reviews import Reviewers, rules_at
+from mergeplan.bot.pulls.reviews import Reviewers, changes_rules
 from mergeplan.bot.records import AFTER_MERGE, ProdRecord, PullRecord
 from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.rules import MergeMethod
@@ -120,13 +120,12 @@ class Gatekeeper:
         if ended.outcome.plan is None:
             return None
         log.info("merge_planned", commit=step.commit, pull_request=step.number, plan=ended.outcome.plan.id)
-        rules = [rules_at(self._context, self._checkout, commit) for commit in (prod.promoted_commit, step.commit)]
         return record.change(
             run_lines=pack_outcome(ended.finished.lines, ended.finished.exit_code),
             tree=self._checkout.tree(step.commit),
             base_sha=prod.promoted_commit,
             prod_revision=prod.revision,
-            changes_rules=rules[0] != rules[1],
+            changes_rules=changes_rules(self._context, self._checkout, prod.promoted_commit, step.commit),
         )
 
     def _changes_nothing(self, prod: ProdRecord, step: Step) -> bool:

@@ -57,7 +57,7 @@ from mergeplan.bot.pulls.publish import Shower, end_checks, publish
 from mergeplan.bot.pulls.questions import Questions
 from mergeplan.bot.pulls.radar import look_around
 from mergeplan.bot.pulls.reverts import open_revert
-from mergeplan.bot.pulls.reviews import Reviewers, judge, rules_at
+from mergeplan.bot.pulls.reviews import Reviewers, changes_rules, judge
 from mergeplan.bot.pulls.routing import is_there
 from mergeplan.bot.pulls.skips import skip_changes
 from mergeplan.bot.pulls.talk import answer_all, carry_out, pick_up
@@ -282,9 +282,8 @@ class _Reconciliation:
         prod = self.inbox.prods.get(self.job.repository)
         base = prod.promoted_commit or self.checkout.head(self.config.prod_branch)
         merge = self.checkout.merge(base, self.pull.head)
-        edits = self._edits_rules(base, merge)
-        before, after = (rules_at(self.context, self.checkout, commit) for commit in (base, merge.commit or base))
-        changes = edits and before != after
+        changes = changes_rules(self.context, self.checkout, base, merge.commit or base)
+        edits = changes or self._edits_rules(base, merge)
         against = {"base_sha": base, "tree": merge.tree, "prod_revision": prod.revision}
         record = self._change(**against, edits_rules=edits, changes_rules=changes)
         return record, self._early_result(record, base, merge) or self._run(record, merge.commit, shower)

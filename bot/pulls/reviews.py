@@ -18,6 +18,7 @@ from mergeplan.bot.approvals import (
     reviewable_models,
     summarize_reviews,
 )
+from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.codeowners import PLACES
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.git.checkout import Checkout
@@ -130,7 +131,27 @@ def judge(reviewers: Reviewers, inbox: Inbox, record: PullRecord) -> None:
             inbox.queue.wake(record.repository, 0)
 
 
-def rules_at(context: BotContext, checkout: Checkout, commit: str) -> BotConfig | None:
+def changes_rules(context: BotContext, checkout: Checkout, before: str, after: str) -> bool:
+    """True where two commits differ in their rules.
+
+    Code that makes them may make others tomorrow: it changes them when any file does that it reads.
+    """
+    sections = [_section_at(context, checkout, commit) for commit in (before, after)]
+    if sections[1] is not None and sections[1].files:
+        read = {path for section in sections if section is not None for path in section.files}
+        return not read.isdisjoint(checkout.diff_paths(before, after))
+    rules = [_rules_at(context, checkout, commit) for commit in (before, after)]
+    return rules[0] != rules[1]
+
+
+def _section_at(context: BotContext, checkout: Checkout, commit: str) -> CicdSection | None:
+    try:
+        return context.section(checkout, commit)
+    except ProjectError:
+        return None
+
+
+def _rules_at(context: BotContext, checkout: Checkout, commit: str) -> BotConfig | None:
     """The rules as a commit has them; None where they cannot be read, or there are none."""
     try:
         return context.config(checkout, commit, "")

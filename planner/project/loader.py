@@ -27,7 +27,7 @@ from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.files.base_branch import RULED, restrict_environment
 from mergeplan.planner.parsing.files.catalogs import Catalogs, apply_catalog, catalogs_of
 from mergeplan.planner.parsing.files.config import read_config, read_defaults
-from mergeplan.planner.parsing.files.configuration import CONFIGS, Source, read_source, the_one
+from mergeplan.planner.parsing.files.configuration import CONFIGS, Configuration, Source, read_source, the_one
 from mergeplan.planner.parsing.files.environments import naming_of
 from mergeplan.planner.parsing.files.external_models import external_models
 from mergeplan.planner.parsing.files.gateway_settings import (
@@ -48,6 +48,7 @@ from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing, 
 from mergeplan.planner.project.remembered import Remembered, Said, open_file_cache
 from mergeplan.planner.project.seeds import load_seed
 from mergeplan.planner.project.unit_tests import read_unit_tests
+from mergeplan.planner.python.config_code.reading import mentioned_names, run_config
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
 from mergeplan.planner.python.messages import RegisteredModel
 from mergeplan.planner.python.project import ProjectCode
@@ -111,7 +112,7 @@ def load_project(
     """
     reading = Folder(root.resolve(), options.cache)
     with limit_resources(reading.too_much):
-        config, document, ruled_by = _read_config_files(reading, options.gateways_from)
+        config, document, ruled_by = _read_config_files(reading, options)
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
@@ -155,13 +156,15 @@ def load_project(
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest)
 
 
-def _read_config_files(reading: Folder, gateways_from: Path | None) -> tuple[Config, Document, Document]:
+def _read_config_files(reading: Folder, options: LoadOptions) -> tuple[Config, Document, Document]:
     """The configuration, the folder's own file of it, and the one in which its gateways are written."""
-    if gateways_from is None:
-        document = _config_document(reading)
+    own = _configuration(reading, options.isolation)
+    if options.gateways_from is None:
+        document = read_source(own, os.environ)
         return read_config(document), document, document
-    ruling = Source(gateways_from.name, gateways_from.read_text("utf-8"))
-    document, ruled_by = _config_document(reading, ruling), read_source(ruling, os.environ, str(reading.root))
+    ruling = _ruling_configuration(options.gateways_from, reading.root, options.isolation)
+    document = read_source(own, restrict_environment(own, ruling, os.environ))
+    ruled_by = read_source(ruling, os.environ)
     ruled = read_config(ruled_by)
     config = read_config(document).model_copy(update={name: getattr(ruled, name) for name in RULED})
     return config, document, ruled_by
@@ -176,10 +179,10 @@ class SqlFile:
     newline: str = "\n"
 
 
-def sql_files(root: Path) -> tuple[Config, Document, tuple[SqlFile, ...]]:
+def sql_files(root: Path, isolation: Isolation = NO_ISOLATION) -> tuple[Config, Document, tuple[SqlFile, ...]]:
     """The configuration with its document, and every SQL file of a folder; ProjectErrors when one cannot be read."""
     reading = Folder(root.resolve(), NO_CACHE)
-    document = _config_document(reading)
+    document = read_source(_configuration(reading, isolation), os.environ)
     config = read_config(document)
     sources: list[SqlFile] = []
 
@@ -206,12 +209,22 @@ def override_variables(project: Project, model: Model, variables: Mapping[str, S
     return replace(new_model, settings=model.settings)
 
 
-def _config_document(reading: Folder, ruling: Source | None = None) -> Document:
+def _ruling_configuration(file: Path, root: Path, isolation: Isolation) -> Configuration:
+    """The configuration that rules over that of the folder `root`; one that is code sees its own folder, and the paths
+    that it makes of that are those of `root`."""
+    source = Source(file.name, file.read_text("utf-8"))
+    if not source.is_code:
+        return source
+    own = file.parent.resolve()
+    code = run_config(own, source.text, os.environ, isolation)
+    return replace(code.moved(str(root)), mentioned=mentioned_names(own, os.environ))
+
+
+def _configuration(reading: Folder, isolation: Isolation) -> Configuration:
     names = [name for name in CONFIGS if (reading.root / name).is_file()]
     source = the_one(Source(name, reading.text(name)) for name in names)
     if source is not None:
-        environment = os.environ if ruling is None else restrict_environment(source, ruling, os.environ)
-        return read_source(source, environment, str(reading.root))
+        return run_config(reading.root, source.text, os.environ, isolation) if source.is_code else source
     above = next((folder for folder in reading.root.parents if _is_project(folder)), None)
     hint = "Run `mergeplan init` to create a project."
     if above is not None:

@@ -1,7 +1,6 @@
 """The child's main: a project's Python runs here, without access to mergeplan's state and credentials.
 
-Requests and replies are lines of JSON, over two pipes that the project's code does not see: standard input is empty,
-and what the code prints goes to standard error. When the one who started it goes, it goes too.
+When the one who started it goes, it goes too.
 """
 
 from __future__ import annotations
@@ -9,27 +8,20 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
-import json
 import os
-import queue
-import re
-import signal
 import sys
-import threading
 import traceback
 import types
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from functools import cache
-from typing import IO, Any
+from typing import Any
 
 from mergeplan.planner.python import rules, shims
-from mergeplan.planner.python.evaluator import Evaluator, UnknownColumns, call, sql_of
-from mergeplan.planner.python.executing import Context, Execution, first_line, intervals_of, readiness
+from mergeplan.planner.python.evaluator import Evaluator, call, sql_of
+from mergeplan.planner.python.executing import Context, Execution, intervals_of, readiness
 from mergeplan.planner.python.modules import module_name
-
-GRACE = 2.0  # seconds that ending may take
+from mergeplan.planner.python.serving import error_data, run
 
 
 class Files(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -89,6 +81,15 @@ class Answering:
         self.files: Files | None = None
         self.execution: Execution | None = None
 
+    def locate(self, error: BaseException) -> tuple[str, int]:
+        """The file of the project and the line of an error; '' if no file of the project is involved."""
+        return self.files.where(error) if self.files else ("", 0)
+
+    def interrupt(self) -> None:
+        """Stop what Spark computes for this process."""
+        if self.execution is not None:
+            self.execution.interrupt()
+
     def answer(self, request: Mapping[str, Any]) -> Any:
         """The answer to one request, as JSON data."""
         match request["op"]:
@@ -124,7 +125,7 @@ class Answering:
             try:
                 importlib.import_module(module_name(path))
             except BaseException as error:  # a project's file may raise, or exit, as it likes
-                errors.append({**error_data(error, self.files), "file": path})
+                errors.append({**error_data(error, self.locate), "file": path})
         registry = shims.REGISTRY
         return {
             "macros": sorted(registry.macros),
@@ -178,85 +179,11 @@ def plain(value: Any) -> Any:
     raise TypeError(f"`{type(value).__name__}` is not a value that @model accepts")
 
 
-TABLE = re.compile(r"\w+\.\w+")
-
-
-def error_data(error: BaseException, files: Files) -> dict[str, Any]:
-    """An error as data: its message, and its place in the project."""
-    path, line = files.where(error)
-    if isinstance(error, SyntaxError):
-        message = f"This is not Python: {error.msg}"
-    elif isinstance(error, SystemExit):
-        message = f"It exited Python: SystemExit: {error.code}"
-    else:
-        message = f"{type(error).__name__}: {first_line(error)}".rstrip(": ")
-    if isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "sqlmesh":
-        message = (
-            f"{message.partition(' (')[0]}. This `sqlmesh` is mergeplan's own, with what models, macros and signals"
-        )
-        message += " need: remove the import"
-    elif isinstance(error, ModuleNotFoundError):
-        message += ". Install it in mergeplan's environment, and name it in requirements.txt"
-    message = message.encode("utf-8", "replace").decode()  # an incomplete character is not JSON
-    data = {"message": message, "path": path, "line": line, "called": isinstance(error, TypeError) and not path}
-    wants = error.wants if isinstance(error, UnknownColumns) else ""
-    return {**data, "wants": wants} if TABLE.fullmatch(wants) else data
-
-
-def serve(asking: IO[str], answering: IO[str]) -> None:
-    """Handle requests until the input ends."""
-    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-    work = Answering()
-
-    def read() -> None:
-        for line in asking:
-            lines.put(line)
-        # the planner has ended, or wants this to end; do not wait for a Spark that does not respond
-        late = threading.Timer(GRACE, _end)
-        late.daemon = True
-        late.start()
-        if work.execution is not None:
-            work.execution.interrupt()
-        _end()
-
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        request = json.loads(lines.get())
-        try:
-            answer = {"ok": work.answer(request)}
-            text = json.dumps(answer)
-        except BaseException as error:
-            files = work.files or Files("/", {})
-            text = json.dumps({"error": error_data(error, files)})
-        sys.stdout.flush()
-        sys.stderr.flush()
-        answering.write(text + "\n")
-        answering.flush()
-
-
-@cache
-def _group() -> int:
-    return os.getpgrp()
-
-
-def _end() -> None:
-    """End this process and those that the project's code started."""
-    if _group() == os.getpid():
-        os.killpg(_group(), signal.SIGKILL)
-    os._exit(1)
-
-
 def main() -> None:
-    """Take the two pipes away from standard input and output, and serve over them."""
-    asking, answering = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)
-    os.close(nothing)
-    _group()
+    """Serve with what models, macros, signals and rules import."""
     shims.install()
     rules.install()
-    serve(os.fdopen(asking, encoding="utf-8"), os.fdopen(answering, "w", encoding="utf-8"))
+    run(Answering())
 
 
 if __name__ == "__main__":

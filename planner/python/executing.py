@@ -169,11 +169,6 @@ def readiness(
     raise TypeError(f"a signal returns True, False or intervals, not {type(result).__name__}")
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message."""
-    return (str(error).strip().splitlines() or [""])[0][:500]
-
-
 def _moment(value: Any) -> str:
     if not isinstance(value, datetime):
         raise TypeError(f"an interval is made of two datetimes, not {type(value).__name__}")

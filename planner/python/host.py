@@ -33,7 +33,7 @@ from mergeplan.planner.python.isolation import NO_ISOLATION, OPTIONS, Isolation,
 from mergeplan.planner.python.messages import Reply, Wrong
 
 ENVIRONMENT = re.compile(r"PATH|LANG|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|PYTHONPATH|LD_LIBRARY_PATH|JAVA_HOME")
-START = starting("mergeplan.planner.python.child")
+CODE = "mergeplan.planner.python.child"  # the program of models, macros, signals and rules
 LONGEST = 64_000_000  # bytes of an answer
 LONGEST_LINE = 100_000  # bytes of a line that it prints; what is longer is several
 MOST_SAID = 4_000_000  # characters that it may print in all
@@ -52,15 +52,17 @@ class ChildFailed(Exception):
 
 
 class Child:
-    """One process that runs a project's Python; it handles one request at a time."""
+    """One process that runs a project's Python by a program of ours; it handles one request at a time."""
 
-    def __init__(self, root: Path, files: Mapping[str, str], isolation: Isolation = NO_ISOLATION) -> None:
+    def __init__(
+        self, root: Path, files: Mapping[str, str], isolation: Isolation = NO_ISOLATION, program: str = CODE
+    ) -> None:
         hide_process()
         self.isolation = isolation
         self._home = tempfile.TemporaryDirectory(prefix="mergeplan-code-")
         self.scratch = Path(self._home.name)  # the child writes in `home` in it alone; `spark.sock` is its way to Spark
         (self.scratch / "home").mkdir()
-        self._process = _start_process(root, self.scratch, isolation)
+        self._process = _start_process(root, self.scratch, isolation, program)
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._output: deque[str] = deque(maxlen=3)
         self._lock = threading.Lock()
@@ -140,10 +142,10 @@ class Child:
                     print(text + more, file=sys.stderr)  # noqa: T201  # what a project's code prints
 
 
-def _start_process(root: Path, scratch: Path, isolation: Isolation) -> subprocess.Popen[bytes]:
+def _start_process(root: Path, scratch: Path, isolation: Isolation, program: str) -> subprocess.Popen[bytes]:
     """The process, isolated if required; Refused if that is not possible."""
     home = scratch / "home"
-    command = [sys.executable, *OPTIONS, "-c", START, str(PACKAGE)]
+    command = [sys.executable, *OPTIONS, "-c", starting(program), str(PACKAGE)]
     environment = child_environment(os.environ, str(home))
 
     def start(command: Sequence[str], descriptors: Sequence[int] = ()) -> subprocess.Popen[bytes]:

@@ -19,6 +19,7 @@ from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import workspace
 from mergeplan.planner.contract.result import FormatResult, LeftFile, ResultLine
 from mergeplan.planner.errors import ProjectError, ProjectErrors, RequestError
+from mergeplan.planner.isolation.mode import isolation_of
 from mergeplan.planner.parsing.definitions.block_format import COMMENT
 from mergeplan.planner.parsing.definitions.formatting import Formatted, Style, format_file
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
@@ -66,7 +67,7 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
     """
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
-    config, document, files = sql_files(root)
+    config, document, files = sql_files(root, isolation_of(os.environ))
     wanted = _style(Style(**config.format.model_dump()), style)
     dialect = parse_dialect(config.model_defaults.dialect, document.place(("model_defaults", "dialect")))
     results = _format_all(_select_files(root.resolve(), files, names), dialect, wanted)

@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mergeplan.planner.parsing.files.configuration import END, START, Source, mark_variables
+from mergeplan.planner.parsing.files.configuration import END, START, Configuration, mark_variables
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
 RULED = ("gateways", "default_gateway", "openlineage", "audits")
 _STAND_IN = "1"  # a text, a number and true
 
 
-def restrict_environment(source: Source, ruling: Source, environment: Mapping[str, str]) -> Mapping[str, str]:
+def restrict_environment(
+    source: Configuration, ruling: Configuration, environment: Mapping[str, str]
+) -> Mapping[str, str]:
     """The environment that a configuration may read where another's `RULED` sections hold.
 
-    ProjectError at the line outside of these that reads a variable which the other reads in them only. Where it has
-    sections of its own, a stand-in is given for those.
+    ProjectError at the line outside of these that reads a variable which the other reads in them only, or which its
+    code mentions and did not come to read. Where it has sections of its own, a stand-in is given for those.
     """
     theirs, ours = mark_variables(ruling), mark_variables(source)
-    closed = _names(theirs, ruled=True) - _names(theirs, ruled=False)
+    closed = (_names(theirs, ruled=True) | ruling.mentioned) - _names(theirs, ruled=False)
     for at, name in _read(ours):
         if name in closed and at[0] not in RULED:
             message = f"The environment variable `{name}` is reserved for the gateways of the base branch."

@@ -1,21 +1,37 @@
-"""A project's configuration: config.yaml, config.yml, or the config.py of SQLMesh, which is read and never run."""
+"""A project's configuration: config.yaml, config.yml, or the config.py of SQLMesh, which was run elsewhere."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.parsing.config_code.document import read_code
-from mergeplan.planner.parsing.config_code.values import Scalar, Substitutions, Unreadable, Variable
-from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
+from mergeplan.planner.parsing.files.schema import Config
+from mergeplan.planner.parsing.sql.yaml_documents import Document, Path, read_document
+from mergeplan.planner.parsing.sql.yaml_variables import Replacement, Variable
 
 CONFIGS = ("config.yaml", "config.yml", "config.py")
 NAME = "config.yaml"  # what a project has that has nothing else
 _IMPORTS = re.compile(r"^[ \t]*(?:from|import)\b.*\bsqlmesh\b", re.MULTILINE)
 START, END = "\ue002", "\ue003"  # around the name of a variable in the place of its value
+MARK = re.compile("\ue010(\\d+):\\w+\ue011")  # a variable in the texts of a config.py, by its number
+_UNSET = "\ue012"  # in the place of a default that is no text
+NO_EFFECT = frozenset(
+    name for name, field in Config.model_fields.items() if field.description == "Accepted, no effect here."
+)
+
+
+class Configuration(Protocol):
+    """A configuration, which may read environment variables."""
+
+    def document(self, replacement: Replacement) -> Document:
+        """The configuration with each use of a variable replaced; ProjectError."""
+
+    @property
+    def mentioned(self) -> frozenset[str]:
+        """Names that code of the configuration mentions, whether or not it came to read them."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +40,8 @@ class Source:
 
     name: str
     text: str
+
+    mentioned = frozenset[str]()
 
     @property
     def is_code(self) -> bool:
@@ -39,6 +57,105 @@ class Source:
         """What errors call the file."""
         return "config.py" if self.is_code else NAME
 
+    def document(self, replacement: Replacement) -> Document:
+        """The text, which is YAML, with each use of a variable replaced; ProjectError."""
+        return read_document(self.path, self.text, replacement)
+
+
+@dataclass(frozen=True)
+class CodeVariable:
+    """An environment variable that a config.py reads; its default may be no text."""
+
+    name: str
+    default: str | int | float | bool | None
+    filters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CodeConfiguration:
+    """What a config.py came to: plain values, in which marks stand for `variables`, and the lines of its keys.
+
+    `unclear` says of paths why they have no value.
+    """
+
+    path: str
+    value: Mapping[str, Any]
+    lines: Mapping[Path, int]
+    variables: tuple[CodeVariable, ...] = ()
+    unclear: tuple[tuple[Path, str], ...] = ()
+    root: str = ""
+    mentioned: frozenset[str] = frozenset()
+    files: tuple[str, ...] = ()  # of the project: those that it read, its own among them
+
+    def document(self, replacement: Replacement, section: str | None = None) -> Document:
+        """The configuration, or one `section` of it, with each use of a variable replaced; ProjectError."""
+        dropped = {str(at[0]) for at, _ in self.unclear if at and at[0] in NO_EFFECT}
+        kept = {key: value for key, value in self.value.items() if key not in dropped and section in (None, key)}
+        document = Document(self.path, kept, self.lines)
+        for at, why in self.unclear:
+            if not at or at[0] in kept:
+                raise document.error(at, why, instead(self.value))
+        return Document(self.path, self._filled(document, kept, (), replacement), self.lines)
+
+    def moved(self, root: str) -> CodeConfiguration:
+        """The same with paths in another folder."""
+        return replace(self, value=_moved(self.value, self.root, root), root=root)
+
+    def _filled(self, document: Document, value: Any, at: Path, replacement: Replacement) -> Any:
+        if isinstance(value, dict):
+            filled: dict[str, Any] = {}
+            for key, inner in value.items():
+                name = str(self._text(document, key, (*at, key), replacement))
+                if name in filled:
+                    raise document.error((*at, key), f"`{name}` is given twice.")
+                filled[name] = self._filled(document, inner, (*at, key), replacement)
+            return filled
+        if isinstance(value, list):
+            return [self._filled(document, inner, (*at, index), replacement) for index, inner in enumerate(value)]
+        return self._text(document, value, at, replacement) if isinstance(value, str) else value
+
+    def _text(self, document: Document, text: str, at: Path, replacement: Replacement) -> Any:
+        place = document.place(at)
+        if "{{" in text:
+            raise document.error(at, "Double braces are not supported in the texts of a configuration.")
+        if self.root and self.root in text and at[:1] == ("variables",):
+            message = "A variable cannot hold the project's folder: it differs from machine to machine."
+            raise document.error(at, message, "Write what the models need of it as a text.")
+        if (whole := MARK.fullmatch(text)) is not None:
+            return self._whole(self.variables[int(whole[1])], place, replacement)
+        return MARK.sub(lambda mark: str(self._whole(self.variables[int(mark[1])], place, replacement)), text)
+
+    def _whole(self, variable: CodeVariable, place: Place, replacement: Replacement) -> Any:
+        default = variable.default
+        stand_in = _UNSET if default is not None and not isinstance(default, str) and not variable.filters else None
+        text = replacement(Variable(variable.name, stand_in or _text(default), variable.filters), place)
+        if text == _UNSET:
+            return default
+        number = {"int": int, "float": float}.get(variable.filters[-1] if variable.filters else "")
+        return number(text) if number and START not in text else text
+
+
+def _moved(value: Any, old: str, new: str) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _moved(inner, old, new) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_moved(inner, old, new) for inner in value]
+    return value.replace(old, new) if isinstance(value, str) else value
+
+
+def _text(default: str | int | float | bool | None) -> str | None:
+    return None if default is None else str(default)
+
+
+def instead(keys: Iterable[str]) -> str:
+    """What to write in place of a config.py, with the keys that it has."""
+    names = ", ".join(f"`{key}`" for key in keys)
+    named = f" with the keys that it gives: {names}" if names else ""
+    return (
+        f"Write a config.yaml in its place{named}. A value that config.py computes is read from the environment there: "
+        "`{{ env_var('NAME') }}`."
+    )
+
 
 def the_one(found: Iterable[Source]) -> Source | None:
     """The configuration among the files of a folder, None when there is none; ProjectError for two, as in SQLMesh."""
@@ -50,46 +167,11 @@ def the_one(found: Iterable[Source]) -> Source | None:
     return sources[0] if sources else None
 
 
-def read_source(source: Source, environment: Mapping[str, str], root: str) -> Document:
-    """The configuration with its environment variables filled in; `root` is the project's folder. ProjectError."""
-    if not source.is_code:
-        return read_document(source.path, source.text, lambda variable, place: variable.value(environment, place))
-
-    def value(variable: Variable, line: int) -> Scalar:
-        return _value(variable, environment, line)
-
-    return read_code(source.path, source.text, Substitutions(value, PurePosixPath(root)))
+def read_source(source: Configuration, environment: Mapping[str, str]) -> Document:
+    """The configuration with its environment variables filled in. ProjectError."""
+    return source.document(lambda variable, place: variable.value(environment, place))
 
 
-def mark_variables(source: Source) -> Document:
+def mark_variables(source: Configuration) -> Document:
     """The configuration with the names of variables, between `START` and `END`, in the place of their values."""
-    if not source.is_code:
-        return read_document(source.path, source.text, lambda variable, _: f"{START}{variable.name}{END}")
-
-    def name(variable: Variable, line: int) -> Scalar:
-        return f"{START}{variable.name}{END}"
-
-    return read_code(source.path, source.text, Substitutions(name, PurePosixPath()))
-
-
-def section_of_code(path: str, text: str, section: str) -> Document:
-    """One section of a config.py, which may use no environment variable; ProjectError."""
-
-    def refuse_variable(variable: Variable, line: int) -> Scalar:
-        raise Unreadable(line, f"`{section}` cannot use environment variables.", "Write the value itself.")
-
-    return read_code(path, text, Substitutions(refuse_variable, PurePosixPath()), section)
-
-
-def _value(variable: Variable, environment: Mapping[str, str], line: int) -> Scalar:
-    value: Scalar = environment.get(variable.name, variable.default)
-    if value is None:
-        hint = f"Set it, or give a default: `os.environ.get('{variable.name}', '...')`."
-        raise Unreadable(line, f"The environment variable `{variable.name}` is not set.", hint)
-    if not variable.whole:
-        return value
-    try:
-        return int(value)
-    except (ValueError, OverflowError):
-        message = f"The environment variable `{variable.name}` is not a whole number."
-        raise Unreadable(line, message, "Set it to one.") from None
+    return source.document(lambda variable, _: f"{START}{variable.name}{END}")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mergeplan.planner.parsing.files.config import read_config
 from mergeplan.planner.parsing.files.configuration import Source, mark_variables, read_source
+from tests.planner.python.config_code.running import run_here
 
 CLASSES = {
     (): "Config",
@@ -108,9 +109,9 @@ def as_yaml(config: dict[str, Any]) -> str:
 @settings(max_examples=150, deadline=None)
 @given(config=CONFIGS, random=st.randoms(use_true_random=False))
 def test_python_and_yaml_mean_the_same(config: dict[str, Any], random: Random) -> None:
-    code, text = Source("config.py", Writer(random).text(config)), Source("config.yaml", as_yaml(config))
+    code, text = run_here(Writer(random).text(config), ENVIRONMENT), Source("config.yaml", as_yaml(config))
 
-    one, two = (read_source(each, ENVIRONMENT, "/shop") for each in (code, text))
+    one, two = (read_source(each, ENVIRONMENT) for each in (code, text))
 
     assert one.value == two.value
     assert read_config(one) == read_config(two)
@@ -119,6 +120,6 @@ def test_python_and_yaml_mean_the_same(config: dict[str, Any], random: Random) -
 @settings(max_examples=50, deadline=None)
 @given(config=CONFIGS, random=st.randoms(use_true_random=False))
 def test_both_say_alike_which_variables_they_read(config: dict[str, Any], random: Random) -> None:
-    code, text = Source("config.py", Writer(random).text(config)), Source("config.yaml", as_yaml(config))
+    code, text = run_here(Writer(random).text(config), ENVIRONMENT), Source("config.yaml", as_yaml(config))
 
     assert mark_variables(code).value == mark_variables(text).value

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.parsing.files.configuration import Source, read_source
+from mergeplan.planner.parsing.files.configuration import read_source
+from tests.planner.python.config_code.running import run_here
 
 HEAD = "import os\nfrom sqlmesh.core.config import Config, PlanConfig\nfrom os import environ as env\n"
 ENVIRONMENT = {"X": "x", "N": "7"}
@@ -102,7 +103,7 @@ def listed(value: object) -> object:
 def test_what_is_read_is_what_python_makes(random: Random) -> None:
     text = written(random)
     try:
-        read = read_source(Source("config.py", text), ENVIRONMENT, "/shop").value
+        read = read_source(run_here(text, ENVIRONMENT), ENVIRONMENT).value
     except ProjectError:
         return
 

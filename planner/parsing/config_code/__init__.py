@@ -1,1 +1,0 @@
-"""A SQLMesh project's `config.py` as data: it is read by its syntax tree and never run."""

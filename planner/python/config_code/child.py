@@ -1,0 +1,224 @@
+"""The child's main for a config.py: it runs here, where there is no value of an environment variable to be had.
+
+Nothing but what the file came to leaves this process, as data that the planner checks like a config.yaml.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.machinery import PathFinder, SourceFileLoader
+from types import FrameType, ModuleType
+from typing import Any
+
+from mergeplan.planner.python.config_code import rewriting
+from mergeplan.planner.python.config_code.environment import Environment
+from mergeplan.planner.python.config_code.recording import Recording, note_lines, see, variables_data
+from mergeplan.planner.python.config_code.references import References, Undecided, convert, is_same
+from mergeplan.planner.python.config_code.stand_ins import Recorded, Sqlmesh, Unknown, modules_of_ours
+from mergeplan.planner.python.serving import run
+
+FILE, NAME = "config.py", "config"
+SECONDS, MEMORY, FILE_SIZE = 30, 1 << 30, 64 << 20  # of the processor's time; bytes
+
+
+class ConfigCode(importlib.abc.MetaPathFinder):
+    """One project's configuration while it runs: the finder of the project's modules, and what they see of Python."""
+
+    def __init__(self, root: str, references: References) -> None:
+        self.root = root
+        self.references = references
+        self.caught: dict[str, frozenset[int]] = {}  # by file: lines within a `try`
+        self.files = set[str]()  # of the project, opened
+        self.builtins = {
+            **vars(builtins),
+            "__import__": self._import,
+            rewriting.SEE: self._see,
+            rewriting.LINES: note_lines,
+            rewriting.CONVERT: convert,
+            rewriting.SAME: is_same,
+        }
+        self.os = self._make_os()
+
+    def run(self, text: str) -> dict[str, Any]:
+        """What config.py came to, as data; any error of its own, or Undecided."""
+        module = ModuleType(NAME)
+        module.__file__ = os.path.join(self.root, FILE)
+        sys.modules[NAME] = module
+        self.execute(text, module.__file__, module.__dict__)
+        if self.references.refusal:
+            raise self.references.refusal
+        config = module.__dict__.get(NAME)
+        if NAME not in module.__dict__:
+            raise Undecided(f"config.py defines no `{NAME}`. Write `{NAME} = Config(...)`.", 1)
+        if isinstance(config, Unknown) or not isinstance(config, Recorded) or config.stands_for != "Config":
+            raise Undecided(f"`{NAME}` is not made by SQLMesh's `Config(...)`.", 1)
+        if not config.is_exact:
+            raise Undecided(f"`{type(config).__name__}`, a class of this project, decides the configuration.", 1)
+        recording = Recording(self.references, self.root, os.path.expanduser("~"))
+        value = recording.record(config, (), 0)
+        variables = variables_data(self.references.variables)
+        named = {"value": value, "lines": recording.lines, "unclear": recording.unclear, "variables": variables}
+        return {**named, "files": sorted(self.files)}
+
+    def note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Note the files of the project that are opened: an audit hook."""
+        if event == "open" and isinstance(arguments[0], str):
+            path = os.path.realpath(os.path.join(self.root, arguments[0]))
+            if path.startswith(self.root + os.sep):
+                self.files.add(os.path.relpath(path, self.root))
+
+    def execute(self, text: str, path: str, names: dict[str, Any]) -> None:
+        """Run the text of a file of the project."""
+        tree, self.caught[path] = rewriting.rewrite(text, path)
+        names["__builtins__"] = self.builtins
+        exec(compile(tree, path, "exec"), names)  # noqa: S102  # what this process is for
+
+    def locate(self, error: BaseException) -> tuple[str, int]:
+        """The file of the project and the line of an error; '' if no file of the project is involved."""
+        if isinstance(error, Undecided) and error.line:
+            return FILE, error.line
+        if isinstance(error, SyntaxError) and (name := self._relative(error.filename or "")):
+            return name, error.lineno or 1
+        place = (FILE, 1)
+        for frame, line in traceback.walk_tb(error.__traceback__):
+            if name := self._relative(frame.f_code.co_filename):
+                place = name, line
+        return place
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The project's own module of a name; None for all others."""
+        spec = PathFinder.find_spec(fullname, path if path is not None else [self.root, *sys.path], target)
+        if spec is not None and self._relative(spec.origin or "") and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = ProjectLoader(spec.name, spec.origin or "", self)
+            return spec
+        return spec if spec is not None and spec.origin is None else None
+
+    def _relative(self, path: str) -> str:
+        return os.path.relpath(path, self.root) if path.startswith(self.root + os.sep) else ""
+
+    def _see(self, value: Any, line: int, lines: dict[Any, int]) -> Any:
+        return see(value, line, lines, self.references)
+
+    def _in_try(self) -> bool:
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and frame.f_code.co_filename not in self.caught:
+            frame = frame.f_back
+        return frame is not None and frame.f_lineno in self.caught[frame.f_code.co_filename]
+
+    def _import(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        try:
+            module = builtins.__import__(name, globals, locals, fromlist, level)
+        except ModuleNotFoundError as error:
+            if level or error.name != name.partition(".")[0] or "*" in (fromlist or ()) or self._in_try():
+                raise
+            return Unknown(f"`{name}`, which is not installed,", self.references)
+        if level or name.partition(".")[0] != "os":
+            return module
+        return self.os.path if name == "os.path" and fromlist else self.os
+
+    def _make_os(self) -> Any:
+        """`os` as the project's files see it."""
+        environment = Environment(self.references, self._in_try)
+        own, path = ModuleType("os"), ModuleType("os.path")
+        path.__dict__.update(vars(os.path), expandvars=self._refuse_expansion)
+        own.__dict__.update(vars(os), environ=environment, getenv=environment.get, path=path)
+        for name in ("environb", "getenvb"):
+            own.__dict__.pop(name, None)
+        return own
+
+    def _refuse_expansion(self, path: Any) -> Any:
+        self.references.refuse("`os.path.expandvars` decides the configuration here: use `os.environ`.")
+
+
+class ProjectLoader(SourceFileLoader):
+    """Loads a module of the project as config.py itself is run; what was compiled before is not believed."""
+
+    def __init__(self, name: str, path: str, code: ConfigCode) -> None:
+        super().__init__(name, path)
+        self._code = code
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module's text."""
+        text = importlib.util.decode_source(self.get_data(self.path))
+        self._code.execute(text, self.path, module.__dict__)
+
+
+@contextmanager
+def project_imports(code: ConfigCode, packages: str = "") -> Iterator[None]:
+    """While the project's modules, and SQLMesh's, are found as a config.py finds them."""
+    before = list(sys.meta_path), list(sys.path), dict(sys.modules)
+    for name in modules_of_ours():
+        del sys.modules[name]
+    sys.meta_path[:0] = [Sqlmesh(code.references), code]
+    sys.path += [packages] if packages else []
+    try:
+        yield
+    finally:
+        sys.meta_path[:], sys.path[:] = before[:2]
+        for name in sys.modules.keys() - before[2].keys():
+            del sys.modules[name]
+        sys.modules.update(before[2])
+
+
+class Answering:
+    """What the child does: it runs one config.py."""
+
+    def __init__(self) -> None:
+        self._code: ConfigCode | None = None
+        self._packages = ""
+        self._root = ""
+
+    def answer(self, request: Mapping[str, Any]) -> Any:
+        """The answer to one request, as JSON data."""
+        if request["op"] == "open":
+            self._root, self._packages = request["root"], request["packages"]
+            return None
+        references = References(frozenset(request["filled"]), request["values"])
+        self._code = ConfigCode(self._root, references)
+        limit_itself(references)
+        sys.addaudithook(self._code.note)
+        with project_imports(self._code, self._packages):
+            return self._code.run(request["text"])
+
+    def locate(self, error: BaseException) -> tuple[str, int]:
+        """The file of the project and the line of an error."""
+        return self._code.locate(error) if self._code else ("", 0)
+
+    def interrupt(self) -> None:
+        """Nothing: nothing goes on after this process."""
+
+
+def limit_itself(references: References) -> None:
+    """Limit this process's memory, time and files, whatever it was started with."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        references.refuse(f"It takes more than {SECONDS} seconds of the processor's time.")
+
+    signal.signal(signal.SIGXCPU, stop)
+    limits = {resource.RLIMIT_DATA: MEMORY, resource.RLIMIT_FSIZE: FILE_SIZE, resource.RLIMIT_CORE: 0}
+    for kind, most in {**limits, resource.RLIMIT_CPU: SECONDS}.items():
+        hard = resource.getrlimit(kind)[1]
+        top = most + (2 if kind == resource.RLIMIT_CPU else 0)
+        top = top if hard == resource.RLIM_INFINITY else min(top, hard)
+        resource.setrlimit(kind, (min(most, top), top))
+
+
+def main() -> None:
+    """Serve one configuration."""
+    run(Answering())
+
+
+if __name__ == "__main__":
+    main()

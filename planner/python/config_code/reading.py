@@ -1,0 +1,144 @@
+"""Runs a config.py in a child, and reads what it came to; no value of an environment variable reaches it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from mergeplan.planner.errors import Place, ProjectError, Refused
+from mergeplan.planner.isolation.probe import cannot
+from mergeplan.planner.parsing.files.configuration import MARK, CodeConfiguration, CodeVariable, instead
+from mergeplan.planner.python.config_code.plain import beyond_plain
+from mergeplan.planner.python.config_code.references import NAME, VARIABLE
+from mergeplan.planner.python.host import Child, ChildFailed
+from mergeplan.planner.python.isolation import HINT, NO_ISOLATION, Isolation
+from mergeplan.planner.python.messages import ChildMessage, Wrong
+from mergeplan.planner.python.messages import Path as FilePath
+
+PROGRAM = "mergeplan.planner.python.config_code.child"
+SECONDS = 40.0  # that the file may take; the child has a limit of the processor's time besides
+LONGEST = 100_000  # characters of a config.py
+Key = str | Annotated[int, Field(ge=0)]
+
+
+class RecordedVariable(ChildMessage):
+    """An environment variable that the file reads."""
+
+    name: Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
+    default: str | int | float | bool | None = None
+    filters: tuple[Literal["int", "float", "lower", "upper", "trim"], ...] = ()
+
+
+class RecordedConfig(ChildMessage):
+    """What the file came to; `value` holds marks of `variables` by their numbers."""
+
+    value: dict[str, Any]
+    lines: tuple[tuple[tuple[Key, ...], Annotated[int, Field(ge=0)]], ...]
+    unclear: tuple[tuple[tuple[Key, ...], Annotated[str, Field(max_length=300)]], ...]
+    variables: tuple[RecordedVariable, ...]
+    files: Annotated[tuple[FilePath, ...], Field(max_length=10_000)] = ()
+
+    @model_validator(mode="after")
+    def _has_each_variable(self) -> Self:
+        _check(self.value, len(self.variables))
+        return self
+
+
+def _check(value: Any, variables: int) -> None:
+    """ValueError for a mark of a variable that there is none of."""
+    if isinstance(value, dict | list):
+        for inner in (*value, *value.values()) if isinstance(value, dict) else value:
+            _check(inner, variables)
+    elif isinstance(value, str) and any(int(mark[1]) >= variables for mark in MARK.finditer(value)):
+        raise ValueError("a variable that was not read")
+
+
+def run_config(
+    root: Path,
+    text: str,
+    environment: Mapping[str, str],
+    isolation: Isolation = NO_ISOLATION,
+    path: str = "config.py",
+) -> CodeConfiguration:
+    """What the config.py of a folder came to; ProjectError at its line, Refused where it cannot be isolated.
+
+    Of the environment it is told which variables are set, and the values of those that the operator lets it see.
+    """
+    if len(text) > LONGEST:
+        raise ProjectError(f"The file has more than {LONGEST} characters.", place=Place(path, 1))
+    isolation = _isolation_for(text, isolation, path)
+    try:
+        child = Child(root, {}, isolation, PROGRAM)
+        try:
+            answer = child.ask({"op": "config", "text": text, **known_values(environment)}, SECONDS)
+        finally:
+            child.stop()
+    except ChildFailed as failed:
+        raise failure_of(failed.wrong, path, text) from None
+    return configuration_of(answer, root, path)
+
+
+def known_values(environment: Mapping[str, str]) -> dict[str, Any]:
+    """What a config.py may know of the environment: which variables are set, and values that tell nothing or that the
+    operator lets it see."""
+    allowed = {name.strip() for name in environment.get(VARIABLE, "").split(",")}
+    values = {name: value for name, value in environment.items() if name in allowed or not value}
+    return {"values": values, "filled": sorted(environment.keys() - values.keys())}
+
+
+def configuration_of(answer: Any, root: Path, path: str = "config.py") -> CodeConfiguration:
+    """The configuration of a child's answer; ProjectError for one that is invalid."""
+    try:
+        recorded = RecordedConfig.model_validate(answer)
+    except ValidationError:
+        raise failure_of(Wrong(message="Its reply is invalid."), path) from None
+    variables = tuple(CodeVariable(each.name, each.default, each.filters) for each in recorded.variables)
+    files = tuple(dict.fromkeys((path, *(_beside(path, file) for file in recorded.files))))
+    lines = dict(recorded.lines)
+    return CodeConfiguration(path, recorded.value, lines, variables, recorded.unclear, str(root), files=files)
+
+
+def mentioned_names(root: Path, environment: Mapping[str, str]) -> frozenset[str]:
+    """The names of environment variables that Python files of a folder mention, in code that ran or did not."""
+    names = environment.keys() - {name.strip() for name in environment.get(VARIABLE, "").split(",")}
+    words: set[str] = set()
+    for file in sorted(root.rglob("*.py")):
+        words |= set(re.findall(r"\w+", file.read_text("utf-8", "replace"))) if file.is_file() else set()
+    return frozenset(names & words)
+
+
+def _isolation_for(text: str, isolation: Isolation, path: str) -> Isolation:
+    """How the file is isolated: one of a plain form does nothing that isolation would prevent."""
+    if not isolation.required or not (why := cannot()):
+        return isolation
+    if line := beyond_plain(text):
+        message = f"The configuration is Python code, and it cannot be isolated here: {why}."
+        raise Refused(message, place=Place(path, line), hint=f"{HINT} A config.yaml needs no isolation.")
+    return NO_ISOLATION
+
+
+def failure_of(wrong: Wrong, path: str, text: str = "") -> ProjectError:
+    """The error of a config.py, at its place or at that of the module that it imports."""
+    file, line = (wrong.path, wrong.line) if wrong.path else ("config.py", 1)
+    message = f"{wrong.message.rstrip('.')}."
+    return ProjectError(message, place=Place(_beside(path, file), line), hint=instead(_keys(text)))
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    """The keywords of `Config(...)` in a text."""
+    try:
+        calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    named = [call for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) == "Config"]
+    return tuple(keyword.arg for call in named[:1] for keyword in call.keywords if keyword.arg)
+
+
+def _beside(path: str, file: str) -> str:
+    """A file of the project as a path like that of its config.py."""
+    return (Path(path).parent / file).as_posix()

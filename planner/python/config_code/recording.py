@@ -1,0 +1,138 @@
+"""What a config.py came to, as JSON data: values, the line of each key, and what has no value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from datetime import date
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+
+from mergeplan.planner.python.config_code.references import END, START, Number, References, Text, Variable
+from mergeplan.planner.python.config_code.stand_ins import Member, Recorded, Unknown
+
+MOST = 5_000  # values, each counted wherever it is used, and hundreds of characters
+DEEPEST = 60
+Path = tuple[str | int, ...]
+
+
+class LinedDict(dict[Any, Any]):
+    """A mapping as it was written, with the lines of its keys."""
+
+    line, lines = 0, dict[Any, int]()
+
+
+class LinedList(list[Any]):
+    """A list as it was written, with the lines of its items."""
+
+    line, lines = 0, dict[Any, int]()
+
+
+def note_lines(value: Any, line: int, lines: dict[Any, int]) -> Any:
+    """A new mapping or list, with its lines."""
+    new = LinedDict(value) if type(value) is dict else LinedList(value) if type(value) is list else value
+    if new is not value:
+        new.line, new.lines = line, lines
+    return new
+
+
+def see(value: Any, line: int, lines: dict[Any, int], references: References) -> Any:
+    """What an expression gave: a new instance of a class of SQLMesh gets its lines, a text its references."""
+    if isinstance(value, Recorded) and not value.__dict__["line"]:
+        value.__dict__.update(line=line, lines=lines)
+    return references.track(value)
+
+
+@dataclass
+class Recording:
+    """Values as data: `lines` by their paths, `unclear` by theirs: why they have no value."""
+
+    references: References
+    root: str
+    home: str
+    lines: list[tuple[Path, int]] = field(default_factory=list)
+    unclear: list[tuple[Path, str]] = field(default_factory=list)
+    count: int = 0
+
+    def record(self, value: Any, at: Path, line: int, depth: int = 0) -> Any:
+        """The value as data; `line` is that of the key that holds it."""
+        own = value.__dict__["line"] if isinstance(value, Recorded) else getattr(value, "line", 0)
+        line = line or (own if isinstance(own, int) else 0)
+        self._count(1, depth, line)
+        if line:
+            self.lines.append((at, line))
+        if isinstance(value, Recorded):
+            return self._instance(value, at, depth)
+        if isinstance(value, Mapping):
+            return self._mapping(value, getattr(value, "lines", {}), at, line, depth)
+        if isinstance(value, list | tuple | Set):
+            items = sorted(value, key=str) if isinstance(value, Set) else value
+            lines = getattr(value, "lines", {})
+            return [self.record(item, (*at, index), lines.get(index, 0), depth + 1) for index, item in enumerate(items)]
+        return self._scalar(value, at, line)
+
+    def _instance(self, value: Recorded, at: Path, depth: int) -> Any:
+        if not value.is_exact:
+            return self._leave(at, f"`{type(value).__name__}`, a class of this project,")
+        given = value.__dict__
+        if at == ("gateways",) and value.stands_for == "GatewayConfig":  # one without a name is the default one
+            return {"default": self.record(value, (*at, "default"), given["line"], depth + 1)}
+        return self._mapping(given["keywords"], given["lines"], at, given["line"], depth)
+
+    def _mapping(self, values: Mapping[Any, Any], lines: Mapping[Any, int], at: Path, line: int, depth: int) -> Any:
+        data = {}
+        for key, value in values.items():
+            if isinstance(key, bool) or not isinstance(key, str | int):
+                self.references.refuse("A key must be a plain text.", lines.get(key, line))
+            name = self._text(key, line) if isinstance(key, str) else str(key)
+            data[name] = self.record(value, (*at, name), lines.get(key, 0), depth + 1)
+        return data
+
+    def _scalar(self, value: Any, at: Path, line: int) -> Any:
+        match value:
+            case None | bool() | float():
+                return value
+            case Member() | Enum():
+                return self._scalar(value.value, at, line)
+            case int():
+                if abs(value) >= 2**63:
+                    self.references.refuse("This number is too large.", line)
+                return int(value)
+            case Number():
+                return self._text(value.text, line)
+            case str() | PurePath():
+                return self._text(value, line)
+            case date():
+                return value.isoformat()
+            case type() if issubclass(value, Recorded):
+                return value.stands_for
+        what = value._why if isinstance(value, Unknown) else f"A value of Python's type `{type(value).__name__}`"
+        return self._leave(at, what)
+
+    def _count(self, more: int, depth: int, line: int) -> None:
+        self.count += more
+        if self.count > MOST or depth > DEEPEST:
+            self.references.refuse("This value is too large, or nested too deeply.", line)
+
+    def _leave(self, at: Path, why: str) -> None:
+        self.unclear.append((at, f"{why} decides the configuration here."))
+
+    def _text(self, value: Any, line: int) -> str:
+        text = value.raw if isinstance(value, Text) else str.__str__(os.fspath(value))
+        self._count(len(text) // 100, 0, line)
+        known = Text(text, self.references)
+        if any(START in part or END in part for part in known.parts if isinstance(part, str)):
+            self.references.refuse("A text with an environment variable in it was changed by code.", line)
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            self.references.refuse("This text holds a character that is not Unicode.", line)
+        if self.home in text and not text.startswith(self.root):
+            why = "The home folder decides the configuration here: it is another on each machine."
+            self.references.refuse(why, line)
+        return text
+
+
+def variables_data(variables: list[Variable]) -> list[dict[str, Any]]:
+    """The variables that were read, by the numbers of their marks."""
+    return [{"name": variable.name, "default": variable.default, "filters": variable.filters} for variable in variables]
