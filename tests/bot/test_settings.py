@@ -96,8 +96,10 @@ def test_the_rules_of_a_config_py_are_read_without_its_environment() -> None:
     [
         ("prod_branch_name", "typo", "`cicd_bot.typo` is not a key", 10),
         ('"live"', 'os.getenv("BRANCH")', "`cicd_bot` cannot use environment variables.", 10),
-        ('"live"', "branch()", "A call of `branch` may change the configuration here", 10),
-        ('{"spark": Gate', '{**more(), "spark": Gate', "A call of `more`", 7),
+        ('"live"', 'os.environ["BRANCH"]', "`cicd_bot` cannot use environment variables.", 10),
+        ('"live"', "branch()", "NameError: name 'branch' is not defined.", 10),
+        ('"live"', '"a" if os.environ["BRANCH"] else "b"', "The environment variable `BRANCH` is not set.", 10),
+        ('{"spark": Gate', '{**more(), "spark": Gate', "NameError: name 'more' is not defined.", 7),
     ],
 )
 def test_a_wrong_rule_of_a_config_py_is_named_with_its_line(old: str, new: str, said: str, line: int) -> None:

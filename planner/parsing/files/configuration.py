@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from mergeplan.planner.errors import Place, ProjectError
@@ -93,13 +95,25 @@ class CodeConfiguration:
         kept = {key: value for key, value in self.value.items() if key not in dropped and section in (None, key)}
         document = Document(self.path, kept, self.lines)
         for at, why in self.unclear:
-            if not at or at[0] in kept:
+            if not at or (at[0] in kept and not self._is_of_another_engine(at)):
                 raise document.error(at, why, instead(self.value))
         return Document(self.path, self._filled(document, kept, (), replacement), self.lines)
 
     def moved(self, root: str) -> CodeConfiguration:
         """The same with paths in another folder."""
         return replace(self, value=_moved(self.value, self.root, root), root=root)
+
+    def _is_of_another_engine(self, at: Path) -> bool:
+        """True within a connection that is refused for its engine, whatever else it has."""
+        if at[0] != "gateways" or len(at) < 4 or at[2] != "connection":
+            return False
+        return self.value["gateways"][at[1]]["connection"].get("type") not in ("spark", "databricks")
+
+    @cached_property
+    def _folders(self) -> tuple[str, ...]:
+        """The project's folder and those above it, except what many machines have alike."""
+        root = PurePosixPath(self.root)
+        return tuple(str(folder) for folder in (root, *root.parents) if len(folder.parts) > 2 or folder == root)
 
     def _filled(self, document: Document, value: Any, at: Path, replacement: Replacement) -> Any:
         if isinstance(value, dict):
@@ -118,7 +132,7 @@ class CodeConfiguration:
         place = document.place(at)
         if "{{" in text:
             raise document.error(at, "Double braces are not supported in the texts of a configuration.")
-        if self.root and self.root in text and at[:1] == ("variables",):
+        if "variables" in at and any(folder in text for folder in self._folders):
             message = "A variable cannot hold the project's folder: it differs from machine to machine."
             raise document.error(at, message, "Write what the models need of it as a text.")
         if (whole := MARK.fullmatch(text)) is not None:

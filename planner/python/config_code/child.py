@@ -21,7 +21,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from mergeplan.planner.python.config_code import rewriting
-from mergeplan.planner.python.config_code.environment import Environment
+from mergeplan.planner.python.config_code.environment import Environment, guard_environment
 from mergeplan.planner.python.config_code.recording import Recording, note_lines, see, variables_data
 from mergeplan.planner.python.config_code.references import References, Undecided, convert, is_same
 from mergeplan.planner.python.config_code.stand_ins import Recorded, Sqlmesh, Unknown, modules_of_ours
@@ -188,6 +188,7 @@ class Answering:
         references = References(frozenset(request["filled"]), request["values"])
         self._code = ConfigCode(self._root, references)
         limit_itself(references)
+        guard_environment(references)
         sys.addaudithook(self._code.note)
         with project_imports(self._code, self._packages):
             return self._code.run(request["text"])

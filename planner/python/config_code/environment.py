@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -88,3 +89,18 @@ class Environment:
 
 def _plain_name(name: Any) -> str:
     return str(plain(name))
+
+
+def guard_environment(references: References) -> None:
+    """Refuse the file where a package that it imports reads a variable that is set and not known here."""
+
+    class Guarded(os._Environ):  # type: ignore[type-arg]  # Python's own, which is the same one for all packages
+        def __getitem__(self, name: str) -> str:
+            try:
+                return str(super().__getitem__(name))
+            except KeyError:
+                if references.is_set(name) and not name.startswith((*OF_SPARK, "PYTHON")):
+                    return str(references.content(Variable(name)))
+                raise
+
+    os.environ.__class__ = Guarded

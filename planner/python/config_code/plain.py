@@ -19,21 +19,21 @@ ATTRIBUTES |= {"parent", "parents", "resolve", "absolute", "as_posix", "copy", "
 ATTRIBUTES |= {"core", "config", "all_full", "all_semi", "all_off"}
 BUILTINS = {"str", "int", "float", "bool", "list", "tuple", "set", "frozenset", "dict", "print"}
 BUILTINS |= {"__file__", "__name__"}
-NODES = (
-    ast.Module, ast.Import, ast.ImportFrom, ast.alias, ast.Assign, ast.AnnAssign, ast.Expr, ast.Pass, ast.Name,
-    ast.Load, ast.Store, ast.Attribute, ast.Subscript, ast.Constant, ast.Call, ast.keyword, ast.Starred, ast.Dict,
-    ast.List, ast.Tuple, ast.Set, ast.JoinedStr, ast.FormattedValue, ast.BinOp, ast.Add, ast.Div, ast.BitOr,
-    ast.UnaryOp, ast.USub, ast.UAdd,
+NODES = (  # beside those that are looked at one by one
+    ast.Module, ast.alias, ast.Assign, ast.AnnAssign, ast.Expr, ast.Pass, ast.Load, ast.Store, ast.Subscript,
+    ast.Constant, ast.Call, ast.keyword, ast.Starred, ast.Dict, ast.List, ast.Tuple, ast.Set, ast.JoinedStr, ast.BinOp,
+    ast.Add, ast.Div, ast.BitOr, ast.UnaryOp, ast.USub, ast.UAdd,
 )  # fmt: skip
 
 
 def beyond_plain(text: str) -> int:
-    """The line of what is more than plain, 0 where there is nothing. ProjectError is for those who run it."""
+    """The line of the first statement that is more than plain, 0 where there is none."""
     try:
         tree = ast.parse(text)
         bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         bound |= {name.asname or name.name.partition(".")[0] for node in ast.walk(tree) for name in _imported(node)}
-        return next((getattr(node, "lineno", 1) for node in ast.walk(tree) if not _is_plain(node, bound)), 0)
+        odd = (part for part in tree.body if not all(_is_plain(node, bound) for node in ast.walk(part)))
+        return next((part.lineno for part in odd), 0)
     except SyntaxError as error:
         return error.lineno or 1
     except (ValueError, RecursionError, MemoryError):
@@ -49,15 +49,13 @@ def _is_plain(node: ast.AST, bound: set[str]) -> bool:
         case ast.Import(names=names):
             return all(name.name in MODULES or _of_sqlmesh(name.name) for name in names)
         case ast.ImportFrom(module=str(module), names=names, level=0):
-            return (
-                all(
-                    name.name[0].isalpha() if _of_sqlmesh(module) else name.name in MODULES.get(module, {})
-                    for name in names
-                )
-                or module == "__future__"
-            )
+            if _of_sqlmesh(module):
+                return all(name.name[0].isalpha() for name in names)
+            return module == "__future__" or MODULES.get(module, set()).issuperset(name.name for name in names)
         case ast.Name(name):
             return name in bound or name in BUILTINS
+        case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+            return False
         case ast.Attribute(attr=name):
             return name in ATTRIBUTES or (name[:1].isupper() and name.isidentifier())
         case ast.FormattedValue(conversion=conversion, format_spec=form):

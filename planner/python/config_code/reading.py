@@ -97,7 +97,9 @@ def configuration_of(answer: Any, root: Path, path: str = "config.py") -> CodeCo
         recorded = RecordedConfig.model_validate(answer)
     except ValidationError:
         raise failure_of(Wrong(message="Its reply is invalid."), path) from None
-    variables = tuple(CodeVariable(each.name, each.default, each.filters) for each in recorded.variables)
+    variables = tuple(
+        CodeVariable(variable.name, variable.default, variable.filters) for variable in recorded.variables
+    )
     files = tuple(dict.fromkeys((path, *(_beside(path, file) for file in recorded.files))))
     lines = dict(recorded.lines)
     return CodeConfiguration(path, recorded.value, lines, variables, recorded.unclear, str(root), files=files)

@@ -75,7 +75,9 @@ class Recording:
 
     def _instance(self, value: Recorded, at: Path, depth: int) -> Any:
         if not value.is_exact:
-            return self._leave(at, f"`{type(value).__name__}`, a class of this project,")
+            return self._leave(
+                at, f"`{type(value).__name__}`, a class of this project, decides the configuration here."
+            )
         given = value.__dict__
         if at == ("gateways",) and value.stands_for == "GatewayConfig":  # one without a name is the default one
             return {"default": self.record(value, (*at, "default"), given["line"], depth + 1)}
@@ -86,7 +88,7 @@ class Recording:
         for key, value in values.items():
             if isinstance(key, bool) or not isinstance(key, str | int):
                 self.references.refuse("A key must be a plain text.", lines.get(key, line))
-            name = self._text(key, line) if isinstance(key, str) else str(key)
+            name = str(self._text(key, at, line)) if isinstance(key, str) else str(key)
             data[name] = self.record(value, (*at, name), lines.get(key, 0), depth + 1)
         return data
 
@@ -101,15 +103,16 @@ class Recording:
                     self.references.refuse("This number is too large.", line)
                 return int(value)
             case Number():
-                return self._text(value.text, line)
+                return self._text(value.text, at, line)
             case str() | PurePath():
-                return self._text(value, line)
+                return self._text(value, at, line)
             case date():
                 return value.isoformat()
             case type() if issubclass(value, Recorded):
                 return value.stands_for
-        what = value._why if isinstance(value, Unknown) else f"A value of Python's type `{type(value).__name__}`"
-        return self._leave(at, what)
+        if isinstance(value, Unknown):
+            return self._leave(at, value._why)
+        return self._leave(at, f"A value of Python's type `{type(value).__name__}` decides the configuration here.")
 
     def _count(self, more: int, depth: int, line: int) -> None:
         self.count += more
@@ -117,12 +120,15 @@ class Recording:
             self.references.refuse("This value is too large, or nested too deeply.", line)
 
     def _leave(self, at: Path, why: str) -> None:
-        self.unclear.append((at, f"{why} decides the configuration here."))
+        self.unclear.append((at, why))
 
-    def _text(self, value: Any, line: int) -> str:
+    def _text(self, value: Any, at: Path, line: int) -> str | None:
         text = value.raw if isinstance(value, Text) else str.__str__(os.fspath(value))
         self._count(len(text) // 100, 0, line)
         known = Text(text, self.references)
+        if why := next((part.why for part in known.parts if isinstance(part, Variable) and part.why), ""):
+            self._leave(at, why)
+            return None
         if any(START in part or END in part for part in known.parts if isinstance(part, str)):
             self.references.refuse("A text with an environment variable in it was changed by code.", line)
         if any("\ud800" <= character <= "\udfff" for character in text):

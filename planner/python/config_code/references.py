@@ -40,6 +40,7 @@ class Variable:
     default: Scalar = None
     required: bool = False
     filters: tuple[str, ...] = ()
+    why: str = ""  # a sentence: nothing is known of it, whatever it is made of
 
 
 @dataclass
@@ -69,14 +70,24 @@ class References:
         """The value; a text with marks in it as a Text."""
         return Text(value, self) if type(value) is str and START in value else value
 
+    def unknown(self, variable: Variable) -> str:
+        """Why a variable's value is not known here, '' where it is."""
+        name = variable.name
+        stays = (
+            f"The value of the environment variable `{name}` decides the configuration here, and it stays with the "
+            f"planner. The operator can let config.py see it: {VARIABLE}={name}"
+        )
+        return variable.why or (stays if name in self.filled else "")
+
+    def refer_unknown(self, why: str) -> Text:
+        """The text that stands for one of which nothing is known."""
+        return self.refer(Variable("unknown", why=why))
+
     def content(self, variable: Variable) -> Scalar:
         """The value of a variable where it is known; Undecided."""
         name = variable.name
-        if name in self.filled:
-            self.refuse(
-                f"The value of the environment variable `{name}` decides the configuration here, and it stays with the "
-                f"planner. The operator can let config.py see it: {VARIABLE}={name}"
-            )
+        if why := self.unknown(variable):
+            self.refuse(why)
         if name not in self.values and variable.required:
             self.refuse(f"The environment variable `{name}` is not set.")
         value: Scalar = self.values.get(name, variable.default)
@@ -86,7 +97,8 @@ class References:
 
     def is_filled(self, variable: Variable) -> bool:
         """True where a variable's value is more than the empty text; a reference is tested without its value."""
-        return (variable.name in self.filled and "trim" not in variable.filters) or bool(self.content(variable))
+        filled = variable.name in self.filled and not variable.why and "trim" not in variable.filters
+        return filled or bool(self.content(variable))
 
 
 class Text(str):
@@ -124,7 +136,9 @@ class Text(str):
     def filtered(self, function: str) -> Text | None:
         """The text after one of FILTERS, None where that is not known."""
         variable = self.variable
-        return self.references.refer(replace(variable, filters=(*variable.filters, function))) if variable else None
+        if variable is None or variable.why:
+            return None
+        return self.references.refer(replace(variable, filters=(*variable.filters, function)))
 
     def content(self) -> Any:
         """The text that Python would have; Undecided."""
@@ -165,13 +179,16 @@ class Text(str):
         return self
 
     def lower(self) -> Any:
-        return self.content().lower() if self.variable is None else self.filtered("lower")
+        text = self.filtered("lower")
+        return _made(self, "lower") if text is None else text
 
     def upper(self) -> Any:
-        return self.content().upper() if self.variable is None else self.filtered("upper")
+        text = self.filtered("upper")
+        return _made(self, "upper") if text is None else text
 
     def strip(self, *characters: Any) -> Any:
-        return self.content().strip(*characters) if self.variable is None or characters else self.filtered("trim")
+        text = None if characters else self.filtered("trim")
+        return _made(self, "strip", *characters) if text is None else text
 
 
 class Number:
@@ -221,6 +238,21 @@ def _is_text(text: Text, variable: Variable) -> bool:
     return variable.required or text.references.is_set(variable.name)
 
 
+def _made(text: Text, name: str, *args: Any, **keywords: Any) -> Any:
+    """The text that a method makes of another one; of one that is not known, one that is not known."""
+    variables = [part for part in text.parts if isinstance(part, Variable)]
+    if why := next(filter(None, map(text.references.unknown, variables)), ""):
+        return text.references.refer_unknown(why)
+    return getattr(text.content(), name)(*map(plain, args), **keywords)
+
+
+def _making(name: str) -> Callable[..., Any]:
+    def method(self: Text, *args: Any, **keywords: Any) -> Any:
+        return _made(self, name, *args, **keywords)
+
+    return method
+
+
 def _asking(name: str) -> Callable[..., Any]:
     def method(self: Text | Number, *args: Any, **keywords: Any) -> Any:
         return getattr(self.content(), name)(
@@ -231,6 +263,8 @@ def _asking(name: str) -> Callable[..., Any]:
     return method
 
 
+_MAKING = """replace removeprefix removesuffix title capitalize casefold swapcase lstrip rstrip zfill ljust rjust center
+    expandtabs translate __getitem__ __mul__ __rmul__ __mod__""".split()
 _COMPARED = "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __int__ __float__ __mul__ __rmul__ __mod__ __rmod__"
 _TEXTS = {*_COMPARED.split(), "__len__", "__iter__", "__getitem__", "__contains__"}
 _TEXTS |= {name for name in dir(str) if name[0] != "_"} - {"lower", "upper", "strip"}
@@ -239,4 +273,4 @@ _NUMBERS = {name for kind in (int, float) for name in dir(kind) if callable(geta
 } | {*_COMPARED.split()}  # fmt: skip
 for _kind, _names in ((Text, _TEXTS), (Number, _NUMBERS)):
     for _method in _names:
-        setattr(_kind, _method, _asking(_method))
+        setattr(_kind, _method, _making(_method) if _kind is Text and _method in _MAKING else _asking(_method))

@@ -24,20 +24,16 @@ TYPES = {
     "GithubCICDBotConfig": "github",
     "MWAASchedulerConfig": "mwaa",
 }  # of the others the name says it: `SparkConnectionConfig` is `spark`
-ENUMERATIONS = frozenset(
-    """AutoCategorizationMode EnvironmentSuffixTarget IntervalUnit MergeMethod ModelKindName NotificationEvent
-    OnAdditiveChange OnDestructiveChange TableNamingConvention UserRole VirtualEnvironmentMode""".split()
-)
 MODES = {"all_full": "full", "all_semi": "semi", "all_off": "off"}  # of `CategorizerConfig`
 CATEGORIZED = ("external", "python", "sql", "seed")
 _TYPED = re.compile(r"(\w+)(?:Connection|Scheduler)Config")
 
 
 class Unknown:
-    """What is not known here, and why: its attributes and results are unknown too, and no value depends on it."""
+    """What is not known here: its attributes and results are unknown too, and no value depends on it."""
 
-    def __init__(self, why: str, references: References) -> None:
-        self.__dict__.update(_why=why, _references=references)
+    def __init__(self, what: str, references: References) -> None:
+        self.__dict__.update(_why=f"{what} decides the configuration here.", _references=references)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
@@ -60,11 +56,16 @@ class Unknown:
         return (type("Unknown", (), {"__new__": lambda cls, *args, **keywords: self}),)
 
     def _refuse(self, *_: Any) -> Any:
-        self._references.refuse(f"{self._why} decides the configuration here.")
+        self._references.refuse(self._why)
 
-    __bool__ = __iter__ = __len__ = __contains__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __str__ = __int__ = __float__ = __index__ = __fspath__ = __add__ = __radd__ = __or__ = __ror__ = _refuse
-    __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __mod__ = __format__ = __hash__ = _refuse
+    def _text(self, *_: Any) -> Any:
+        return self._references.refer_unknown(self._why)
+
+    __bool__ = __iter__ = __len__ = __contains__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
+    __int__ = __float__ = __index__ = _refuse
+    __str__ = __format__ = __fspath__ = _text
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __call__
+    __or__ = __ror__ = __call__
 
     def __repr__(self) -> str:
         return f"<{self._why}>"
@@ -96,7 +97,7 @@ class _Kind(type):
     references: References
 
     def __getattr__(cls, name: str) -> Any:
-        if cls.__name__ in ENUMERATIONS and name.isupper():
+        if name.isupper():
             member = Member(name if cls.__name__ == "ModelKindName" else name.lower())
             member.references = cls.references
             return member
@@ -211,8 +212,10 @@ class Sqlmesh(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if spec.name.partition(".")[0] == "sqlmesh":
             return SqlmeshModule(spec.name, self)
         module = ModuleType(spec.name)
-        nothing = {"load_dotenv": False, "find_dotenv": "", "dotenv_values": {}}
+        nothing = {"load_dotenv": False, "find_dotenv": ""}
         vars(module).update({name: partial(_return, value) for name, value in nothing.items()})
+        unknown = Unknown("A .env file, which mergeplan does not read,", self.references)
+        vars(module).update(dict.fromkeys(("dotenv_values", "get_key", "set_key", "unset_key"), unknown))
         return module
 
     def exec_module(self, module: ModuleType) -> None:

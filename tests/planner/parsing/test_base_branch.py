@@ -109,14 +109,37 @@ def test_a_config_py_does_not_open_what_is_closed(base: tuple[str, str], more: s
     assert error.value.place.path == "config.py"
 
 
-@pytest.mark.parametrize("more", ["or os.getenv('STAGE')", "if os.getenv('STAGE') else 'x'", "[:1]"])
+@pytest.mark.parametrize("more", ["or os.getenv('STAGE')", "if os.getenv('STAGE') else 'x'", "[:1]", "== 'a'"])
 def test_no_condition_makes_a_closed_variable_a_text(more: str, tmp_path: Path) -> None:
     own = CODE.replace("VARIABLES", f"variables={{'x': os.environ['PASSWORD'] {more}}}")
 
-    with pytest.raises(ProjectError, match="without running it") as error:
+    with pytest.raises(ProjectError, match=r"variable `PASSWORD` (is reserved|decides)") as error:
         ruled(tmp_path, ("config.py", OPEN_CODE), ("config.py", own))
 
     assert SECRET not in str(error.value)
+
+
+def test_a_variable_of_a_branch_that_was_not_taken_is_closed_too(tmp_path: Path) -> None:
+    base = OPEN_CODE.replace("config = Config", "if os.getenv('CI'):\n    spark = os.environ['OTHER']\nconfig = Config")
+    own = CODE.replace("VARIABLES", "variables={'x': os.environ['OTHER']}")
+
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("OTHER", "another secret")
+        with pytest.raises(ProjectError, match="variable `OTHER` is reserved for the gateways of the base branch"):
+            ruled(tmp_path, ("config.py", base), ("config.py", own))
+
+
+def test_the_modules_that_the_base_branch_imports_are_its_own(tmp_path: Path) -> None:
+    code = "from sqlmesh.core.config import Config\nfrom jars import SPARK\nconfig = Config(gateways=SPARK)\n"
+    jars = "from sqlmesh.core.config import GatewayConfig, SparkConnectionConfig\n"
+    spark = "SPARK = GatewayConfig(connection=SparkConnectionConfig(config={'spark.jars': 'NAME.jar'}))\n"
+    (tmp_path / "jars.py").write_text(jars + spark.replace("NAME", "base"))
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "jars.py").write_text(jars + spark.replace("NAME", "evil"))
+
+    project = ruled(tmp_path, ("config.py", code), ("config.py", code))
+
+    assert project.config.gateways["default"].connection.config == {"spark.jars": "base.jar"}
 
 
 def test_a_pull_requests_config_py_does_not_choose_its_spark(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -44,13 +45,30 @@ def test_a_config_py_is_the_projects_configuration(tmp_path: Path) -> None:
     assert project.config_path == "config.py"
 
 
-def test_nothing_of_it_is_run(tmp_path: Path) -> None:
-    ran = tmp_path / "ran"
+def test_it_runs_in_a_child_without_the_values_of_environment_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "hunter2")
+    code = CODE.replace(
+        '"n": 1', '"n": __import__("os").getpid(), "seen": "hunter2" in open("/proc/self/environ").read()'
+    )
 
-    said = refused(folder(tmp_path, config__py=f"open({str(ran)!r}, 'w')\n{CODE}"))
+    project = load_project(folder(tmp_path, config__py=code), NOW)
 
-    assert said.startswith("config.py:1: A call of `open` may change the configuration here")
-    assert not ran.exists()
+    assert project.config.variables["n"] != os.getpid()
+    assert project.config.variables["seen"] is False
+
+
+def test_it_imports_modules_of_the_project(tmp_path: Path) -> None:
+    code = CODE.replace("\nconfig", "from settings.numbers import count\n\nconfig").replace('"n": 1', '"n": count()')
+    numbers = "import os\n\ndef count():\n    return int(os.environ['COUNT'])\n"
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("COUNT", "7")
+        project = load_project(folder(tmp_path, config__py=code, **{"settings/numbers__py": numbers}), NOW)
+    wrong = folder(tmp_path, config__py=code, **{"settings/numbers__py": numbers.replace("int(", "1 + int(")})
+
+    assert project.config.variables == {"n": 7}
+    assert refused(wrong).startswith("settings/numbers.py:4: The environment variable `COUNT` is not set.")
 
 
 def test_a_wrong_key_is_told_at_its_line_of_config_py(tmp_path: Path) -> None:
