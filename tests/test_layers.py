@@ -15,7 +15,7 @@ STAGES = """
     planner.errors planner.file_note planner.limits planner.intervals planner.naming planner.fingerprint
     planner.serial planner.wording planner.name_lists
     planner.model planner.semantics planner.snapshot
-    planner.parsing.sql planner.parsing.macros planner.parsing.definitions planner.parsing.config_code
+    planner.parsing.sql planner.parsing.macros planner.parsing.definitions
     planner.parsing.files planner.parsing.render
     planner.plan
     planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
