@@ -64,6 +64,18 @@ def test_a_pull_request_does_not_change_its_own_rules_or_spark(edit: dict[str, s
     assert bench.record(number).rules.changes_rules
 
 
+def test_an_edit_of_a_module_that_the_rules_are_made_of_is_an_edit_of_them(make_bench: Callable[..., Bench]) -> None:
+    """Code that gives the same rules now may give others once it is merged."""
+    code = CODE.replace("\nconfig", "from rules import PREFIX\n\nconfig").replace('"review"', "PREFIX")
+    models = {name: text for name, text in PROJECT.items() if name != "config.yaml"}
+    bench = make_bench({**models, "config.py": code, "rules.py": 'PREFIX = "review"\n'})
+    number = bench.open({**COLUMN, "rules.py": 'PREFIX = "re" + "view"\n'})
+    bench.idle()
+
+    assert EDITED in bench.plan(number)
+    assert bench.record(number).changes_rules
+
+
 def test_the_same_rules_in_another_language_are_no_edit_of_them(bench: Bench) -> None:
     rules = "gateways: {spark: {connection: {type: spark}}}\ncicd_bot: {pr_environment_name: review}\n"
     number = bench.open({**COLUMN, "config.py": None, "config.yaml": rules})

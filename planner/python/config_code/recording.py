@@ -78,10 +78,10 @@ class Recording:
             return self._leave(
                 at, f"`{type(value).__name__}`, a class of this project, decides the configuration here."
             )
-        given = value.__dict__
+        own = value.__dict__
         if at == ("gateways",) and value.stands_for == "GatewayConfig":  # one without a name is the default one
-            return {"default": self.record(value, (*at, "default"), given["line"], depth + 1)}
-        return self._mapping(given["keywords"], given["lines"], at, given["line"], depth)
+            return {"default": self.record(value, (*at, "default"), own["line"], depth + 1)}
+        return self._mapping(own["keywords"], own["lines"], at, own["line"], depth)
 
     def _mapping(self, values: Mapping[Any, Any], lines: Mapping[Any, int], at: Path, line: int, depth: int) -> Any:
         data = {}

@@ -71,6 +71,23 @@ def test_it_imports_modules_of_the_project(tmp_path: Path) -> None:
     assert refused(wrong).startswith("settings/numbers.py:4: The environment variable `COUNT` is not set.")
 
 
+def test_a_package_that_reads_a_variable_of_which_only_the_planner_knows_the_value_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "lib" / "acme_settings.py"
+    package.parent.mkdir()
+    package.write_text("import os\n\nSTAGE = os.environ.get('STAGE', 'dev')\n")
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    code = f"from acme_settings import STAGE\n{CODE}".replace('"n": 1', '"n": STAGE')
+    root = folder(tmp_path / "p", config__py=code)
+
+    assert load_project(root, NOW).config.variables == {"n": "dev"}
+    monkeypatch.setenv("STAGE", "live")
+    assert "The value of the environment variable `STAGE` decides the configuration here" in refused(root)
+    monkeypatch.setenv("MERGEPLAN_CONFIG_VARIABLES", "STAGE")
+    assert load_project(root, NOW).config.variables == {"n": "live"}
+
+
 def test_a_wrong_key_is_told_at_its_line_of_config_py(tmp_path: Path) -> None:
     typo = CODE.replace("variables=", "variable=")
     engine = CODE.replace("SparkConnectionConfig", "DuckDBConnectionConfig").replace(
