@@ -1,7 +1,6 @@
 """`cicd_bot` as plain data: read from a configuration, in the child that reads what repositories hold.
 
-A config.py is run in a child of that child, as project code is, and no environment variable is set there. It imports
-little, since a process starts for it.
+It imports little, since a process starts for it.
 """
 
 from __future__ import annotations
@@ -9,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from pathlib import Path as FilePath
 from typing import Any
 
-from mergeplan.planner.errors import Place, ProjectError, Refused
-from mergeplan.planner.isolation.mode import NO_ISOLATION, Isolation
+from mergeplan.planner.errors import Place
 from mergeplan.planner.parsing.files.configuration import START
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path, read_document
-from mergeplan.planner.parsing.sql.yaml_variables import Variable
 
 NAME = "cicd_bot"
-UNTIMELY = "`cicd_bot` cannot use environment variables."
 Leaf = tuple[Path, Any]
 
 
@@ -39,41 +34,23 @@ class CicdSection:
         return Place(self.path, self.lines.get(key, 0))
 
 
-def read_section(
-    path: str, text: str, folder: FilePath = FilePath("/nonexistent"), isolation: Isolation = NO_ISOLATION
-) -> CicdSection:
-    """The section of a config.yaml, or of a config.py in its folder; ProjectError where the file is wrong, or the
-    section is not plain."""
-    document, files = _code(path, text, folder, isolation) if path.endswith(".py") else (_yaml(path, text), ())
+def read_section(path: str, text: str) -> CicdSection:
+    """The section of a config.yaml; ProjectError where the file is wrong, or the section is not plain."""
+    return section_of(read_document(path, text, lambda _variable, _place: START))
+
+
+def section_of(document: Document, files: Sequence[str] = ()) -> CicdSection:
+    """The section of a configuration, with a mark in the place of each environment variable; ProjectError."""
     if not isinstance(document.value, dict) or NAME not in document.value:
-        return CicdSection(path, files=files)
+        return CicdSection(document.path, files=files)
     value = document.value[NAME]
     for at, leaf in _leaves((NAME,), value):
         if isinstance(leaf, str) and START in leaf:
-            raise document.error(at, UNTIMELY, "Write the value itself.")
+            raise document.error(at, "`cicd_bot` cannot use environment variables.", "Write the value itself.")
         if isinstance(leaf, float) and not isfinite(leaf):
             raise document.error(at, f"`{'.'.join(map(str, at))}` must be a finite number.")
     lines = {".".join(map(str, at[1:])): line for at, line in document.lines.items() if at[:1] == (NAME,)}
-    return CicdSection(path, value, lines, files)
-
-
-def _code(path: str, text: str, folder: FilePath, isolation: Isolation) -> tuple[Document, Sequence[str]]:
-    """The section of a config.py, and the files of the project that it read."""
-    from mergeplan.planner.python.config_code.reading import run_config  # for a config.yaml no process starts
-
-    def refuse_variable(variable: Variable, place: Place) -> str:
-        raise ProjectError(UNTIMELY, place=place, hint="Write the value itself.")
-
-    try:
-        code = run_config(folder, text, {}, isolation, path)
-    except Refused as error:
-        raise ProjectError(error.message, place=error.place, hint=error.hint) from None
-    return code.document(refuse_variable, NAME), code.files
-
-
-def _yaml(path: str, text: str) -> Document:
-    """The file, with a mark in the place of each environment variable."""
-    return read_document(path, text, lambda _variable, _place: START)
+    return CicdSection(document.path, value, lines, files)
 
 
 def _leaves(at: Path, value: Any) -> Iterator[Leaf]:

@@ -29,6 +29,7 @@ from mergeplan.planner.errors import Place, ProjectError
 
 log = structlog.get_logger(__name__)
 CHILD = (sys.executable, "-I", "-m", "mergeplan.bot.child.reading")
+CODE_CHILD = (sys.executable, "-I", "-m", "mergeplan.bot.child.code_reading")
 ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
 WALL_SECONDS = 60.0  # for a machine that is busy: its own limit is of the processor's time
 LONGEST = 4_000_000  # characters of a file
@@ -79,7 +80,7 @@ class RepositoryReader:
         if not known:
             with folder.open() if folder else nullcontext() as place:
                 request = {"reads": reads, "given": {**given, **({"folder": str(place)} if place else {})}}
-                answer = _ask(json.dumps(request), path, folder.isolation if folder else {})
+                answer = _ask(CODE_CHILD if folder else CHILD, json.dumps(request), path, folder)
             with self._lock:
                 self._answers[key] = answer
                 while len(self._answers) > REMEMBERED:
@@ -89,11 +90,12 @@ class RepositoryReader:
         return answer
 
 
-def _ask(request: str, path: str, isolation: Mapping[str, str]) -> Any:
+def _ask(command: Sequence[str], request: str, path: str, folder: CodeFolder | None) -> Any:
     """The child's answer, which may be a ProjectError; one that is no property of the file is raised."""
-    environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ} | dict(isolation)
+    environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    environment |= folder.isolation if folder else {}
     child = subprocess.Popen(
-        CHILD, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     try:
         out, _ = child.communicate(request.encode(), timeout=WALL_SECONDS)

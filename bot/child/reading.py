@@ -6,28 +6,26 @@ A file can make a parser take all memory, run for hours, or end its process. It 
 from __future__ import annotations
 
 import json
-import os
 import resource
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from mergeplan.bot.child.requirements import requirements_of
 from mergeplan.bot.cicd_section import read_section
 from mergeplan.bot.codeowners import owners_of, read_owners
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.isolation.mode import isolation_of
 from mergeplan.planner.isolation.system import hide_process
 
 CPU_SECONDS = 5
 MEMORY = 1 << 30
 OUT_OF_MEMORY = 9  # the exit code
+Readers = Mapping[str, Callable[..., object]]
 
 
-def _section(path: str, text: str, folder: str = "") -> object:
-    return asdict(read_section(path, text, Path(folder or os.devnull), isolation_of(os.environ)))
+def _section(path: str, text: str) -> object:
+    return asdict(read_section(path, text))
 
 
 def _requirements(**texts: str) -> object:
@@ -40,14 +38,14 @@ def _owners(text: str, paths: Sequence[str]) -> object:
     return {path: owners_of(path, owned) for path in paths}
 
 
-READERS: Mapping[str, Callable[..., object]] = {
+READERS: Readers = {
     "section": _section,
     "requirements": _requirements,
     "owners": _owners,
 }
 
 
-def main() -> None:
+def answer_one(readers: Readers) -> None:
     """Answer one request; OUT_OF_MEMORY, or a signal, where a limit is reached."""
     hide_process()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -55,18 +53,18 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
     request = json.load(sys.stdin)
     try:
-        line = json.dumps(_answer(request), default=str, allow_nan=False)
+        line = json.dumps(_answer(readers, request), default=str, allow_nan=False)
     except MemoryError:
         raise SystemExit(OUT_OF_MEMORY) from None
     sys.stdout.write(line)
 
 
-def _answer(request: Mapping[str, Any]) -> Mapping[str, object]:
+def _answer(readers: Readers, request: Mapping[str, Any]) -> Mapping[str, object]:
     try:
-        return {"value": READERS[request["reads"]](**request["given"])}
+        return {"value": readers[request["reads"]](**request["given"])}
     except ProjectError as error:
         return {"error": {"message": error.message, "hint": error.hint, "place": error.place and asdict(error.place)}}
 
 
 if __name__ == "__main__":
-    main()
+    answer_one(READERS)

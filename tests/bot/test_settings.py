@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pydantic import SecretStr
 
+from mergeplan.bot.child.code_reading import read_code_section
 from mergeplan.bot.child.planner_process import child_environment, stdin_secrets
 from mergeplan.bot.cicd_section import read_section
 from mergeplan.bot.rules import BotConfig, config_of
@@ -57,7 +60,8 @@ def test_the_projects_rules_are_read() -> None:
 
 
 def read_config(text: str, path: str, branch: str) -> BotConfig:
-    return config_of(read_section(path, text), branch)
+    code = path.endswith(".py")
+    return config_of(read_code_section(path, text, Path(__file__).parent) if code else read_section(path, text), branch)
 
 
 def test_a_rule_that_is_spelled_otherwise_is_the_same_rule() -> None:

@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path, read_document
 from mergeplan.planner.parsing.sql.yaml_variables import Replacement, Variable
 
@@ -20,8 +19,10 @@ _IMPORTS = re.compile(r"^[ \t]*(?:from|import)\b.*\bsqlmesh\b", re.MULTILINE)
 START, END = "\ue002", "\ue003"  # around the name of a variable in the place of its value
 MARK = re.compile("\ue010(\\d+):\\w+\ue011")  # a variable in the texts of a config.py, by its number
 _UNSET = "\ue012"  # in the place of a default that is no text
+# Keys that `Config` accepts without effect: whatever they hold.
 NO_EFFECT = frozenset(
-    name for name, field in Config.model_fields.items() if field.description == "Accepted, no effect here."
+    """cache_dir default_test_connection disable_anonymized_analytics infer_python_dependencies janitor log_limit
+    migration notification_targets run ui username users""".split()
 )
 
 

@@ -3,9 +3,9 @@
 A class is one that SQLMesh would find: it derives from `CustomMaterialization`, and is called by its `NAME` or else by
 its own name, in any case. What of its file or of the class might change what its `insert` does refuses it.
 
-It is read, and not run with a stand-in for the adapter as config.py is. A run shows what `insert` does once; it is called
-for every batch, on other days and over other rows, and one that asks the clock, a file or its last call would write
-otherwise than it was planned: wrong rows. Reading sees every statement, and refuses what may decide.
+It is read, and not run with a stand-in for the adapter as config.py is. A run shows what `insert` does once; it is
+called for every batch, on other days and over other rows, and one that asks the clock, a file or its last call would
+write otherwise than it was planned: wrong rows. Reading sees every statement, and refuses what may decide.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ import pytest
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.files.config import read_config
-from mergeplan.planner.parsing.files.configuration import read_source
+from mergeplan.planner.parsing.files.configuration import NO_EFFECT, read_source
+from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from tests.planner.python.config_code.running import run_here
 
@@ -262,6 +263,14 @@ def test_what_statements_change_is_changed(statement: str, variables: object) ->
 )
 def test_a_config_that_is_none_is_refused(text: str, said: str) -> None:
     assert said in refused(text).message
+
+
+def test_the_keys_without_effect_are_those_of_the_schema() -> None:
+    described = {
+        name for name, field in Config.model_fields.items() if field.description == "Accepted, no effect here."
+    }
+
+    assert described == NO_EFFECT
 
 
 def test_what_has_no_effect_may_be_anything() -> None:

@@ -1,0 +1,34 @@
+"""The child that reads `cicd_bot` of a config.py: it runs the file in a child of its own, as project code is run.
+
+No environment variable is set there.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from mergeplan.bot.child.reading import answer_one
+from mergeplan.bot.cicd_section import NAME, CicdSection, section_of
+from mergeplan.planner.errors import ProjectError, Refused
+from mergeplan.planner.isolation.mode import NO_ISOLATION, Isolation, isolation_of
+from mergeplan.planner.parsing.files.configuration import START
+from mergeplan.planner.python.config_code.reading import run_config
+
+
+def read_code_section(path: str, text: str, folder: Path, isolation: Isolation = NO_ISOLATION) -> CicdSection:
+    """The section of a config.py in its folder; ProjectError where the file fails, or the section is not plain."""
+    try:
+        code = run_config(folder, text, {}, isolation, path)
+    except Refused as error:
+        raise ProjectError(error.message, place=error.place, hint=error.hint) from None
+    return section_of(code.document(lambda _variable, _place: START, NAME), code.files)
+
+
+def _section(path: str, text: str, folder: str) -> object:
+    return asdict(read_code_section(path, text, Path(folder), isolation_of(os.environ)))
+
+
+if __name__ == "__main__":
+    answer_one({"section": _section})
