@@ -223,8 +223,14 @@ def _ruling_configuration(file: Path, root: Path, isolation: Isolation) -> Confi
 def _configuration(reading: Folder, isolation: Isolation) -> Configuration:
     names = [name for name in CONFIGS if (reading.root / name).is_file()]
     source = the_one(Source(name, reading.text(name)) for name in names)
+    if source is not None and not source.is_code:
+        return source
     if source is not None:
-        return run_config(reading.root, source.text, os.environ, isolation) if source.is_code else source
+        code = run_config(reading.root, source.text, os.environ, isolation)
+        for name in code.files:
+            with suppress(ProjectError):  # it is gone again
+                reading.hash(name)
+        return code
     above = next((folder for folder in reading.root.parents if _is_project(folder)), None)
     hint = "Run `mergeplan init` to create a project."
     if above is not None:
