@@ -16,14 +16,16 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.machinery import PathFinder, SourceFileLoader
 from types import FrameType, ModuleType
 from typing import Any
 
 from mergeplan.planner.python.config_code import rewriting
+from mergeplan.planner.python.config_code.calling import call
 from mergeplan.planner.python.config_code.environment import Environment, guard_environment
 from mergeplan.planner.python.config_code.recording import Recording, note_lines, see, variables_data
-from mergeplan.planner.python.config_code.references import References, Undecided, convert, is_same
+from mergeplan.planner.python.config_code.references import References, Undecided, is_same, is_within
 from mergeplan.planner.python.config_code.stand_ins import Recorded, Sqlmesh, Unknown, modules_of_ours
 from mergeplan.planner.python.serving import run
 
@@ -44,8 +46,9 @@ class ConfigCode(importlib.abc.MetaPathFinder):
             "__import__": self._import,
             rewriting.SEE: self._see,
             rewriting.LINES: note_lines,
-            rewriting.CONVERT: convert,
+            rewriting.CALL: partial(call, references, self.caught),
             rewriting.SAME: is_same,
+            rewriting.WITHIN: is_within,
         }
         self.os = self._make_os()
 

@@ -216,16 +216,25 @@ def plain(value: Any) -> Any:
     return value.content() if isinstance(value, Text | Number) else value
 
 
-def convert(function: Any, *args: Any, **keywords: Any) -> Any:
-    """A call of `int` or `float`, or of what hides them."""
-    if function in (int, float) and len(args) == 1 and not keywords and isinstance(args[0], Text):
-        text = args[0].filtered(function.__name__)
-        return Number(text) if text is not None else function(plain(args[0]))
-    return function(*args, **keywords)
+def why_unknown(value: Any) -> str:
+    """Why the value of a reference is not known here, '' where it is."""
+    if not isinstance(value, Text | Number):
+        return ""
+    text = value.text if isinstance(value, Number) else value
+    variables = [part for part in text.parts if isinstance(part, Variable)]
+    return next(filter(None, map(text.references.unknown, variables)), "")
+
+
+def is_within(left: Any, right: Any) -> bool:
+    """`left in right`, as it would be without references."""
+    return (plain(left) if type(right) is str else left) in right
 
 
 def is_same(left: Any, right: Any) -> bool:
     """`left is right`, as it would be without references."""
+    for value in (left, right):
+        if left is not right and hasattr(type(value), "refuse_test"):
+            value.refuse_test()
     one, two = (
         value.content() if isinstance(value, Text) and (v := value.variable) and not _is_text(value, v) else value
         for value in (left, right)
@@ -240,8 +249,7 @@ def _is_text(text: Text, variable: Variable) -> bool:
 
 def _made(text: Text, name: str, *args: Any, **keywords: Any) -> Any:
     """The text that a method makes of another one; of one that is not known, one that is not known."""
-    variables = [part for part in text.parts if isinstance(part, Variable)]
-    if why := next(filter(None, map(text.references.unknown, variables)), ""):
+    if why := why_unknown(text):
         return text.references.refer_unknown(why)
     return getattr(text.content(), name)(*map(plain, args), **keywords)
 

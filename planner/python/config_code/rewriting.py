@@ -1,6 +1,7 @@
 """A file of a project, rewritten before it is compiled: what its expressions give is seen, and nothing else changes.
 
-Texts with environment variables in them are found again, and each mapping, list and call of a class has its lines.
+Texts with environment variables in them are found again, calls are made by `calling`, and each mapping, list and call
+of a class has its lines.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-SEE, LINES, CONVERT, SAME = "__mergeplan_see__", "__mergeplan_lines__", "__mergeplan_convert__", "__mergeplan_same__"
+SEE, LINES, CALL, SAME = "__mergeplan_see__", "__mergeplan_lines__", "__mergeplan_call__", "__mergeplan_same__"
+WITHIN = "__mergeplan_within__"
+OF_ITS_FRAME = ("super", "exec", "eval", "vars", "dir")  # what looks at the frame that calls it
 _SEEN = (ast.JoinedStr, ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)
 
 
@@ -34,17 +37,19 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in ("int", "float"):
-            call = ast.Call(ast.Name(CONVERT, ast.Load()), [node.func, *node.args], node.keywords)
-            return ast.copy_location(call, node)
-        return node
+        if not (node.args or node.keywords) or (isinstance(node.func, ast.Name) and node.func.id in OF_ITS_FRAME):
+            return node
+        call = ast.Call(ast.Name(CALL, ast.Load()), [node.func, *node.args], node.keywords)
+        return ast.copy_location(call, node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
-        if len(node.ops) > 1 or not isinstance(node.ops[0], ast.Is | ast.IsNot):
+        if len(node.ops) > 1 or not isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
             return node
-        same = ast.Call(ast.Name(SAME, ast.Load()), [node.left, node.comparators[0]], [])
-        return ast.copy_location(same if isinstance(node.ops[0], ast.Is) else ast.UnaryOp(ast.Not(), same), node)
+        name = SAME if isinstance(node.ops[0], ast.Is | ast.IsNot) else WITHIN
+        test = ast.Call(ast.Name(name, ast.Load()), [node.left, node.comparators[0]], [])
+        negated = isinstance(node.ops[0], ast.IsNot | ast.NotIn)
+        return ast.copy_location(ast.UnaryOp(ast.Not(), test) if negated else test, node)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         node.value = self.visit(node.value)  # what stands behind the colon remains a part of the text

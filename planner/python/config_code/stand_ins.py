@@ -35,6 +35,13 @@ class Unknown:
     def __init__(self, what: str, references: References) -> None:
         self.__dict__.update(_why=f"{what} decides the configuration here.", _references=references)
 
+    @classmethod
+    def because(cls, why: str, references: References) -> Unknown:
+        """What is not known for a reason of its own."""
+        unknown = cls("", references)
+        unknown.__dict__["_why"] = why
+        return unknown
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
@@ -57,6 +64,10 @@ class Unknown:
 
     def _refuse(self, *_: Any) -> Any:
         self._references.refuse(self._why)
+
+    def refuse_test(self) -> None:
+        """Refuse `is`, which asks nobody."""
+        self._refuse()
 
     def _text(self, *_: Any) -> Any:
         return self._references.refer_unknown(self._why)
