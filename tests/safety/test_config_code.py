@@ -157,6 +157,15 @@ def test_a_forged_answer_is_data_like_any_other(reply: str, tmp_path: Path) -> N
     assert "Its reply is invalid." in ended(tmp_path / "p", text, Isolation())
 
 
+def test_a_forged_place_is_an_error_like_any_other(tmp_path: Path) -> None:
+    where = '[["gateways", "a", "connection", "b"], "forged."]'
+    reply = f'{{"ok": {{"value": {{"gateways": 1}}, "lines": [], "unclear": [{where}], "variables": []}}}}'
+    text = f"for each in range(3, 20):\n  try: os.write(each, {reply!r}.encode() + b'\\n')\n  except OSError: pass\n"
+
+    with pytest.raises(ProjectError, match="forged"):
+        read_source(run(tmp_path / "p", text, Isolation()), {})
+
+
 def test_a_forged_reference_is_the_reference_that_any_configuration_may_have(tmp_path: Path) -> None:
     """What closes a variable to a pull request closes it here too: it looks at the document, whoever made it."""
     value = '{"value": {"a": "\\ue0100:TOKEN\\ue011"}, "lines": [], "unclear": [], "variables": [{"name": "TOKEN"}]}'

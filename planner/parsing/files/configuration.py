@@ -108,7 +108,10 @@ class CodeConfiguration:
         """True within a connection that is refused for its engine, whatever else it has."""
         if at[0] != "gateways" or len(at) < 4 or at[2] != "connection":
             return False
-        return self.value["gateways"][at[1]]["connection"].get("type") not in ("spark", "databricks")
+        section: Any = self.value
+        for key in at[:3]:
+            section = section.get(key) if isinstance(section, dict) else None
+        return isinstance(section, dict) and section.get("type") not in ("spark", "databricks")
 
     @cached_property
     def _folders(self) -> tuple[str, ...]:
