@@ -130,7 +130,10 @@ class Recording:
             self._leave(at, why)
             return None
         if any(START in part or END in part for part in known.parts if isinstance(part, str)):
-            self.references.refuse("A text with an environment variable in it was changed by code.", line)
+            self.references.refuse(
+                "A text that is made of what is not known here cannot be read, such as `repr` of a variable.",
+                line,
+            )
         if any("\ud800" <= character <= "\udfff" for character in text):
             self.references.refuse("This text holds a character that is not Unicode.", line)
         if self.home in text and not text.startswith(self.root):

@@ -15,7 +15,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, cast
 
-from mergeplan.planner.python.config_code.references import References
+from mergeplan.planner.python.config_code.references import START, References
 
 TYPES = {
     "AzureSQLConnectionConfig": "azuresql",
@@ -79,7 +79,7 @@ class Unknown:
     __or__ = __ror__ = __call__
 
     def __repr__(self) -> str:
-        return f"<{self._why}>"
+        return f"<{START}{self._why}>"
 
 
 class Member(str):
@@ -107,6 +107,9 @@ class _Kind(type):
 
     references: References
 
+    def __repr__(cls) -> str:
+        return f"<{START}{cls.__name__}>"  # to be printed: in a configuration it is refused
+
     def __getattr__(cls, name: str) -> Any:
         if name.isupper():
             member = Member(name if cls.__name__ == "ModelKindName" else name.lower())
@@ -130,6 +133,9 @@ class Recorded(metaclass=_Kind):
             keywords["type"] = keywords.pop("type_")
         if (kind := type_of(self.stands_for)) and keywords.setdefault("type", kind) != kind:
             raise ValueError(f"The `type` of `{self.stands_for}` is `{kind}`.")
+
+    def __repr__(self) -> str:
+        return f"{type(self)!r}(...)"
 
     @property
     def is_exact(self) -> bool:
