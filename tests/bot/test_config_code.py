@@ -73,7 +73,7 @@ def test_an_edit_of_a_module_that_the_rules_are_made_of_is_an_edit_of_them(make_
     bench.idle()
 
     assert EDITED in bench.plan(number)
-    assert bench.record(number).changes_rules
+    assert bench.record(number).rules.changes_rules
 
 
 def test_the_same_rules_in_another_language_are_no_edit_of_them(bench: Bench) -> None:
