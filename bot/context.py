@@ -14,14 +14,7 @@ from pathlib import Path
 import structlog
 
 from mergeplan.bot.child.packages import packages_folder, read_file
-from mergeplan.bot.child.planner_process import (
-    SHUTDOWN,
-    Finished,
-    Task,
-    isolation_variables,
-    project_home,
-    run_planner,
-)
+from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, isolation_variables, project_home, run_planner
 from mergeplan.bot.child.reader import CodeFolder, RepositoryReader
 from mergeplan.bot.child.requirements import FILES
 from mergeplan.bot.child.standby import Standby
