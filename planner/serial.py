@@ -1,4 +1,5 @@
-"""Our frozen dataclasses as JSON and back, by their own type hints; what equals its default is left out.
+"""Our frozen dataclasses as JSON and back, by their own type hints; what equals its default is left out, and so is a
+field whose metadata says `json: False`.
 
 Leaving defaults out keeps the text of an old value what it was when a later version adds a field.
 """
@@ -33,7 +34,7 @@ def encode_json(value: object) -> Json:
     if isinstance(value, datetime):
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
-        pairs = ((field, getattr(value, field.name)) for field in fields(value))
+        pairs = ((field, getattr(value, field.name)) for field in fields(value) if field.metadata.get("json", True))
         return {field.name: encode_json(item) for field, item in pairs if item != _default(field)}
     if isinstance(value, Mapping):
         return {str(key): encode_json(item) for key, item in value.items()}
@@ -108,7 +109,7 @@ def _pair(data: Json) -> tuple[str, str]:
 
 def _record(kind: Any) -> Callable[[Json], Any]:
     hints = get_type_hints(kind)
-    readers = {field.name: _reader(hints[field.name]) for field in fields(kind)}
+    readers = {field.name: _reader(hints[field.name]) for field in fields(kind) if field.metadata.get("json", True)}
 
     def read(data: Json) -> Any:
         try:

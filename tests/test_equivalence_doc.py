@@ -9,7 +9,8 @@ import pytest
 
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Columns
-from mergeplan.planner.semantics.columns import Parent, Shape, shape_of
+from mergeplan.planner.semantics.columns import Shape, shape_of
+from mergeplan.planner.semantics.parent import Parent
 from tests.planner.building import change_of, external, model, project
 from tests.planner.spelling.page import rules_of_page
 from tests.planner.spelling.rules import RULES

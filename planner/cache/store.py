@@ -41,10 +41,24 @@ class Cache:
         """Key -> text, for the keys that are known."""
         return self._use_file(lambda connection: _read(connection, keys)) or {} if keys else {}
 
-    def put(self, entries: Mapping[str, str]) -> None:
-        """Keep these texts, in one transaction; those that were not read for longest go when there is no room."""
+    def put(self, entries: Mapping[str, str], read: Collection[str] = ()) -> None:
+        """Keep these texts, in one transaction, and note that others were read; those that were not read for longest go
+        when there is no room."""
         if entries:
             self._use_file(lambda connection: _write(connection, entries, self._largest))
+        if read:
+            self._use_file(lambda connection: _mark_used(connection, read))
+
+    def open(self) -> sqlite3.Connection | None:
+        """A connection that only reads; None where nothing is kept yet, or the file cannot be read."""
+        if self._file is None or not self._file.is_file():
+            return None
+        try:
+            return sqlite3.connect(
+                f"{self._file.absolute().as_uri()}?mode=ro", uri=True, timeout=WAIT, check_same_thread=False
+            )
+        except sqlite3.Error:
+            return None
 
     def _use_file(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """What is done with the file; None when there is none or it cannot be used. What is damaged is removed."""
@@ -67,7 +81,58 @@ class Cache:
         return None
 
 
+class Lookups:
+    """The texts of a cache one by one, over one connection; what is new is written by `keep`, all at once."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._new: dict[str, str] = {}
+        self._stale: list[str] = []
+        self._connection = cache.open()
+
+    def get(self, key: str) -> str | None:
+        """The text of a key, None if it has none."""
+        if key in self._new:
+            return self._new[key]
+        try:
+            known, stale = _select(self._connection, [key]) if self._connection else ({}, [])
+        except (sqlite3.Error, UnicodeDecodeError, OverflowError):
+            self._connection = None  # `keep` removes what is damaged
+            return None
+        self._stale += stale
+        return known.get(key)
+
+    def put(self, key: str, text: str) -> None:
+        """Keep a text; it is written by `keep`."""
+        self._new[key] = text
+
+    def keep(self) -> None:
+        """Write what is new, and note what was read."""
+        self.close()
+        self._cache.put(self._new, self._stale)
+        self._new, self._stale, self._connection = {}, [], self._cache.open()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._connection:
+            self._connection.close()
+
+
 def _read(connection: sqlite3.Connection, keys: Collection[str]) -> dict[str, str]:
+    texts, stale = _select(connection, keys)
+    with suppress(sqlite3.OperationalError):  # somebody else writes: what was read is read
+        _mark_used(connection, stale)
+    return texts
+
+
+def _mark_used(connection: sqlite3.Connection, keys: Collection[str]) -> None:
+    today = date.today().toordinal()
+    connection.executemany("UPDATE entries SET used = ? WHERE key = ?", [(today, key) for key in keys])
+    connection.commit()
+
+
+def _select(connection: sqlite3.Connection, keys: Collection[str]) -> tuple[dict[str, str], list[str]]:
+    """The texts of these keys, and the keys that were last read on another day."""
     texts: dict[str, str] = {}
     stale: list[str] = []
     today = date.today().toordinal()
@@ -79,10 +144,7 @@ def _read(connection: sqlite3.Connection, keys: Collection[str]) -> dict[str, st
                 texts[key] = text.decode()
                 if used != today:
                     stale.append(key)
-    with suppress(sqlite3.OperationalError):  # somebody else writes: what was read is read
-        connection.executemany("UPDATE entries SET used = ? WHERE key = ?", [(today, key) for key in stale])
-        connection.commit()
-    return texts
+    return texts, stale
 
 
 def _write(connection: sqlite3.Connection, entries: Mapping[str, str], largest: int) -> None:

@@ -27,7 +27,8 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.lineage import UNKNOWN, Followed, follow
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.python.linting import RuleRequest, run_rules
-from mergeplan.planner.semantics.columns import Parent, shape_of
+from mergeplan.planner.semantics.columns import shape_of
+from mergeplan.planner.semantics.parent import Parent
 
 UNNAMED = "_col_"  # sqlglot's alias of an output without a name
 SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)

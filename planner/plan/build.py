@@ -41,6 +41,7 @@ from mergeplan.planner.plan.schedule import (
     schedule_changes,
     schedule_run,
 )
+from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes, views_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -111,6 +112,7 @@ class Request:
     include_unmodified: bool = False  # show every model in an environment beside prod too
     diff_rendered: bool = False  # show the difference of the queries that run, not of the files
     adopted: Mapping[str, Adoption] = field(default_factory=dict)  # model that prod lacks -> table that holds its rows
+    shapes: ShapeMemory = NO_MEMORY  # queries that earlier plans analysed
 
 
 def build_plan(
@@ -222,7 +224,7 @@ def _decide_changes(
 
     def decide_with(overrides: tuple[Override, ...], known: Loaded) -> Decisions:
         options = (limited, since, request.naming, request.forward, request.empty_backfill, request.adopted)
-        return decide(Inputs(graph, base, known, overrides, *options))
+        return decide(Inputs(graph, base, known, overrides, *options, request.shapes))
 
     decided = decide_with(overrides, loaded)
     if request.categories:

@@ -15,7 +15,10 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.category.categorize import fingerprint_of
 from mergeplan.planner.plan.category.decision import Analysis, Decision, Inputs
 from mergeplan.planner.plan.change import Adoption, Override
-from mergeplan.planner.semantics.columns import Parent, Shape, code_shape, model_shape
+from mergeplan.planner.semantics.columns import Shape, code_shape, model_shape
+from mergeplan.planner.semantics.parent import Parent
+from mergeplan.planner.semantics.shape_memory import ShapeMemory
+from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.meaning import meaning_of, sort_columns
 from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_version, version_of
 
@@ -23,26 +26,35 @@ from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_versio
 def analyze_query(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Analysis:
     """What a model's query is over its parents as they are decided."""
     above = {name: parent.snapshot.as_parent for name, parent in parents.items()}
-    shape, began, old = shape_of(model, above), first_day(inputs.graph, model), inputs.base.get(model.name)
+    shape, began, old = (
+        shape_of(model, above, inputs.shapes),
+        first_day(inputs.graph, model),
+        inputs.base.get(model.name),
+    )
     if old is not None and shape is not None and old.meaning is not None and shape.relies != old.meaning.relies:
         # Its table is not another one because an audit of what it reads came or went: a model that means what it
         # meant is judged by the keys that it was judged by then. Computed anew, it is judged by those of today.
-        before = shape_of(model, as_keyed(above, old))
+        before = shape_of(model, as_keyed(above, old, model.sql, inputs.shapes), inputs.shapes)
         seen = {name: parent.visible for name, parent in parents.items()}
         shape = before if before and meaning_of(model, before, seen, began).table_digest == old.raw else shape
     read = {name: parent.snapshot.fingerprint for name, parent in parents.items()}
     return Analysis(shape, began, fingerprint_of(model, shape, read, began))
 
 
-def shape_of(model: Model, parents: Mapping[str, Parent]) -> Shape | None:
+def shape_of(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -> Shape | None:
     """The shape of what returns a model's rows; None for a file, and for what the project does not define."""
     if model.python:
         return code_shape(model.python.digest, [column.name for column in model.columns], parents)
-    return model_shape(model, parents) if model.sql else None
+    return model_shape(model, parents, memory) if model.sql else None
 
 
-def as_keyed(parents: Mapping[str, Parent], old: Snapshot) -> dict[str, Parent]:
-    """What a model reads, with the keys that it was judged by; those that hold no longer are passed on to nobody."""
+def as_keyed(parents: Mapping[str, Parent], old: Snapshot, sql: str, memory: ShapeMemory) -> Mapping[str, Parent]:
+    """A query's parents with the keys that its model was judged by: those that hold no longer are passed on to nobody.
+
+    A query that takes no rows by an order is judged by no keys.
+    """
+    if not traits_of(sql, memory).by_order:
+        return parents
     relied = dict(old.meaning.relies) if old.meaning else {}
     return {
         name: replace(

@@ -6,7 +6,7 @@ column of every parent matters: a wrong "it does not read that" would leave wron
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -19,6 +19,7 @@ from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import SORTED, Digests, TableDigest
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
 from mergeplan.planner.semantics.normalize import captures, join_catalogs, misread, normalize_query
+from mergeplan.planner.semantics.parent import Parent, can_mean, narrow, narrow_digests
 from mergeplan.planner.semantics.query.algebra import Opaque, Relation, Term
 from mergeplan.planner.semantics.query.clauses import clauses
 from mergeplan.planner.semantics.query.queries import Query
@@ -26,26 +27,15 @@ from mergeplan.planner.semantics.query.row_order import order_of
 from mergeplan.planner.semantics.query.sources import TableSource
 from mergeplan.planner.semantics.query.time_locality import TimeDependence, interval_filters, time_dependence
 from mergeplan.planner.semantics.query.unique import Keys, keys_of
+from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.semantics.spark.spark_functions import is_volatile, multiplies_rows
 from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
-from mergeplan.planner.semantics.types import reader_type
+from mergeplan.planner.semantics.traits import takes_rows_by_order, traits_of
+from mergeplan.planner.semantics.types import explicit_type, reader_type
 
 # Settings that change results, but under which the rules of equivalence still hold.
 RULED = frozenset((TIME_ZONE,))
-
-
-@dataclass(frozen=True)
-class Parent:
-    """What is known of a table that a query reads: its columns, None if unknown; `volatile` are non-deterministic
-    columns of a view, which may differ each time they are read."""
-
-    columns: tuple[str, ...] | None
-    volatile: frozenset[str] = frozenset()
-    volatile_rows: bool = False
-    types: tuple[tuple[str, str], ...] = ()  # of the columns with a known type
-    keys: Keys = ()  # each identifies a row, by the query of the model
-    audited: Keys = ()  # each identifies a row, by the audits of the model
 
 
 @dataclass(frozen=True)
@@ -68,8 +58,9 @@ class Shape:
     known: bool
     text: str
     columns: tuple[str, ...] | None
-    relation: Relation | None = None
-    way: Term | None = None  # its written form, which decides the order of a view's rows
+    own: TableDigest | None = None  # whatever the tables hold; None if its columns cannot be followed
+    stated: tuple[tuple[str, str], ...] = ()  # of the columns whose type the query itself says
+    way: tuple[str, ...] = ()  # its written form, which decides the order of a view's rows, and the tables in it
     has_order: bool = False
     frame: Mapping[str, str] = field(default_factory=dict)  # clause -> digest
     volatile: frozenset[str] = frozenset()
@@ -81,13 +72,25 @@ class Shape:
     keys: Keys = ()  # each identifies a row, by the query and its parents
     relies: tuple[tuple[str, Keys], ...] = ()  # the parents' keys that make results deterministic
     unresolved: str | None = None
+    named: frozenset[str] = frozenset()  # the columns that its text names, of whatever table
     obstacle: str = ""  # the construct because of which there is no `relation`, as a noun phrase
+    source: Source | None = field(default=None, compare=False, repr=False, metadata={"json": False})
+
+    @property
+    def relation(self) -> Relation | None:
+        """Its algebra, None if its columns cannot be followed; analysed anew where the shape was remembered."""
+        return self.source.relation() if self.own and self.source else None
 
     def compute_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
         """The digests of the query over parents with these digests."""
-        digests = Digests(parents)
-        if self.relation is not None:
-            return replace(digests.relation(self.relation), order=self._order(parents, digests))
+        if self.own and self.source:
+            return self.source.recall_digest(parents, lambda: self._digest(parents))
+        return self._digest(parents)
+
+    def _digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
+        digests, relation = Digests(parents), self.relation
+        if relation is not None:
+            return replace(digests.relation(relation), order=self._order(parents, digests))
         # Not translated: everything that the parents hold counts, so that any change of theirs is a change here.
         whole = [
             part
@@ -103,17 +106,67 @@ class Shape:
         return self._order({}, Digests())
 
     def _order(self, parents: Mapping[str, TableDigest], digests: Digests) -> str:
-        if self.way is None:
+        if not self.way:
             return ""
-        above = [parents[name].order for name in map(str, self.way.parts) if name in parents]
+        above = [parents[name].order for name in self.way if name in parents]
         is_sorted = self.has_order or any(order.startswith(SORTED) for order in above)
-        return f"{SORTED if is_sorted else ''}{digests.part(self.way, {})}"
+        return f"{SORTED if is_sorted else ''}{digests.part(Term('way', self.way), {})}"
 
 
-def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "") -> Shape:
+@dataclass(frozen=True)
+class Source:
+    """What a shape was read from: the query, the parents as far as it can mean them, and where shapes are remembered.
+
+    `named` are a parent's columns that the query can mean; None for all of them.
+    """
+
+    sql: str
+    parents: tuple[tuple[str, Parent], ...]
+    time_column: str
+    narrowed: bool
+    memory: ShapeMemory
+
+    def relation(self) -> Relation:
+        """The query's algebra; only of a query that can be followed."""
+        relation = _analyse(self.sql, self.parents, self.time_column).relation
+        assert relation is not None
+        return relation
+
+    def recall_digest(self, parents: Mapping[str, TableDigest], compute: Callable[[], TableDigest]) -> TableDigest:
+        """The digests over parents with these digests, computed if they are not remembered."""
+        text = self.sql.lower()
+
+        def named(name: str) -> frozenset[str] | None:
+            columns = parents[name].columns
+            return frozenset(column for column in columns if can_mean(text, column)) if self.narrowed else None
+
+        key = self.memory.key("digest", *self.key_parts, *narrow_digests(parents, named))
+        known = self.memory.recall(TableDigest, key)
+        if known is None:
+            known = compute()
+            self.memory.remember(key, known)
+        return known
+
+    @property
+    def key_parts(self) -> tuple[str, ...]:
+        return self.sql, self.time_column, repr(self.parents)
+
+
+def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "", memory: ShapeMemory = NO_MEMORY) -> Shape:
     """The shape of a Spark query over these parents; a parent that is not given has unknown columns. With a time
     column, the query loads a table by time interval."""
-    return _shape(sql, tuple(sorted(parents.items(), key=lambda parent: parent[0])), time_column)
+    traits = traits_of(sql, memory)
+    narrowed = not traits.unnamed
+    seen = narrow(sql, parents) if narrowed else parents
+    source = Source(sql, tuple(sorted(seen.items(), key=lambda parent: parent[0])), time_column, narrowed, memory)
+    key = memory.key("shape", *source.key_parts)
+    shape = memory.recall(Shape, key)
+    if shape is None:
+        analysis = _analyse(sql, source.parents, time_column)
+        shape = analysis.shape
+        if analysis.certain:
+            memory.remember(key, shape)
+    return replace(shape, source=source, named=traits.columns)
 
 
 def code_shape(code: str, columns: Iterable[str], parents: Iterable[str]) -> Shape:
@@ -122,15 +175,25 @@ def code_shape(code: str, columns: Iterable[str], parents: Iterable[str]) -> Sha
     return Shape(False, f"code {code}", tuple(columns), volatile_rows=True, reads=reads)
 
 
+@dataclass(frozen=True)
+class _Analysis:
+    """A shape with its relation; `certain` unless it comes of how deep the stack was."""
+
+    shape: Shape
+    relation: Relation | None = None
+    certain: bool = True
+
+
 @lru_cache(maxsize=8192)
-def _shape(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> Shape:
+def _analyse(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> _Analysis:
     try:
         return _read(sql, given, time_column)
-    except FAILURES:  # sqlglot cannot analyse it, so only its text counts
-        return Shape(False, sql, None, reads={name: Reads(every=True) for name, _ in given})
+    except FAILURES as failure:  # sqlglot cannot analyse it, so only its text counts
+        shape = Shape(False, sql, None, reads={name: Reads(every=True) for name, _ in given})
+        return _Analysis(shape, certain=not isinstance(failure, RecursionError))
 
 
-def _read(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> Shape:
+def _read(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> _Analysis:
     tree = tree_of(sql)
     join_catalogs(tree)
     names = tables_of(tree)
@@ -140,23 +203,23 @@ def _read(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> 
     doubtful = mistakes_keywords(tree, schemas)
     tree = normalize_query(tree)
     if any(columns is None for columns in schemas.values()) or captures(tree, schemas):
-        return _unknown(sql, tree, names)
+        return _Analysis(_unknown(sql, tree, names))
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nest_schemas(schemas), identify=True)
     except SqlglotError:
-        return _unknown(sql, tree, names, _find_unresolved_column(tree, schemas))
-    return _build_shape(tree, qualified, parents, time_column, doubtful or misread(tree))
+        return _Analysis(_unknown(sql, tree, names, _find_unresolved_column(tree, schemas)))
+    return _build_analysis(tree, qualified, parents, time_column, doubtful or misread(tree))
 
 
-def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
+def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory = NO_MEMORY) -> Shape:
     """The shape of a model's query over its parents.
 
     Columns cannot be followed if statements that may change results run before the query, if it reads itself, so that a
     row depends on all earlier rows, or if the parser misreads it. Under such statements, and under some Spark settings,
     two spellings that are equivalent by our rules may differ: then only the written query counts.
     """
-    own = _itself(model, parents) if model.reads_itself else {}
-    shape = shape_of(model.sql, {**parents, **own}, model.time_column)
+    own = _itself(model, parents, memory) if model.reads_itself else {}
+    shape = shape_of(model.sql, {**parents, **own}, model.time_column, memory)
     if model.kind.is_embedded and (names := names_with_capitals(model.sql)):
         shape = replace(shape, text=Digests().hash_texts("spelled", shape.text, *sorted(names.values())))
     by_rules = not model.shaping and all(key in RULED for key, _ in model.settings)
@@ -165,7 +228,8 @@ def model_shape(model: Model, parents: Mapping[str, Parent]) -> Shape:
     text = shape.text if by_rules else Digests().hash_texts("as written", repr(model.shaping), _as_written(model.sql))
     text = Digests().hash_texts("as written", model.misread, text) if model.misread else text
     every = {name: Reads(every=True) for name in parents}
-    return Shape(shape.known, text, shape.columns, reads=every, unresolved=shape.unresolved if by_rules else None)
+    unresolved = shape.unresolved if by_rules else None
+    return Shape(shape.known, text, shape.columns, reads=every, unresolved=unresolved, named=shape.named)
 
 
 @lru_cache(maxsize=1024)
@@ -184,10 +248,10 @@ def _as_written(sql: str) -> str:
     return _text(tree_of(sql))
 
 
-def _itself(model: Model, parents: Mapping[str, Parent]) -> dict[str, Parent]:
+def _itself(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -> dict[str, Parent]:
     """The model as its own parent: its declared columns, else those that its query returns."""
     declared = tuple(column.name for column in model.columns)
-    return {model.name: Parent(declared or shape_of(model.sql, parents).columns)}
+    return {model.name: Parent(declared or shape_of(model.sql, parents, memory=memory).columns)}
 
 
 def tables_of(tree: exp.Expr) -> frozenset[str]:
@@ -197,13 +261,13 @@ def tables_of(tree: exp.Expr) -> frozenset[str]:
     )
 
 
-def _build_shape(
+def _build_analysis(
     written: exp.Expr, tree: exp.Expr, parents: Mapping[str, Parent], time_column: str, is_misread: bool
-) -> Shape:
+) -> _Analysis:
     outputs = tree.selects if isinstance(tree, exp.Query) and not tree.is_star else []
     columns = tuple(name for output in outputs for name in _names(output))
     if not columns or len(set(columns)) < len(columns) or any(map(_is_named_by_spark, outputs)):
-        return _unknown(_text(written), tree, frozenset(parents))
+        return _Analysis(_unknown(_text(written), tree, frozenset(parents)))
     tables = {
         name: TableSource(name, parent.volatile, parent.volatile_rows, parent.types, parent.keys, parent.audited)
         for name, parent in parents.items()
@@ -223,17 +287,19 @@ def _build_shape(
             raise Opaque("columns that Spark names in another way")
         seen = Digests().relation(relation)
     except Opaque as opaque:
-        return _opaque(written, columns, parents, opaque.obstacle, by_day=by_day)
+        return _Analysis(_opaque(written, columns, parents, opaque.obstacle, by_day=by_day))
     except RecursionError:
-        return _opaque(written, columns, parents, "expressions nested that deep", by_day=by_day)
+        deep = _opaque(written, columns, parents, "expressions nested that deep", by_day=by_day)
+        return _Analysis(deep, certain=False)
     way, has_order = order_of(tree)
     further = time_dependence(relation, time_column) if time_column else TimeDependence()
-    return Shape(
+    shape = Shape(
         known=True,
         text=Digests().hash_texts(seen.rows, *(part for pair in seen.columns.items() for part in pair)),
         columns=columns,
-        relation=relation,
-        way=way,
+        own=seen,
+        stated=_stated_types(relation),
+        way=tuple(map(str, way.parts)),
         has_order=has_order,
         frame=clauses(relation),
         volatile=further.outputs | {name for name, value in relation.columns.items() if value.volatile},
@@ -245,11 +311,17 @@ def _build_shape(
         keys=keys_of(relation),
         relies=_relies(tree, parents),
     )
+    return _Analysis(shape, relation)
+
+
+def _stated_types(relation: Relation) -> tuple[tuple[str, str], ...]:
+    types = ((name, explicit_type(value)) for name, value in relation.columns.items())
+    return tuple((name, stated) for name, stated in types if stated is not None)
 
 
 def _relies(tree: exp.Expr, parents: Mapping[str, Parent]) -> tuple[tuple[str, Keys], ...]:
     """The keys of what it reads, where something in it takes rows by an order in which they may leave no ties."""
-    if not tree.find(exp.Window, exp.ArgMax, exp.ArgMin):
+    if not takes_rows_by_order(tree):
         return ()
     keys = ((name, tuple(sorted({*parent.keys, *parent.audited}))) for name, parent in sorted(parents.items()))
     return tuple((name, known) for name, known in keys if known)

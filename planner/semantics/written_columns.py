@@ -1,4 +1,4 @@
-"""The columns that the text of a query names, and the stars that stand for columns."""
+"""The stars in the text of a query that stand for columns."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 @lru_cache(maxsize=1024)
 def has_star_over(sql: str, table: str) -> bool:
     """True if a `*` of the query may stand for columns of the table; the one of COUNT(*) stands for none."""
+    if "*" not in sql:
+        return False
     try:
         tree = tree_of(sql)
     except FAILURES:
@@ -19,15 +21,6 @@ def has_star_over(sql: str, table: str) -> bool:
     return any(
         _may_cover(star, tree, table) for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count)
     )
-
-
-@lru_cache(maxsize=1024)
-def column_names(sql: str) -> frozenset[str]:
-    """The names of columns that stand in a query, of whatever table, in lower case."""
-    try:
-        return frozenset(column.name.lower() for column in tree_of(sql).find_all(exp.Column))
-    except FAILURES:
-        return frozenset()
 
 
 def _may_cover(star: exp.Star, tree: exp.Expr, table: str) -> bool:

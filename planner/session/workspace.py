@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mergeplan.planner.apply.events import PromotionRecovered
-from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.cache.store import Cache, Lookups
 from mergeplan.planner.engine.gateways import Gateways
 from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.catalog import is_embedded
@@ -54,7 +54,9 @@ class Workspace:
     _settled: bool = False
 
     def close(self) -> None:
-        """Let go of Spark and of the database."""
+        """Let go of Spark, of the database and of the cache."""
+        if "lookups" in self.__dict__:
+            self.lookups.close()
         if self._engine is not None:
             self._engine.close()
         if self._store is not None:
@@ -100,6 +102,11 @@ class Workspace:
         isolation = settings.isolation.hiding(self.settings.folder)
         options = LoadOptions(settings.gateways_from, isolation, Cache(settings.cache), strict=False)
         return load_project(settings.root, self.now, settings.gateway, options)
+
+    @cached_property
+    def lookups(self) -> Lookups:
+        """What earlier plans worked out on this machine."""
+        return Lookups(Cache(self.settings.cache))
 
     @property
     def store(self) -> StateStore:

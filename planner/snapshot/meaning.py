@@ -10,11 +10,10 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.semantics.audited_keys import Keys
 from mergeplan.planner.semantics.columns import Shape, names_with_capitals
 from mergeplan.planner.semantics.digests import TableDigest
-from mergeplan.planner.semantics.query.algebra import Value
-from mergeplan.planner.semantics.types import PLAIN, explicit_type, normalize_type
+from mergeplan.planner.semantics.types import PLAIN, normalize_type
 from mergeplan.planner.snapshot.snapshot import Meaning
 
-NO_VALUES: Mapping[str, Value] = {}
+NOTHING_STATED: Mapping[str, str] = {}
 
 
 def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDigest], began: str) -> Meaning:
@@ -32,8 +31,9 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDig
     meaning = replace(meaning, keys=_keys(model, shape), relies=shape.relies)
     meaning = meaning if model.kind.is_stored else replace(meaning, order=seen.order)
     meaning = _keep_spelling(model, meaning) if model.kind.is_embedded else meaning
-    said = shape.relation.columns if shape.relation else {}
-    return _add_history_columns(model, _apply_declared_types(model, _apply_kind(model, meaning, began), said))
+    return _add_history_columns(
+        model, _apply_declared_types(model, _apply_kind(model, meaning, began), dict(shape.stated))
+    )
 
 
 def _keep_spelling(model: Model, meaning: Meaning) -> Meaning:
@@ -106,16 +106,16 @@ def _merging(model: Model) -> tuple[str, ...]:
     return (*said, "partitions", *partitions, str(model.insert_overwrite))
 
 
-def _apply_declared_types(model: Model, meaning: Meaning, said: Mapping[str, Value] = NO_VALUES) -> Meaning:
+def _apply_declared_types(model: Model, meaning: Meaning, stated: Mapping[str, str] = NOTHING_STATED) -> Meaning:
     """The columns as they are declared: a table casts to that, and has them in that order.
 
-    To declare the type that the query gives a column (of those that it has `said` how they are computed) says nothing
-    new; what `external_models.yaml` says of a type is not relied on.
+    To declare the type that the query itself has `stated` of a column says nothing new; what external_models.yaml says
+    of a type is not relied on.
     """
     if not model.columns or model.kind.is_view:
         return meaning
     types = {column.name: column.type for column in model.columns}
-    had = {name: stated for name, value in said.items() if (stated := explicit_type(value)) in PLAIN}
+    had = {name: type_ for name, type_ in stated.items() if type_ in PLAIN}
     news = {name for name, type_ in types.items() if had.get(name) != normalize_type(type_)}
     columns = {
         name: _mark(column_digest, types[name]) if name in news else column_digest

@@ -9,8 +9,8 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.semantics.audited_keys import Keys, keys_from_audits
-from mergeplan.planner.semantics.columns import Parent
 from mergeplan.planner.semantics.digests import TableDigest
+from mergeplan.planner.semantics.parent import Parent
 
 PREVIEW = "preview_"  # how the version of a table begins that holds some days only, and is never promoted
 

@@ -1,4 +1,4 @@
-"""Random projects and edits are read the same with a warm cache, a cold one, and one that is damaged on purpose.
+"""Random projects and edits are read and planned the same with a warm cache, a cold one, and a damaged one.
 
 MERGEPLAN_CASES says how many (`make prove`: 2,000), MERGEPLAN_SEED with which seed they begin.
 """
@@ -18,7 +18,11 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.errors import ProjectError, ProjectErrors
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.project.loader import LoadOptions, load_project
-from tests.planner.generating import generated
+from mergeplan.planner.semantics.columns import _analyse
+from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
+from mergeplan.planner.snapshot.environment import Environment
+from tests.planner.building import planned, promoted
+from tests.planner.generating import Case, generated
 from tests.planner.project.test_loader import project_of
 
 pytestmark = pytest.mark.sampled
@@ -71,3 +75,31 @@ def test_a_project_is_read_the_same_whatever_is_remembered(seed: int, tmp_path: 
         assert read(root, warm) == cold, f"seed {seed}: warm"
         damaged(rng, warm)
         assert read(root, warm) == cold, f"seed {seed}: damaged"
+
+
+class Texts(dict[str, str]):
+    """What was remembered, in memory."""
+
+    def put(self, key: str, text: str) -> None:
+        self[key] = text
+
+
+def decisions(case: Case, shapes: ShapeMemory) -> list[tuple[object, ...]]:
+    """What a plan decides of each model that changes, and the versions of their tables."""
+    prod, loaded = promoted(case.before)
+    try:
+        changes = planned(case.after, Environment("dev"), prod, loaded, shapes=shapes).changes
+    except ProjectErrors as errors:
+        return [(str(errors),)]
+    return [(c.name, c.category, c.rule, c.reason, c.columns, c.new and c.new.version) for c in changes]
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + CASES))
+def test_a_plan_is_the_same_whatever_is_remembered(seed: int) -> None:
+    case, texts = generated(seed), Texts()
+    cold = decisions(case, NO_MEMORY)
+
+    assert decisions(case, ShapeMemory(texts)) == cold, f"seed {seed}: first"
+    _analyse.cache_clear()
+    assert decisions(case, ShapeMemory(texts)) == cold, f"seed {seed}: warm"
+    assert decisions(case, ShapeMemory(texts, "other")) == cold, f"seed {seed}: another version"

@@ -17,7 +17,7 @@ from random import Random
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.semantics.columns import Parent
+from mergeplan.planner.semantics.parent import Parent
 
 from .casebook import cases
 from .sample import SOURCES

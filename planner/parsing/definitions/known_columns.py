@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes
-from mergeplan.planner.semantics.columns import Parent, model_shape
+from mergeplan.planner.semantics.columns import model_shape
+from mergeplan.planner.semantics.parent import Parent
 
 
 class NotRead(Exception):

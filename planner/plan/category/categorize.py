@@ -23,7 +23,7 @@ from mergeplan.planner.plan.category.reasons import (
 )
 from mergeplan.planner.plan.change import Category, Columns
 from mergeplan.planner.semantics.columns import Shape
-from mergeplan.planner.semantics.digests import SORTED, Digests, TableDigest
+from mergeplan.planner.semantics.digests import SORTED, TableDigest
 from mergeplan.planner.semantics.spark.spark_settings import default_of
 
 UNTOUCHED = Columns()
@@ -158,8 +158,7 @@ def _is_alike(old: TableDigest, new: TableDigest) -> bool:
 
 def _digest_by_names(side: Side) -> TableDigest:
     """What a query means, whatever its tables hold; its own text where that is not known."""
-    relation = side.shape.relation if side.shape else None
-    return Digests().relation(relation) if relation else TableDigest(side.model.sql, {})
+    return (side.shape.own if side.shape else None) or TableDigest(side.model.sql, {})
 
 
 def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:

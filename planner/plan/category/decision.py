@@ -19,6 +19,7 @@ from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.semantics.columns import Shape
 from mergeplan.planner.semantics.digests import TableDigest
+from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -40,6 +41,7 @@ class Inputs:
     forward: ForwardOnly = NOT_ASKED
     empty: bool = False  # tables that are built anew are left empty
     adopted: Mapping[str, Adoption] = field(default_factory=dict)  # model that is added -> whose rows it takes over
+    shapes: ShapeMemory = NO_MEMORY
 
     @property
     def base(self) -> Mapping[str, Snapshot]:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Columns
 from mergeplan.planner.semantics.columns import Reads, Shape
-from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.query.clause_texts import dependent_clause, find_changed_clauses
-from mergeplan.planner.semantics.written_columns import column_names, has_star_over
+from mergeplan.planner.semantics.written_columns import has_star_over
 from mergeplan.planner.wording import join_names
 
 NOTHING = Columns()
@@ -113,7 +112,7 @@ def no_change_reason(sql: str, shape: Shape | None, causes: Causes) -> tuple[str
     if parents and shape is not None:
         effects = causes.effects
         facts = [
-            f"{_reading(sql, shape, parent, effects[parent])}, which {verbs(effects[parent]) or 'changes'}"
+            f"{_reading(shape, parent, effects[parent])}, which {verbs(effects[parent]) or 'changes'}"
             for parent in parents
         ]
         return "reads-nothing-changed", sentence(" and ".join(facts))
@@ -218,21 +217,20 @@ def _other_meaning(causes: Causes) -> str:
     return sentence(f"{' and '.join(facts) or 'what it reads changed'}, and the same query means something else now")
 
 
-def _reading(sql: str, shape: Shape, parent: str, effect: Columns) -> str:
+def _reading(shape: Shape, parent: str, effect: Columns) -> str:
     reads = shape.reads.get(parent, Reads(every=True))
     if reads.every:
         return f"reads `{parent}`"
     read = columns_read(reads)
     # a column in an ORDER BY, or in the SELECT of an EXISTS, is read and decides nothing
-    idle = column_names(sql) & (effect.altered | effect.removed) - read
+    idle = shape.named & (effect.altered | effect.removed) - read
     verb = "its rows depend on" if idle else "reads"
     return f"{verb} only {names(sorted(read))} of `{parent}`" if read else f"{verb} no column of `{parent}`"
 
 
 def _column(shape: Shape | None, name: str) -> str:
     """The digest of a column, whatever the tables hold."""
-    columns = Digests().relation(shape.relation).columns if shape and shape.relation else {}
-    return columns.get(name, "")
+    return shape.own.columns.get(name, "") if shape and shape.own else ""
 
 
 def _is(items: Collection[str]) -> str:

@@ -13,7 +13,7 @@ from mergeplan.planner.plan.diffs import source_diff
 from mergeplan.planner.plan.early_cutoff import Comparison
 from mergeplan.planner.plan.forward_only import apply_forward_only
 from mergeplan.planner.plan.new_table import as_keyed, first_day, shape_of
-from mergeplan.planner.semantics.columns import Parent
+from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.snapshot.meaning import meaning_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -24,7 +24,9 @@ def verdict_by_rule(candidate: Candidate, seen: OverParents) -> Verdict:
     # what it read then is asked of the base: a parent may be gone, or be another thing now
     read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}
     # an override or a comparison that kept the table left rows in it that its query does not return
-    before = Side(old.model, shape_of(old.model, as_keyed(read, old)), old.raw, not old.forced or old.is_mixed)
+    shapes = candidate.inputs.shapes
+    keyed = as_keyed(read, old, old.model.sql, shapes)
+    before = Side(old.model, shape_of(old.model, keyed, shapes), old.raw, not old.forced or old.is_mixed)
     after = Side(model, candidate.analysis.shape, seen.rows)
     causes = _causes(candidate, seen)
     between = _build_middle_side(candidate, seen) if candidate.edited and causes.effects else None
@@ -74,7 +76,7 @@ def _build_middle_side(candidate: Candidate, seen: OverParents) -> Side:
     read |= {name: parents[name].snapshot.as_parent for name in read if name in parents}
     rows = {name: base[name].visible_digest for name in old.model.depends_on if name in base}
     rows |= {name: parents[name].visible for name in old.model.depends_on if name in parents} | unchanged
-    shape = shape_of(old.model, read)
+    shape = shape_of(old.model, read, candidate.inputs.shapes)
     return Side(old.model, shape, meaning_of(old.model, shape, rows, candidate.analysis.began).table_digest)
 
 
@@ -120,7 +122,8 @@ def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
     if not going:
         return ()
     snapshots = {name: base[name] if name in going else parent.snapshot for name, parent in parents.items()}
-    shape = shape_of(old.model, {name: snapshot.as_parent for name, snapshot in snapshots.items()})
+    above = {name: snapshot.as_parent for name, snapshot in snapshots.items()}
+    shape = shape_of(old.model, above, candidate.inputs.shapes)
     seen = {name: base[name].visible_digest if name in going else parent.visible for name, parent in parents.items()}
     return going if meaning_of(old.model, shape, seen, candidate.analysis.began).table_digest == old.raw else ()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import Place, PlanMoved, RequestError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
@@ -18,6 +19,7 @@ from mergeplan.planner.plan.forward_only import ForwardOnly
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
 from mergeplan.planner.plan.selected_changes import select_models
+from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.options import RESET, PlanOptions, categories, category_resets
@@ -90,7 +92,13 @@ def _check_together(asked: PlanOptions) -> None:
 
 
 def make_plan(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Plan:
-    """The plan for what was asked, as things are now."""
+    """The plan for what was asked, as things are now; what it took to analyse is remembered for the next one."""
+    plan = _make_plan(work, asked, models)
+    work.lookups.keep()
+    return plan
+
+
+def _make_plan(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Plan:
     store = work.store
     if asked.restate:
         return _restatement(work, asked)
@@ -155,6 +163,7 @@ def _request(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -
         no_gaps=asked.no_gaps,
         include_unmodified=asked.include_unmodified,
         diff_rendered=asked.diff_rendered,
+        shapes=ShapeMemory(work.lookups, reader_version()),
     )
 
 

@@ -13,8 +13,9 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import History, Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.plan.schedule import Loaded, Window
-from mergeplan.planner.semantics.columns import Parent, model_shape
+from mergeplan.planner.semantics.columns import model_shape
 from mergeplan.planner.semantics.digests import TableDigest
+from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.meaning import meaning_of
 from mergeplan.planner.snapshot.snapshot import Meaning

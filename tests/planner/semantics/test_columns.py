@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import sqlglot
 
-from mergeplan.planner.semantics.columns import Parent, shape_of
 from mergeplan.planner.semantics.columns import _as_written as written_text
+from mergeplan.planner.semantics.columns import shape_of
+from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.semantics.spark.spark_functions import folds_rows, is_unknown
 
 PARENTS = {"s.a": Parent(("id", "x", "d")), "s.b": Parent(("id", "y")), "s.e": Parent(("id", "d"))}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.planner.semantics.columns import Parent, Shape, shape_of
+from mergeplan.planner.semantics.columns import Shape, shape_of
+from mergeplan.planner.semantics.parent import Parent
 
 PARENTS = {"s.a": Parent(("id", "x", "d")), "s.b": Parent(("id", "y"))}
 FIRST = "SELECT id FROM {} LIMIT 2"

@@ -10,7 +10,8 @@ from enum import StrEnum
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
-from mergeplan.planner.semantics.columns import Parent, model_shape
+from mergeplan.planner.semantics.columns import model_shape
+from mergeplan.planner.semantics.parent import Parent
 
 _DEFAULTS = Defaults(datetime(2026, 1, 10, tzinfo=UTC))
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mergeplan.planner.semantics.columns import Parent
+from mergeplan.planner.semantics.parent import Parent
 
 from .plans import Parsed, Plans, Sameness
 from .readings import Reading, Trust, reading_of

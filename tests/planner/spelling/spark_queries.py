@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import MergeplanError
-from mergeplan.planner.semantics.columns import Parent
+from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 
 FOLDER = os.environ.get("MERGEPLAN_SPARK_QUERIES", "")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.semantics.columns import Parent
+from mergeplan.planner.semantics.parent import Parent
 
 
 @dataclass(frozen=True)

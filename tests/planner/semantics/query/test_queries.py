@@ -2,7 +2,8 @@
 
 import pytest
 
-from mergeplan.planner.semantics.columns import Parent, shape_of
+from mergeplan.planner.semantics.columns import shape_of
+from mergeplan.planner.semantics.parent import Parent
 
 PARENTS = {
     "s.a": Parent(("id", "x", "d", "arr", "m"), types=(("id", "int"), ("x", "int"))),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mergeplan.planner.semantics.columns import Parent, shape_of
+from mergeplan.planner.semantics.columns import shape_of
+from mergeplan.planner.semantics.parent import Parent
 
 PARENTS = {"s.a": Parent(("d", "id", "x")), "s.b": Parent(("d", "id"))}
 HELD = "d BETWEEN @start_ds AND @end_ds"

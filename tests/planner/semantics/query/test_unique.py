@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.planner.semantics.columns import Parent, shape_of
+from mergeplan.planner.semantics.columns import shape_of
+from mergeplan.planner.semantics.parent import Parent
 
 COLUMNS = ("id", "k", "x")
 PARENTS = {

@@ -6,7 +6,8 @@ import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.semantics.columns import Parent, model_shape
+from mergeplan.planner.semantics.columns import model_shape
+from mergeplan.planner.semantics.parent import Parent
 from tests.planner.parsing.test_model_file import model_of
 
 ROWS = """

@@ -1,0 +1,61 @@
+"""What a query's analysis sees of a table that it reads: only what the query can mean.
+
+A column that no name in the query can mean changes nothing, so a parent that gains one makes no query anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from mergeplan.planner.semantics.digests import TableDigest
+from mergeplan.planner.semantics.query.unique import Keys
+
+
+@dataclass(frozen=True)
+class Parent:
+    """What is known of a table that a query reads: its columns, None if unknown; `volatile` are non-deterministic
+    columns of a view, which may differ each time they are read."""
+
+    columns: tuple[str, ...] | None
+    volatile: frozenset[str] = frozenset()
+    volatile_rows: bool = False
+    types: tuple[tuple[str, str], ...] = ()  # of the columns with a known type
+    keys: Keys = ()  # each identifies a row, by the query of the model
+    audited: Keys = ()  # each identifies a row, by the audits of the model
+
+
+def narrow(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]:
+    """The parents with only those columns that a query without stars can mean, and one if it can mean none.
+
+    A name counts as soon as its letters stand anywhere in the text, so that no parsing can miss it.
+    """
+    text = sql.lower()
+    return {name: _narrow_parent(text, parent) for name, parent in parents.items()}
+
+
+def _narrow_parent(text: str, parent: Parent) -> Parent:
+    if not parent.columns:
+        return parent
+    named = {column for column in parent.columns if can_mean(text, column)} or {parent.columns[0]}
+    return replace(
+        parent,
+        columns=tuple(column for column in parent.columns if column in named),
+        volatile=parent.volatile & named,
+        types=tuple(pair for pair in parent.types if pair[0] in named),
+    )
+
+
+def can_mean(text: str, column: str) -> bool:
+    """True if a text in lower case may name a column: a name that can be written in several ways always counts."""
+    return column in text or not column.isascii() or "`" in column or column != column.lower()
+
+
+def narrow_digests(parents: Mapping[str, TableDigest], columns: Callable[[str], frozenset[str] | None]) -> list[str]:
+    """The digests of parents as texts, in one order; of the columns those only that a query can mean, None: all."""
+    texts: list[str] = []
+    for name in sorted(parents):
+        named, table = columns(name), parents[name]
+        pairs = [pair for pair in table.columns.items() if named is None or pair[0] in named]
+        texts += [name, table.rows, table.order, str(len(pairs)), *(part for pair in pairs for part in pair)]
+    return texts
