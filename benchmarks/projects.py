@@ -1,12 +1,13 @@
 """Writes projects of any size: sources, staging by day, joined intermediate models, marts; macros and mixed kinds.
 
-The same size and seed give the same files. Every tenth staging model is read by many.
+The tables are wide, the queries have CTEs, joins and windows over some forty lines, and the hub (`staging.m0`) has a
+sixth of all models downstream. The same size and seed give the same files. Every tenth staging model is read by many.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 CONFIG = """gateways:
@@ -26,6 +27,9 @@ variables:
 SOURCES = 20
 COLUMNS = (("id", "bigint"), ("customer_id", "bigint"), ("country", "string"), ("amount", "decimal(12,2)"),
            ("status", "string"), ("ds", "string"), ("updated_at", "timestamp"))  # fmt: skip
+MEASURES = tuple(f"measure_{number}" for number in range(24))
+HUB = "staging.m0"
+HUB_SHARE = 0.2  # of the intermediate models; the marts that read those make it a sixth of all models
 
 
 def write_project(root: Path, size: int, seed: int = 1) -> dict[str, Path]:
@@ -48,7 +52,9 @@ def write_project(root: Path, size: int, seed: int = 1) -> dict[str, Path]:
 
 def _sources() -> Iterator[str]:
     for number in range(SOURCES):
-        columns = "".join(f"    {name}: {kind}\n" for name, kind in COLUMNS)
+        columns = "".join(
+            f"    {name}: {kind}\n" for name, kind in (*COLUMNS, *((name, "double") for name in MEASURES))
+        )
         yield f"- name: raw.source_{number}\n  columns:\n{columns}"
 
 
@@ -80,7 +86,8 @@ WITH cleaned AS (
     amount,
     COALESCE(status, 'unknown') AS status,
     ds,
-    updated_at
+    updated_at,
+{_listed("    {0}", MEASURES)}
   FROM raw.source_{rng.randrange(SOURCES)}
   WHERE {where}
 )
@@ -92,15 +99,22 @@ SELECT
   status,
   CASE WHEN amount >= @minimum THEN 'large' WHEN amount > 0 THEN 'small' ELSE 'none' END AS size_class,
   ds,
-  updated_at
+  updated_at,
+{_listed("  COALESCE({0}, 0) AS {0}", MEASURES)}
 FROM cleaned
 """
 
 
+def _listed(form: str, names: Iterable[str]) -> str:
+    return ",\n".join(form.format(name) for name in names)
+
+
 def _intermediate(name: str, number: int, layers: dict[str, list[str]], rng: random.Random) -> str:
     hubs = layers["staging"][::10]
-    left = rng.choice(hubs) if number % 3 == 0 else rng.choice(layers["staging"])
-    right = rng.choice(layers["staging"])
+    left = rng.choice(hubs) if number % 3 == 0 else rng.choice(layers["staging"][1:])
+    left = HUB if rng.random() < HUB_SHARE else left
+    right = rng.choice(layers["staging"][1:])
+    measures = rng.sample(MEASURES, 10)
     return f"""MODEL (
   name {name},
   kind {"FULL" if number % 5 else "VIEW"},
@@ -110,10 +124,13 @@ def _intermediate(name: str, number: int, layers: dict[str, list[str]], rng: ran
 WITH latest AS (
   SELECT
     id, customer_id, country, amount, status, ds,
+{_listed("    {0}", measures)},
     ROW_NUMBER() OVER (PARTITION BY id ORDER BY updated_at DESC, ds DESC) AS place
   FROM {left}
 ), other AS (
-  SELECT customer_id, SUM(amount) AS spent, COUNT(*) AS events, MAX(ds) AS last_ds
+  SELECT
+    customer_id, SUM(amount) AS spent, COUNT(*) AS events, MAX(ds) AS last_ds,
+{_listed("    AVG({0}) AS mean_{0}", measures[:4])}
   FROM {right}
   WHERE status <> 'deleted' AND country IN ('DE', 'FR', 'IT')
   GROUP BY customer_id
@@ -129,6 +146,8 @@ SELECT
   o.events,
   SUM(l.amount) OVER (PARTITION BY l.customer_id ORDER BY l.ds, l.id) AS running_amount,
   CONCAT(l.country, '-', CAST(l.id AS STRING)) AS label_{number},
+{_listed("  l.{0}", measures)},
+{_listed("  l.{0} - o.mean_{0} AS above_{0}", measures[:4])},
   l.ds
 FROM latest AS l
 LEFT JOIN other AS o ON l.customer_id = o.customer_id AND o.last_ds >= l.ds
