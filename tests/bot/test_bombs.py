@@ -61,7 +61,7 @@ def test_an_error_that_stays_ends_the_checks_instead_of_being_tried_for_ever(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("mergeplan.bot.pulls.reconcile.rules_at", fail)
+    monkeypatch.setattr("mergeplan.bot.pulls.reconcile.BotContext.config", fail)
     number = bench.open(COLUMN)
     bench.idle()
 
