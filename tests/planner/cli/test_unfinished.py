@@ -44,6 +44,7 @@ TELL: dict[str, tuple[str, ...]] = {
     "plan --explain": ("plan", "--explain", *AT),
     "environments": ("environments",),
     "environments prod": ("environments", "prod"),
+    "history": ("history", "prod"),
     "diff": ("diff", "prod"),
     "adopt": ("adopt",),
     "audit": ("audit",),
