@@ -97,7 +97,7 @@ class Lookups:
         try:
             known, stale = _select(self._connection, [key]) if self._connection else ({}, [])
         except (sqlite3.Error, UnicodeDecodeError, OverflowError):
-            self._connection = None  # `keep` removes what is damaged
+            self.close()  # `keep` removes what is damaged
             return None
         self._stale += stale
         return known.get(key)
@@ -110,12 +110,14 @@ class Lookups:
         """Write what is new, and note what was read."""
         self.close()
         self._cache.put(self._new, self._stale)
-        self._new, self._stale, self._connection = {}, [], self._cache.open()
+        self._new, self._stale = {}, []
+        self._connection = self._cache.open()
 
     def close(self) -> None:
         """Let go of the file."""
         if self._connection:
             self._connection.close()
+        self._connection = None
 
 
 def _read(connection: sqlite3.Connection, keys: Collection[str]) -> dict[str, str]:

@@ -149,7 +149,9 @@ class Source:
 
     @property
     def key_parts(self) -> tuple[str, ...]:
-        return self.sql, self.time_column, repr(self.parents)
+        # the columns of a set in one order: it differs from process to process
+        seen = ((name, replace(parent, volatile=frozenset()), sorted(parent.volatile)) for name, parent in self.parents)
+        return self.sql, self.time_column, repr(tuple(seen))
 
 
 def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "", memory: ShapeMemory = NO_MEMORY) -> Shape:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.cache.store import Cache, Lookups
 
 WRITES = """
 import sys
 from pathlib import Path
-from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.cache.store import Cache, Lookups
 cache, mine = Cache(Path(sys.argv[1])), sys.argv[2]
 for number in range(40):
     cache.put({f"{mine} {number} {part}": f"text {mine} {number} {part}" * 50 for part in range(20)})
@@ -100,3 +100,37 @@ def test_without_a_folder_that_can_be_written_nothing_is_kept_and_nothing_fails(
     Cache(folder).put({"a": "one"})
 
     assert Cache(folder).get(["a"]) == {}
+
+
+def test_lookups_find_what_was_kept_and_write_what_is_new(tmp_path: Path) -> None:
+    Cache(tmp_path).put({"a": "one"})
+    lookups = Lookups(Cache(tmp_path))
+    lookups.put("b", "two")
+
+    assert [lookups.get(key) for key in "abc"] == ["one", "two", None]
+    assert Cache(tmp_path).get(["b"]) == {}
+    lookups.keep()
+    assert Cache(tmp_path).get(["a", "b"]) == {"a": "one", "b": "two"}
+    assert lookups.get("b") == "two"
+    lookups.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database at all", b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_lookups_in_a_damaged_file_find_nothing_and_mend_it(content: bytes, tmp_path: Path) -> None:
+    tmp_path.joinpath("entries.db").write_bytes(content)
+    lookups = Lookups(Cache(tmp_path))
+
+    assert lookups.get("a") is None
+    for _ in range(2):  # what is damaged is removed first
+        lookups.put("a", "one")
+        lookups.keep()
+    assert lookups.get("a") == "one"
+    lookups.close()
+
+
+def test_lookups_without_a_folder_keep_nothing() -> None:
+    lookups = Lookups(Cache(None))
+    lookups.put("a", "one")
+    lookups.keep()
+
+    assert lookups.get("a") is None
