@@ -29,7 +29,7 @@ from mergeplan.planner.parsing.render import inline_views, query_of, render_tree
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.loader import Project, override_variables
-from mergeplan.planner.python.given import Given
+from mergeplan.planner.python.run_inputs import RunInputs
 from mergeplan.planner.python.running import Running, running
 from mergeplan.planner.tables.self_reference import own_columns
 
@@ -145,7 +145,7 @@ class _Code:
         }
         interval, execution = _moments(test)
         model = replace(model, gateway="")  # the test runs on the project's own gateway
-        rows = self.python.rows(model, interval, views, execution, Given(inputs, dict(test.variables)))
+        rows = self.python.rows(model, interval, views, execution, RunInputs(inputs, dict(test.variables)))
         return self.held.enter_context(rows)
 
 

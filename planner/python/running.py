@@ -20,11 +20,11 @@ from mergeplan.planner.intervals import Interval, Timeline, batches, merge, subt
 from mergeplan.planner.model.model import Model, SignalCall
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.render import no_rows
-from mergeplan.planner.python.given import NOTHING, Given
 from mergeplan.planner.python.host import Child, ChildFailed
 from mergeplan.planner.python.isolation import SOCKET
 from mergeplan.planner.python.messages import Executed
 from mergeplan.planner.python.project import CALLING, ProjectCode, failure, validate_reply
+from mergeplan.planner.python.run_inputs import NOTHING, RunInputs
 
 READY = TypeAdapter(bool | tuple[tuple[datetime, datetime], ...])
 MOST_IDLE = 4  # children that are kept for their model's next batch
@@ -83,7 +83,7 @@ class Running:
         interval: Interval,
         tables: Mapping[str, str],
         execution: datetime,
-        given: Given = NOTHING,
+        inputs: RunInputs = NOTHING,
     ) -> Iterator[str]:
         """A query that returns the model's rows for an interval, valid inside the context.
 
@@ -95,9 +95,9 @@ class Running:
         context = self._context(model, tables)
         if model.reads_itself:
             context["tables"][model.name] = tables[model.name]
-        context["variables"] |= {name.lower(): variable for name, variable in given.variables.items()}
+        context["variables"] |= {name.lower(): variable for name, variable in inputs.variables.items()}
         request = {**context, **_execution(model, interval, execution), "prefix": prefix}
-        reading = Reading(tuple(context["tables"].values()), dict(given.views), prefix)
+        reading = Reading(tuple(context["tables"].values()), dict(inputs.views), prefix)
         left: tuple[str, ...] = ()
         worker = self._take(model)
         try:

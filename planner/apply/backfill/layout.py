@@ -15,7 +15,7 @@ from mergeplan.planner.intervals import Interval, Timeline, batches, build_timel
 from mergeplan.planner.model.model import Model, SignalCall
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import locate_error, no_rows, render, stage_statements
-from mergeplan.planner.python.given import NOTHING, Given
+from mergeplan.planner.python.run_inputs import NOTHING, RunInputs
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
@@ -28,7 +28,7 @@ class PythonRows(Protocol):
         interval: Interval,
         tables: Mapping[str, str],
         execution: datetime,
-        given: Given = NOTHING,
+        inputs: RunInputs = NOTHING,
     ) -> AbstractContextManager[str]:
         """A query that returns the model's rows for an interval, good while this lasts."""
 
@@ -98,7 +98,7 @@ class Layout:
             return
         view = f"own_rows_{uuid4().hex}"  # of this batch: the next one finds other rows under its model's name
         tables = {**self.tables, model.name: view}
-        with self.python.rows(model, interval, tables, self.now, Given({view: f"SELECT * FROM {own}"})) as sql:
+        with self.python.rows(model, interval, tables, self.now, RunInputs({view: f"SELECT * FROM {own}"})) as sql:
             yield sql
 
     def check_signals(

@@ -11,7 +11,7 @@ import click
 import yaml
 
 from mergeplan.planner.checks.unit_tests import cte_names, has_known_columns, model_rows
-from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.errors import Place, RequestError

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.session.options import DataDiffOptions, details
 
 C = TypeVar("C", bound=Callable[..., object])

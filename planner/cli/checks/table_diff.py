@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mergeplan.planner.checks.diff.diff_query import DECIMALS
-from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.json_lines import JsonLines, line
 from mergeplan.planner.cli.output import output_of, output_option, showing
 from mergeplan.planner.cli.terminal import Terminal

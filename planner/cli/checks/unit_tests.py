@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import click
 
 from mergeplan.planner.checks.unit_test_result import TestResult
-from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal

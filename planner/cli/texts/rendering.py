@@ -12,7 +12,7 @@ import click
 import sqlglot
 
 from mergeplan.planner.checks.audits import AuditContext, audit_query
-from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.errors import Place, ProjectError, RequestError
 from mergeplan.planner.intervals import Interval

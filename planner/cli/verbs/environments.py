@@ -10,8 +10,8 @@ import click
 
 from mergeplan.planner.apply.events import Promoted
 from mergeplan.planner.apply.promotion.rollback import RollbackPlan
+from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.failure import report
-from mergeplan.planner.cli.given import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import Output, output_of, output_option, showing
 from mergeplan.planner.cli.terminal import Terminal

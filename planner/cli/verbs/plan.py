@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mergeplan.planner.cli.checks.data_diff_options import data_diff_options, options_of
-from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.handling import Handling
 from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing
 from mergeplan.planner.cli.terminal import Terminal

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.outcome import report_outcome, report_unapplied
 from mergeplan.planner.cli.output import Output, execution_time_option, output_of, output_option, showing

@@ -11,8 +11,8 @@ from mergeplan.planner.parsing.definitions.materializations.values import (
     SOURCE,
     TARGET,
     Column,
-    Given,
     NotUnderstood,
+    RunValue,
     Scope,
     Value,
     code_excerpt,
@@ -45,21 +45,21 @@ _MODELS = """table_format storage_format partitioned_by partition_interval_unit 
     columns_to_types""".split()
 # The values with which an argument says nothing more than the model does.
 _USUAL: dict[str, tuple[Value, ...]] = {
-    **{name: (Given(name),) for name in ("table_name", "query_or_df", "model", "render_kwargs", "start", "end")},
-    **{name: (Given(f"model.{name}"), None) for name in _MODELS},
+    **{name: (RunValue(name),) for name in ("table_name", "query_or_df", "model", "render_kwargs", "start", "end")},
+    **{name: (RunValue(f"model.{name}"), None) for name in _MODELS},
     "columns_to_types": (
-        Given(TARGET),
-        Given("model.columns_to_types"),
-        Given("model.columns_to_types_or_raise"),
+        RunValue(TARGET),
+        RunValue("model.columns_to_types"),
+        RunValue("model.columns_to_types_or_raise"),
         None,
     ),
-    "source_columns": (Given(SOURCE), None),
-    "time_formatter": (Given("model.convert_to_time_column"),),
-    "table_description": (Given("model.description"), None),
-    "table_properties": (Given("model.physical_properties"), Given("physical_properties"), None),
-    "physical_properties": (Given("model.physical_properties"), Given("physical_properties"), None),
-    "when_matched": (Given("model.when_matched"), None),  # which only a kind of SQLMesh's own has
-    "merge_filter": (Given("model.merge_filter"), None),
+    "source_columns": (RunValue(SOURCE), None),
+    "time_formatter": (RunValue("model.convert_to_time_column"),),
+    "table_description": (RunValue("model.description"), None),
+    "table_properties": (RunValue("model.physical_properties"), RunValue("physical_properties"), None),
+    "physical_properties": (RunValue("model.physical_properties"), RunValue("physical_properties"), None),
+    "when_matched": (RunValue("model.when_matched"), None),  # which only a kind of SQLMesh's own has
+    "merge_filter": (RunValue("model.merge_filter"), None),
     "track_rows_processed": (True, False),
     "skip_grants": (True, False),
 }
@@ -86,13 +86,13 @@ def write_of(path: str, call: ast.Call, scope: Scope) -> Write:
     """The write of a call; NotUnderstood for an argument that says something else than the model does."""
     kind, positions = WRITES[path]
     rest = [keyword.value for keyword in call.keywords if keyword.arg is None]
-    if rest and (path not in _REST or value_of(rest[0], scope) != Given("kwargs") or len(rest) > 1):
+    if rest and (path not in _REST or value_of(rest[0], scope) != RunValue("kwargs") or len(rest) > 1):
         raise _not_read(call, "**", rest[0])
     arguments = _arguments(path, call)
     values = {name: value_of(argument, scope) for name, argument in arguments.items()}
     columns: tuple[str, ...] = ()
     if kind is Kind.INCREMENTAL_BY_UNIQUE_KEY and "unique_key" in values:
-        if values.pop("unique_key") == Given("model.unique_key"):
+        if values.pop("unique_key") == RunValue("model.unique_key"):
             raise NotUnderstood(call, "`model.unique_key` is empty for a model of kind CUSTOM")
         columns = fields(arguments["unique_key"], value_of(arguments["unique_key"], scope))
     if kind is Kind.INCREMENTAL_BY_TIME_RANGE and "time_column" in values:
@@ -131,7 +131,7 @@ def _not_read(call: ast.Call, name: str, value: ast.expr) -> NotUnderstood:
 
 
 def _time_column(node: ast.expr, value: Value) -> tuple[str, ...]:
-    if value == Given("model.time_column"):
+    if value == RunValue("model.time_column"):
         raise NotUnderstood(node, "`model.time_column` is empty for a model of kind CUSTOM")
     if not isinstance(value, str | Column):
         raise NotUnderstood(node, f"{code_excerpt(node)} is not a column")

@@ -46,7 +46,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Given:
+class RunValue:
     """What the code does not make itself, by its path: `model.partitioned_by`; what is imported begins with `@`."""
 
     path: str
@@ -69,13 +69,13 @@ class Unclear:
 
 
 Value = (
-    str | int | float | bool | None | Column | Quoted | Listed | Given | Unclear
+    str | int | float | bool | None | Column | Quoted | Listed | RunValue | Unclear
     | tuple["Value", ...] | Mapping[str, "Value"]
 )  # fmt: skip
 
 
 _OF_MODEL: dict[str, Value] = {
-    "self._get_target_and_source_columns": (Given(TARGET), Given(SOURCE)),
+    "self._get_target_and_source_columns": (RunValue(TARGET), RunValue(SOURCE)),
     "model.render_merge_filter": None,  # only a kind of SQLMesh's own has a filter
 }
 
@@ -142,7 +142,7 @@ def clear(node: ast.AST, value: Value) -> Value:
 
 def truth(node: ast.AST, value: Value) -> bool:
     """Whether a value counts as true; NotUnderstood when it is not known before the model runs."""
-    if isinstance(clear(node, value), Given):
+    if isinstance(clear(node, value), RunValue):
         raise NotUnderstood(node, f"{code_excerpt(node)} is not known before the model runs")
     return isinstance(value, Column | Quoted | Listed) or bool(value)
 
@@ -169,22 +169,22 @@ def _resolve_name(node: ast.AST, name: str, scope: Scope) -> Value:
     if name in scope.local:
         return clear(node, scope.local[name])
     if name in scope.names.imports:
-        return Given(f"@{scope.names.imports[name]}")
+        return RunValue(f"@{scope.names.imports[name]}")
     if name in scope.names.constants and scope.depth < MOST:
         return value_of(scope.names.constants[name], scope.having({}))
     if name in ("str", "list", "tuple") and name not in scope.names.bound:
-        return Given(f"@{name}")
+        return RunValue(f"@{name}")
     raise _unknown(node)
 
 
 def _attribute(node: ast.AST, of: Value, name: str, scope: Scope) -> Value:
     match of:
-        case Given(path=path):
+        case RunValue(path=path):
             if f"{path}.{name}" in PROPERTIES:
                 return scope.properties
             if path == "model.kind" and name in scope.names.hoisted and scope.depth < MOST:
-                return value_of(scope.names.hoisted[name], scope.having({"self": Given("model.kind")}))
-            return Given(f"{path}.{name}")
+                return value_of(scope.names.hoisted[name], scope.having({"self": RunValue("model.kind")}))
+            return RunValue(f"{path}.{name}")
         case Column() | Quoted() if name == "name":
             return of.name
         case Listed() if name == "expressions":
@@ -194,8 +194,8 @@ def _attribute(node: ast.AST, of: Value, name: str, scope: Scope) -> Value:
 
 def _item(node: ast.AST, of: Value, key: Value) -> Value:
     match of, key:
-        case Given(path="kwargs"), str():
-            return Given(key)
+        case RunValue(path="kwargs"), str():
+            return RunValue(key)
         case Mapping(), str():
             if key not in of:
                 raise NotUnderstood(node, f"{code_excerpt(node)} is not among the model's `materialization_properties`")
@@ -208,8 +208,8 @@ def _item(node: ast.AST, of: Value, key: Value) -> Value:
 def _got(node: ast.AST, of: Value, given: list[Value]) -> Value:
     """`properties.get(key)`, or with a default."""
     match of, given:
-        case Given(path="kwargs"), [str() as key, *_]:
-            return Given(key)  # SQLMesh gives all that it knows of
+        case RunValue(path="kwargs"), [str() as key, *_]:
+            return RunValue(key)  # SQLMesh gives all that it knows of
         case Mapping(), [str() as key]:
             return clear(node, of.get(key))
         case Mapping(), [str() as key, default]:
@@ -227,14 +227,14 @@ def _resolve_call(node: ast.Call, scope: Scope) -> Value:
                 raise _unknown(node) from None
             return tuple(result) if isinstance(result, list) else str(result)
     called = value_of(node.func, scope)
-    path = called.path if isinstance(called, Given) else ""
+    path = called.path if isinstance(called, RunValue) else ""
     if path in _OF_MODEL and all(harmless(argument, scope.names) for argument in (*node.args, *node.keywords)):
         return _OF_MODEL[path]
     if not node.args or isinstance(node.args[0], ast.Starred) or not path:
         raise _unknown(node)
     first = value_of(node.args[0], scope)
-    if path == "self.adapter.columns" and first == Given("table_name"):
-        return Given(TARGET)
+    if path == "self.adapter.columns" and first == RunValue("table_name"):
+        return RunValue(TARGET)
     if path == _FIELDS and isinstance(first, str | tuple | Listed | Column):
         return tuple(map(Column, fields(node.args[0], (first,) if isinstance(first, str) else first)))
     if len(node.args) > 1 or any(keyword.arg != "quoted" for keyword in node.keywords):
@@ -261,7 +261,7 @@ def _each(node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Value:
 
 def _compare(node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> bool:
     """A comparison of plain values, or with None."""
-    if isinstance(op, ast.Is | ast.IsNot) and right is None and not isinstance(left, Given | Unclear):
+    if isinstance(op, ast.Is | ast.IsNot) and right is None and not isinstance(left, RunValue | Unclear):
         return (left is None) is isinstance(op, ast.Is)
     if isinstance(left, _PLAIN) and isinstance(right, _PLAIN) and isinstance(op, ast.Eq | ast.NotEq):
         return (left == right) is isinstance(op, ast.Eq)

@@ -16,8 +16,8 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.parsing.definitions.materializations.calls import WRITES, Write, write_of
 from mergeplan.planner.parsing.definitions.materializations.names import Names, harmless, import_path
 from mergeplan.planner.parsing.definitions.materializations.values import (
-    Given,
     NotUnderstood,
+    RunValue,
     Scope,
     Unclear,
     Value,
@@ -80,9 +80,9 @@ class _Reading:
 
     def write(self) -> Write:
         """The one write of the body."""
-        self.local = {name: Given(name) for name in _parameters(self.insert)} | {"is_first_insert": self.is_first}
+        self.local = {name: RunValue(name) for name in _parameters(self.insert)} | {"is_first_insert": self.is_first}
         if self.insert.args.kwarg:
-            self.local[self.insert.args.kwarg.arg] = Given("kwargs")
+            self.local[self.insert.args.kwarg.arg] = RunValue("kwargs")
         self.taken = frozenset(self.local)
         self._run(self.insert.body)
         if not self.writes:
@@ -194,7 +194,7 @@ class _Reading:
         path = ""
         with suppress(NotUnderstood):
             called = value_of(call.func, self._here())
-            path = called.path if isinstance(called, Given) else ""
+            path = called.path if isinstance(called, RunValue) else ""
         if path not in WRITES:
             raise NotUnderstood(call, f"{code_excerpt(call)} is none of the writes that mergeplan knows")
         if self.writes:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 def options_from(kind: type[T], given: Mapping[str, Any]) -> T:
     """The options of this dataclass among those that were given; they bear its fields' names.
 
-    >>> given_to(TestOptions, {"names": ("a",), "verbose": True})
+    >>> options_from(TestOptions, {"names": ("a",), "verbose": True})
     TestOptions(names=('a',), patterns=())
     """
     names = {option.name for option in fields(kind)}  # type: ignore[arg-type]

@@ -8,11 +8,11 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Given:
+class RunInputs:
     """Temporary views to make first, name -> query, and variables in place of the project's."""
 
     views: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict)
 
 
-NOTHING = Given()
+NOTHING = RunInputs()

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from mergeplan.planner.cli.given import options_from
+from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.handling import Handling
 from mergeplan.planner.cli.main import VERBS, Verbs
 from mergeplan.planner.session.options import (
