@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,7 @@ TABLE = Table(NAME, (Column("g", "bigint"), Column("n", "bigint")), format=FORMA
 # Some seconds: so long that a client is killed within them.
 COUNTED = "count(DISTINCT sqrt(a.id * b.id))"
 ROWS = f"SELECT a.id % 3 AS g, {COUNTED} AS n FROM range({{size}}) a CROSS JOIN range(90) b GROUP BY 1"
+LONG = 400_000  # a minute: what is not ended ends by itself
 SLOW, QUICK = ROWS.format(size=20_000), ROWS.format(size=10)
 
 CLIENT = """
@@ -90,18 +91,28 @@ def client(engine: SparkEngine, tmp_path: Path) -> Iterator[SparkEngine]:
     client.close()
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for something of Spark's, some minutes at most."""
+    deadline = time.monotonic() + 300
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def killed(engine: SparkEngine, home: Path, sql: str, *, when: str = "") -> tuple[str, Operation]:
     """The write of a client that was killed while it ran, or after it had printed a line."""
     given = json.dumps([engine._shared.server().url, settings(engine), sql])
+    # Only this write may run: a write that is ended before Spark has begun it may go on.
+    running = engine._shared.spark.sparkContext.statusTracker().getActiveJobsIds
+    wait_until(lambda: not running())
     argv = [sys.executable, "-c", CLIENT, given, str(home)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[5]) as child:
         assert child.stdout is not None
         asked, *ids = json.loads(child.stdout.readline())
         while when and child.stdout.readline().strip() != when:
             pass
-        before = engine.jobs()
-        while not when and engine.jobs() == before:
-            time.sleep(0.05)
+        if not when:
+            wait_until(lambda: bool(running()))
         child.kill()
     return asked, Operation(*ids)
 
@@ -152,9 +163,9 @@ def test_only_just_the_same_write_is_waited_for(client: SparkEngine) -> None:
 def test_cancelling_ends_a_write_that_another_client_began(
     engine: SparkEngine, client: SparkEngine, tmp_path: Path
 ) -> None:
-    asked, operation = killed(engine, tmp_path, ROWS.format(size=50_000_000))
+    asked, operation = killed(engine, tmp_path, ROWS.format(size=LONG))
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(_replaced, client, Noted({asked: operation}), ROWS.format(size=50_000_000))
+        waiting = pool.submit(_replaced, client, Noted({asked: operation}), ROWS.format(size=LONG))
         while not client.goes_on and not waiting.done():
             threading.Event().wait(0.05)
         threading.Event().wait(1.0)
@@ -165,7 +176,7 @@ def test_cancelling_ends_a_write_that_another_client_began(
 
 
 def test_a_write_for_which_nobody_waits_is_ended(engine: SparkEngine, client: SparkEngine, tmp_path: Path) -> None:
-    asked, operation = killed(engine, tmp_path, ROWS.format(size=50_000_000))
+    asked, operation = killed(engine, tmp_path, ROWS.format(size=LONG))
     client.end_operation(operation)
     noted = Noted({asked: operation})
     with client.reattaching(noted):  # it ended badly, so that it is written anew
