@@ -23,7 +23,7 @@ THROUGH_A_TABLE = {"_JARS", "_LISTS"}  # that calls their `fullmatch`
 ANYWHERE = {"search", "sub", "subn", "findall", "finditer", "split"}
 FEW, MANY = " a0", " \na0_.'\"`-/\\(#@{[,;:"  # what is repeated, beside what the pattern itself repeats
 PARSER: Any = import_module("re._parser")
-SHORT, LONG = 500, 2_000  # characters
+SHORT, LONG = 1_000, 4_000  # characters
 EXPONENTIAL = 28  # characters after which such a pattern takes seconds
 MOST_SECONDS = 0.6
 
