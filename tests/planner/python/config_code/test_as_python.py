@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -98,6 +99,7 @@ def listed(value: object) -> object:
     return [listed(each) for each in value] if isinstance(value, list | tuple) else value
 
 
+@pytest.mark.prove
 @settings(max_examples=1500, deadline=None)
 @given(random=st.randoms(use_true_random=False))
 def test_what_is_read_is_what_python_makes(random: Random) -> None:
