@@ -107,8 +107,8 @@ def load_project(
 ) -> Project:
     """The project of a folder at a time; ProjectErrors for its files, RequestError for the gateway.
 
-    Environment variables are read only where the configuration uses them. ProjectErrors when no
-    model is left. Refused when the folder brings Python code that is to be isolated, and this machine cannot.
+    Environment variables are read only where the configuration uses them. ProjectErrors when no model is left. Refused
+    when the folder brings Python code that is to be isolated, and this machine cannot.
     """
     reading = Folder(root.resolve(), options.cache)
     with limit_resources(reading.too_much):
@@ -151,7 +151,7 @@ def load_project(
     reading.finish()
     note_file("")
     rule_files = _python_texts(reading) if rules.own else {}
-    files = digest(reading.digest, *_seeds(models))
+    files = digest(reading.digest, *tuple(model.seed.digest for model in models.values() if model.seed))
     rest = (code, rules, rule_files, refused, catalogs, document.path)
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest)
 
@@ -498,7 +498,3 @@ def _attach_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
 def _question(audit: Audit | None) -> str:
     parts = (audit.sql, *filter(None, (audit.misread,)), audit.blocking, audit.defaults) if audit else ()
     return repr((*parts, "skip") if audit and audit.skip else parts) if audit else ""
-
-
-def _seeds(models: Mapping[str, Model]) -> tuple[str, ...]:
-    return tuple(model.seed.digest for model in models.values() if model.seed)

@@ -108,8 +108,9 @@ class Recording:
                 return self._text(value, at, line)
             case date():
                 return value.isoformat()
-            case type() if issubclass(value, Recorded):
-                return value.stands_for
+            case type():
+                name = value.stands_for if issubclass(value, Recorded) else value.__name__
+                return self._leave(at, f"The class `{name}` decides the configuration here.")
         if isinstance(value, Unknown):
             return self._leave(at, value._why)
         return self._leave(at, f"A value of Python's type `{type(value).__name__}` decides the configuration here.")

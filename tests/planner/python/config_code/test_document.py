@@ -185,6 +185,7 @@ def test_what_code_decides_is_what_python_makes_of_it(expression: str, meant: ob
         ("{**os.environ}", "All environment variables at once decide the configuration here"),
         ("os.path.expandvars('$STAGE')", "`os.path.expandvars` decides the configuration here"),
         ("lambda: 1", "A value of Python's type `function` decides the configuration here."),
+        ("Config", "The class `Config` decides the configuration here."),
         ("b'a'", "A value of Python's type `bytes` decides the configuration here."),
         ("f'{EnvironmentSuffixTarget.TABLE}'", "A text that is made of an enumeration of SQLMesh is not known here."),
         ("EnvironmentSuffixTarget.default", "AttributeError: type object 'EnvironmentSuffixTarget' has no attribute"),
