@@ -151,7 +151,7 @@ def load_project(
     reading.finish()
     note_file("")
     rule_files = _python_texts(reading) if rules.own else {}
-    files = digest(reading.digest, *tuple(model.seed.digest for model in models.values() if model.seed))
+    files = digest(reading.digest, *(model.seed.digest for model in models.values() if model.seed))
     rest = (code, rules, rule_files, refused, catalogs, document.path)
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest)
 
