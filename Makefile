@@ -54,10 +54,10 @@ types: $(READY)
 	@$(BIN)/mypy
 
 unit: $(READY) $(ARCHIVE)
-	@$(BIN)/pytest -n 3 --dist worksteal -m "not prove" $(TESTS)
+	@$(BIN)/pytest -n 3 --dist worksteal --timeout 900 -m "not prove" $(TESTS)
 
 prove: $(READY) $(ARCHIVE)  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
-	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=3000 \
+	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=1000 \
 		$(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
 prove-lakehouse: $(READY) $(ARCHIVE)  # a process has one Spark, and a Spark one format
