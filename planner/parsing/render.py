@@ -35,7 +35,7 @@ _CARRIED = ("joins", "laterals", "pivots", "sample")
 def render(
     model: Model,
     tables: Mapping[str, str],
-    embedded: Mapping[str, Model],
+    embedded_models: Mapping[str, Model],
     interval: Interval | None,
     execution: datetime,
 ) -> str:
@@ -44,39 +44,39 @@ def render(
     `tables` maps a name to its table, or to a whole query in brackets; a name it lacks stays as it is. Without an
     interval the dates are those of 1970-01-01, for dry runs.
     """
-    return query_of(model, tables, embedded, dates(interval, execution))
+    return query_of(model, tables, embedded_models, dates(interval, execution))
 
 
 def query_of(
-    model: Model, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
+    model: Model, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> str:
     """The model's query as it runs: its own text, or, if that is not Spark SQL, the SQL that is generated from its
     tree. Each `@name` has its value of `values`."""
     if not model.text:
-        return spark_text(render_tree(model.sql, tables, embedded, values))
-    return text_over(model.text, tables, embedded, values)
+        return spark_text(render_tree(model.sql, tables, embedded_models, values))
+    return text_over(model.text, tables, embedded_models, values)
 
 
 def text_over(
     text: str,
     tables: Mapping[str, str],
-    embedded: Mapping[str, Model],
+    embedded_models: Mapping[str, Model],
     values: Mapping[str, exp.Expr],
     this: str = "",
 ) -> str:
     """The text of a query as it runs; `this` is the query in brackets for `@this_model`."""
-    return splice_text(text, _tables_with_embedded(text, tables, embedded, values), values, this)
+    return splice_text(text, _tables_with_embedded(text, tables, embedded_models, values), values, this)
 
 
 def locate_error(
-    model: Model, tables: Mapping[str, str], embedded: Mapping[str, Model], line: int, column: int
+    model: Model, tables: Mapping[str, str], embedded_models: Mapping[str, Model], line: int, column: int
 ) -> Place | None:
     """The place in the model's file of an error that Spark found at a line and column of `render` without an
     interval; None when that is not known."""
     if not model.text or not line:
         return None
     values = dates(None, _EPOCH)
-    changes = splices(model.text, _tables_with_embedded(model.text, tables, embedded, values), values)
+    changes = splices(model.text, _tables_with_embedded(model.text, tables, embedded_models, values), values)
     lines = apply_splices(model.text, changes).split("\n")
     at = origin(changes, sum(len(text_line) + 1 for text_line in lines[: line - 1]) + max(column - 1, 0))
     before = model.text[:at]
@@ -93,17 +93,20 @@ def _column(model: Model, before: str) -> int:
 
 
 def _tables_with_embedded(
-    text: str, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
+    text: str, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> Mapping[str, str]:
     """The tables, and each embedded model that a text reads as its own text in brackets."""
-    read = {key_of(table) for table in spark_tree(text).find_all(exp.Table)} & embedded.keys() - tables.keys()
-    return {**tables, **{name: f"({query_of(embedded[name], tables, embedded, values)})" for name in read}}
+    read = {key_of(table) for table in spark_tree(text).find_all(exp.Table)} & embedded_models.keys() - tables.keys()
+    return {
+        **tables,
+        **{name: f"({query_of(embedded_models[name], tables, embedded_models, values)})" for name in read},
+    }
 
 
 def render_audit(
     audit: BoundAudit,
     tables: Mapping[str, str],
-    embedded: Mapping[str, Model],
+    embedded_models: Mapping[str, Model],
     interval: Interval | None,
     execution: datetime,
     rows: str = "",
@@ -113,8 +116,8 @@ def render_audit(
     values = dates(interval, execution)
     values |= {name: fill(tree.copy(), values) for name, tree in audit.arguments.items()}
     if audit.text:
-        return text_over(audit.text, tables, embedded, values, f"({rows})" if rows else "")
-    tree = render_tree(audit.sql, tables, embedded, values)
+        return text_over(audit.text, tables, embedded_models, values, f"({rows})" if rows else "")
+    tree = render_tree(audit.sql, tables, embedded_models, values)
     if rows:
         _replace_this_model(tree, spark_tree(rows))
     return spark_text(tree)
@@ -137,11 +140,11 @@ def no_rows(columns: Iterable[Column]) -> str:
 
 
 def render_tree(
-    sql: str, tables: Mapping[str, str], embedded: Mapping[str, Model], values: Mapping[str, exp.Expr]
+    sql: str, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> exp.Expr:
     """A generated query as a tree: tables replaced, and each `@name` in `values` replaced by its expression."""
     tree = spark_tree(sql).copy()
-    _replace_tables(tree, tables, embedded)
+    _replace_tables(tree, tables, embedded_models)
     return fill(tree, values)
 
 
@@ -151,7 +154,7 @@ def stage_statements(
     this: str,
     values: Mapping[str, exp.Expr],
     tables: Mapping[str, str],
-    embedded: Mapping[str, Model],
+    embedded_models: Mapping[str, Model],
 ) -> tuple[str, ...]:
     """The statements of a stage in Spark SQL, with the values of dates; `this` is the table or view `@this_model`."""
     known = {name: value.sql("spark") for name, value in values.items()} | {"this_model": this}
@@ -159,10 +162,10 @@ def stage_statements(
     def text(match: re.Match[str]) -> str:
         return known.get(match[1].lower(), match[0]) if match[1] else match[0]
 
-    def query(each: Statement) -> str:
-        if not each.text:
-            return spark_text(render_tree(each.query, tables, embedded, values))
-        return text_over(each.text, tables, embedded, values)
+    def query(statement: Statement) -> str:
+        if not statement.text:
+            return spark_text(render_tree(statement.query, tables, embedded_models, values))
+        return text_over(statement.text, tables, embedded_models, values)
 
     return tuple(
         _NAMES.sub(text, statement.head) + (f" {query(statement)}" if statement.query else "")
@@ -175,14 +178,16 @@ def inline_views(
     tree: exp.Expr,
     model: Model,
     tables: Mapping[str, str],
-    embedded: Mapping[str, Model],
+    embedded_models: Mapping[str, Model],
     values: Mapping[str, exp.Expr],
 ) -> exp.Expr:
     """A query of the model with the temporary views of its statements as subqueries: it runs without them."""
     views: dict[str, exp.Expr] = {}
     for statement in model.pre_statements:
         if statement.makes and "evaluating" in statement.stages:
-            views[statement.makes] = _replace_views(render_tree(statement.query, tables, embedded, values), views)
+            views[statement.makes] = _replace_views(
+                render_tree(statement.query, tables, embedded_models, values), views
+            )
     return _replace_views(tree, views)
 
 
@@ -211,25 +216,25 @@ def fill(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     return tree
 
 
-def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded: Mapping[str, Model]) -> None:
-    replaced = {**tables, **{name: "" for name in embedded if name not in tables}}
+def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded_models: Mapping[str, Model]) -> None:
+    replaced = {**tables, **{name: "" for name in embedded_models if name not in tables}}
     aliases = aliases_of(tree, replaced)
     references = [(table, table_key(table), table.find_ancestor(exp.Select)) for table in tree.find_all(exp.Table)]
     for table, key, select in references:
         if replaced.get(key, key) != key:
             alias = table.alias or aliases.get(id(select), {}).get(key, table.name)
-            _replace_table(table, key, alias, tables, embedded)
+            _replace_table(table, key, alias, tables, embedded_models)
     if aliases:
         _requalify(tree, aliases)
 
 
 def _replace_table(
-    table: exp.Table, key: str, alias: str, tables: Mapping[str, str], embedded: Mapping[str, Model]
+    table: exp.Table, key: str, alias: str, tables: Mapping[str, str], embedded_models: Mapping[str, Model]
 ) -> None:
     physical = tables.get(key, "")
-    if key in embedded and key not in tables:
-        inner = spark_tree(embedded[key].sql).copy()
-        _replace_tables(inner, tables, embedded)
+    if key in embedded_models and key not in tables:
+        inner = spark_tree(embedded_models[key].sql).copy()
+        _replace_tables(inner, tables, embedded_models)
     elif physical.startswith("("):
         inner = spark_tree(physical[1:-1]).copy()
     else:
@@ -249,8 +254,8 @@ def _requalify(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None
             _drop_schema(column, *match)
 
 
-def _drop_schema(column: exp.Column, alias: str, dropped: int) -> None:
-    rest = column.parts[dropped:]
+def _drop_schema(column: exp.Column, alias: str, part_count: int) -> None:
+    rest = column.parts[part_count:]
     column.set("catalog", None)
     column.set("db", short_alias(alias) if len(rest) > 1 else None)
     column.set("table", rest[0].copy() if len(rest) > 1 else short_alias(alias))

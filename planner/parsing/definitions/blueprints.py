@@ -26,24 +26,24 @@ def split_header(source: SourceText, header: Tokens) -> tuple[list[Token], dict[
     return whole, {prop.key: prop for prop in properties if prop.key in HELD}
 
 
-def blueprints(source: SourceText, given: Property | None, scope: MacroScope) -> tuple[Blueprint, ...]:
+def blueprints(source: SourceText, prop: Property | None, scope: MacroScope) -> tuple[Blueprint, ...]:
     """The blueprints that a file lists; one without names when it lists none. ProjectError when the list is broken."""
-    if given is None:
+    if prop is None:
         return ({},)
-    items = expander(source, scope).items(list(given.value))
-    all_blueprints = tuple(_blueprint(given, item) for item in items)
+    items = expander(source, scope).items(list(prop.value))
+    all_blueprints = tuple(_blueprint(prop, item) for item in items)
     if not all_blueprints:
-        raise given.error("`blueprints` lists none.", "Write `blueprints ((name := a), (name := b))`.")
+        raise prop.error("`blueprints` lists none.", "Write `blueprints ((name := a), (name := b))`.")
     return all_blueprints
 
 
-def _blueprint(given: Property, item: list[Token]) -> Blueprint:
+def _blueprint(prop: Property, item: list[Token]) -> Blueprint:
     enclosed = len(item) > 1 and item[0].token_type is TokenType.L_PAREN and closing(item, 0) == len(item) - 1
     parts = split(item[1:-1]) if enclosed else [item]
     variables: dict[str, tuple[Token, ...]] = {}
     for part in parts:
         if len(part) < 3 or part[1].token_type not in (TokenType.COLON_EQ, TokenType.EQ):
-            at = part[0] if part else given.at
-            raise given.error("A blueprint is written `(name := value, other := value)`.", token=at)
+            at = part[0] if part else prop.at
+            raise prop.error("A blueprint is written `(name := value, other := value)`.", token=at)
         variables[part[0].text.lower()] = tuple(part[2:])
     return variables

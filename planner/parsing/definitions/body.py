@@ -65,7 +65,9 @@ class Around:
     views: tuple[StatementTokens, ...] = ()
 
 
-def read_body(source: SourceText, tokens: Tokens, scope: MacroScope, macros: Macros, around: Around, at: Token) -> Body:
+def read_body(
+    source: SourceText, tokens: Tokens, scope: MacroScope, macros: Macros, around: Around, first_token: Token
+) -> Body:
     """The body of a model; ProjectError for two queries, or for a statement that is not allowed."""
     reader = _Reader(source, scope, macros)
     for part in around.before:
@@ -73,7 +75,7 @@ def read_body(source: SourceText, tokens: Tokens, scope: MacroScope, macros: Mac
     for part, views in _parts(source, tokens, scope, macros):
         reader.add_statement(part, views=views)
     if reader.query is None and scope.kind not in ("SEED", "EXTERNAL"):
-        raise reader.no_query(at)
+        raise reader.no_query(first_token)
     for part in around.after:
         reader.after_query = True
         reader.add_statement(part, views=False)
@@ -131,9 +133,9 @@ class _Reader:
             for piece in pieces:
                 self._add(StatementTokens(part.source, piece), views, when)
 
-    def no_query(self, at: Token) -> ProjectError:
+    def no_query(self, first_token: Token) -> ProjectError:
         """The error for a model without a query."""
-        return self.source.error(at, "The model has no query.", "Write a SELECT below MODEL (...);.")
+        return self.source.error(first_token, "The model has no query.", "Write a SELECT below MODEL (...);.")
 
     def _add(self, part: StatementTokens, views: bool, stages: tuple[str, ...]) -> None:
         if is_needless(part.source, part.tokens):

@@ -13,14 +13,14 @@ from mergeplan.planner.parsing.sql.names import model_name
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, statements
 
 
-def block_statements(source: SourceText, tokens: Tokens, expected: str) -> list[list[Token]]:
+def block_statements(source: SourceText, tokens: Tokens, block_name: str) -> list[list[Token]]:
     all_statements = statements(tokens)
     if not all_statements:
         raise ProjectError(
-            "The file is empty.", place=Place(source.path, 1), hint=f"Begin it with `{expected} (...);`."
+            "The file is empty.", place=Place(source.path, 1), hint=f"Begin it with `{block_name} (...);`."
         )
-    if not begins(all_statements[0], expected):
-        raise source.error(all_statements[0][0], f"The file does not begin with `{expected} (...);`.")
+    if not begins(all_statements[0], block_name):
+        raise source.error(all_statements[0][0], f"The file does not begin with `{block_name} (...);`.")
     return all_statements
 
 
@@ -28,12 +28,12 @@ def begins(statement: Tokens, word: str) -> bool:
     return statement[0].text.upper() == word and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
 
 
-def property_date(given: Property, defaults: Defaults, *, end: bool = False) -> datetime:
+def property_date(prop: Property, defaults: Defaults, *, end: bool = False) -> datetime:
     try:
-        return defaults.resolve_date(given.text, end=end)
+        return defaults.resolve_date(prop.text, end=end)
     except ValueError as error:
-        raise given.error(f"`{given.key}`: {error}") from None
+        raise prop.error(f"`{prop.key}`: {error}") from None
 
 
-def table_names(given: Property) -> tuple[str, ...]:
-    return tuple(model_name(name, given.place, given.source.catalog) for name in names(given))
+def table_names(prop: Property) -> tuple[str, ...]:
+    return tuple(model_name(name, prop.place, prop.source.catalog) for name in names(prop))

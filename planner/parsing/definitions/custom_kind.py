@@ -46,19 +46,19 @@ class Custom:
     derived: tuple[Property, ...]  # as the materialization has them
 
 
-def custom(given: Property, rest: Tokens, known: Materializations) -> Custom:
+def custom(kind_prop: Property, rest: Tokens, materializations: Materializations) -> Custom:
     """What `kind CUSTOM (settings)` comes to; ProjectError for a materialization that is not understood."""
-    own_settings = settings(properties(given.source, rest), KEYS, (), "the kind CUSTOM")
+    own_settings = settings(properties(kind_prop.source, rest), KEYS, (), "the kind CUSTOM")
     if "materialization" not in own_settings:
-        raise given.error("CUSTOM needs a `materialization`.", "Write `kind CUSTOM (materialization 'name')`.")
+        raise kind_prop.error("CUSTOM needs a `materialization`.", "Write `kind CUSTOM (materialization 'name')`.")
     named = own_settings.pop("materialization")
-    used = known.find(word(named), named.source.place(named.value[0]))
+    used = materializations.find(word(named), named.source.place(named.value[0]))
     try:
         write = used.write(_values(own_settings.pop("materialization_properties", None)))
     except NotUnderstood as error:
         what = f"The materialization `{used.name}` is not supported: at {used.path}:{error.line}, {error.why}."
-        raise given.error(what, HELP) from None
-    return Custom(used.name, write.kind, tuple(own_settings.values()), _settings_for_write(given, write))
+        raise kind_prop.error(what, HELP) from None
+    return Custom(used.name, write.kind, tuple(own_settings.values()), _settings_for_write(kind_prop, write))
 
 
 def check_interval(model: Model, reads: bool) -> None:
@@ -72,28 +72,28 @@ def check_interval(model: Model, reads: bool) -> None:
         raise ProjectError(message, place=model.place, hint=hint)
 
 
-def _settings_for_write(given: Property, write: Write) -> tuple[Property, ...]:
+def _settings_for_write(kind_prop: Property, write: Write) -> tuple[Property, ...]:
     """The settings that a write needs, as a model of that kind has them."""
     if not write.columns:
         return ()
     columns = ", ".join(f"`{name}`" for name in write.columns)
     text = f"time_column {columns}" if write.kind.is_by_time else f"unique_key ({columns})"
-    source = SourceText(given.source.path, text, "spark", given.source.place(given.value[0]))
+    source = SourceText(kind_prop.source.path, text, "spark", kind_prop.source.place(kind_prop.value[0]))
     first, *rest = tokenize(source)
     return (Property(source, first, tuple(rest)),)
 
 
-def _values(given: Property | None) -> dict[str, Value]:
+def _values(parent: Property | None) -> dict[str, Value]:
     """`('a' = 'b', c = (d, e))` as the values that SQLMesh gives the code."""
-    if given is None:
+    if parent is None:
         return {}
-    return {prop.at.text: _value(prop) for prop in properties(given.source, inside(given), quoted=True)}
+    return {prop.at.text: _value(prop) for prop in properties(parent.source, inside(parent), allow_quotes=True)}
 
 
-def _value(given: Property) -> Value:
-    unclear = Unclear(f"the property `{given.at.text}` of the model is no plain value")
-    parts = items(given)
-    if len(parts) == 1 and len(given.value) == len(parts[0]):
+def _value(prop: Property) -> Value:
+    unclear = Unclear(f"the property `{prop.at.text}` of the model is no plain value")
+    parts = items(prop)
+    if len(parts) == 1 and len(prop.value) == len(parts[0]):
         return _single(parts[0], unclear)
     listed = [_single(part, unclear) for part in parts]
     if any(isinstance(element, Unclear) for element in listed):

@@ -131,9 +131,9 @@ def _is_block(tokens: Tokens) -> bool:
 
 
 def _query_text(
-    source: SourceText, masked: tuple[str, list[tuple[str, str]]], style: Style, whole: StatementTokens
+    source: SourceText, masked_text: tuple[str, list[tuple[str, str]]], style: Style, whole: StatementTokens
 ) -> str:
-    text, macros = masked
+    text, macros = masked_text
     own = SourceText(source.path, text, source.dialect, functions=None)
     try:
         tree = parse_tokens(own, tokenize(own))

@@ -55,48 +55,48 @@ def reading_itself(model: Model, place: Located) -> Model:
     return replace(model, reads_itself=True, batch_size=model.batch_size or 1, batch_concurrency=1)
 
 
-def apply_policies(model: Model, found: dict[str, Property]) -> Model:
+def apply_policies(model: Model, options: dict[str, Property]) -> Model:
     """The model with the settings of all incremental kinds: for changes, restatements and batches."""
     model = replace(
         model,
-        forward_only=boolean(found["forward_only"]) if "forward_only" in found else _forward_only(model.kind),
-        disable_restatement=boolean(found["disable_restatement"])
-        if "disable_restatement" in found
+        forward_only=boolean(options["forward_only"]) if "forward_only" in options else _forward_only(model.kind),
+        disable_restatement=boolean(options["disable_restatement"])
+        if "disable_restatement" in options
         else model.kind.keeps_history,
-        lookback=integer(found["lookback"], 0) if "lookback" in found else 0,
-        batch_size=integer(found["batch_size"], 1) if "batch_size" in found else None,
-        batch_concurrency=integer(found["batch_concurrency"], 1) if "batch_concurrency" in found else None,
+        lookback=integer(options["lookback"], 0) if "lookback" in options else 0,
+        batch_size=integer(options["batch_size"], 1) if "batch_size" in options else None,
+        batch_concurrency=integer(options["batch_concurrency"], 1) if "batch_concurrency" in options else None,
     )
-    if "on_destructive_change" in found:
-        model = replace(model, on_destructive_change=_choice(found["on_destructive_change"], CHANGES))
-    if "on_additive_change" in found:
-        model = replace(model, on_additive_change=_choice(found["on_additive_change"], CHANGES))
-    if "auto_restatement_intervals" in found:
-        model = replace(model, auto_restatement_intervals=integer(found["auto_restatement_intervals"], 1))
+    if "on_destructive_change" in options:
+        model = replace(model, on_destructive_change=_choice(options["on_destructive_change"], CHANGES))
+    if "on_additive_change" in options:
+        model = replace(model, on_additive_change=_choice(options["on_additive_change"], CHANGES))
+    if "auto_restatement_intervals" in options:
+        model = replace(model, auto_restatement_intervals=integer(options["auto_restatement_intervals"], 1))
     return model
 
 
-def apply_settings(model: Model, given: Property, found: dict[str, Property]) -> Model:
+def apply_settings(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
     """The model with the settings of its kind; ProjectError for wrong, missing or contradictory settings."""
-    model = apply_policies(model, found)
+    model = apply_policies(model, options)
     if model.kind.traits.always_forward_only and not model.forward_only:
-        raise found["forward_only"].error(f"{model.kind} is always forward-only.", "Remove `forward_only`.")
-    if "insert_overwrite" in found:
-        return replace(model, insert_overwrite=boolean(found["insert_overwrite"]))
+        raise options["forward_only"].error(f"{model.kind} is always forward-only.", "Remove `forward_only`.")
+    if "insert_overwrite" in options:
+        return replace(model, insert_overwrite=boolean(options["insert_overwrite"]))
     if model.kind.fill in (Fill.PARTITION, Fill.APPEND):
         return model
-    if "unique_key" not in found:
-        raise given.error(f"{model.kind} needs a `unique_key`.", f"Write `kind {model.kind} (unique_key id)`.")
+    if "unique_key" not in options:
+        raise kind_prop.error(f"{model.kind} needs a `unique_key`.", f"Write `kind {model.kind} (unique_key id)`.")
     if model.batch_concurrency not in (None, 1):
         message = f"`batch_concurrency` of {model.kind} can only be 1: each batch builds on the one before."
-        raise found["batch_concurrency"].error(message)
-    model = replace(model, unique_key=expressions(found["unique_key"]))
+        raise options["batch_concurrency"].error(message)
+    model = replace(model, unique_key=expressions(options["unique_key"]))
     if model.kind.fill is Fill.HISTORY:
-        return replace(model, history=_history(model.kind, given, found))
+        return replace(model, history=_history(model.kind, kind_prop, options))
     return replace(
         model,
-        when_matched=_when_matched(found["when_matched"]) if "when_matched" in found else "",
-        merge_filter=_merge_filter(found["merge_filter"]) if "merge_filter" in found else "",
+        when_matched=_when_matched(options["when_matched"]) if "when_matched" in options else "",
+        merge_filter=_merge_filter(options["merge_filter"]) if "merge_filter" in options else "",
     )
 
 
@@ -118,83 +118,87 @@ def _forward_only(kind: Kind) -> bool:
     return kind.keeps_history or kind.traits.always_forward_only
 
 
-def _choice(given: Property, known: tuple[str, ...]) -> str:
-    text = word(given).lower()
-    if text not in known:
-        raise given.error(f"`{given.key} {given.text}` is unknown.", did_you_mean(text, known))
+def _choice(prop: Property, choices: tuple[str, ...]) -> str:
+    text = word(prop).lower()
+    if text not in choices:
+        raise prop.error(f"`{prop.key} {prop.text}` is unknown.", did_you_mean(text, choices))
     return text
 
 
-def _history(kind: Kind, given: Property, found: dict[str, Property]) -> History:
+def _history(kind: Kind, kind_prop: Property, options: dict[str, Property]) -> History:
     by_time = kind is Kind.SCD_TYPE_2_BY_TIME
-    if not by_time and "columns" not in found:
-        raise given.error(f"{kind} needs `columns`.", "Write `columns [price, name]`, or `columns *` for all of them.")
-    began = found.get("updated_at_as_valid_from" if by_time else "execution_time_as_valid_from")
+    if not by_time and "columns" not in options:
+        raise kind_prop.error(
+            f"{kind} needs `columns`.", "Write `columns [price, name]`, or `columns *` for all of them."
+        )
+    began = options.get("updated_at_as_valid_from" if by_time else "execution_time_as_valid_from")
     history = History(
-        valid_from=_column(found, "valid_from_name", "valid_from"),
-        valid_to=_column(found, "valid_to_name", "valid_to"),
-        type=_time_type(found["time_data_type"]) if "time_data_type" in found else "timestamp",
-        updated_at=_column(found, "updated_at_name", "updated_at") if by_time else "",
-        columns=() if by_time or found["columns"].text == "*" else tuple(w.lower() for w in words(found["columns"])),
-        invalidates_deleted="invalidate_hard_deletes" in found and boolean(found["invalidate_hard_deletes"]),
+        valid_from=_column(options, "valid_from_name", "valid_from"),
+        valid_to=_column(options, "valid_to_name", "valid_to"),
+        type=_time_type(options["time_data_type"]) if "time_data_type" in options else "timestamp",
+        updated_at=_column(options, "updated_at_name", "updated_at") if by_time else "",
+        columns=()
+        if by_time or options["columns"].text == "*"
+        else tuple(w.lower() for w in words(options["columns"])),
+        invalidates_deleted="invalidate_hard_deletes" in options and boolean(options["invalidate_hard_deletes"]),
         begins_when_seen=began is not None and boolean(began),
     )
     if history.valid_from == history.valid_to:
-        raise found["valid_to_name"].error("`valid_from_name` and `valid_to_name` must differ.")
+        raise options["valid_to_name"].error("`valid_from_name` and `valid_to_name` must differ.")
     return history
 
 
-def _column(found: dict[str, Property], key: str, default: str) -> str:
-    return word(found[key]).lower() if key in found else default
+def _column(options: dict[str, Property], key: str, default: str) -> str:
+    return word(options[key]).lower() if key in options else default
 
 
-def _time_type(given: Property) -> str:
-    text = spark_type(given.text, given.source.dialect, given.place)
+def _time_type(prop: Property) -> str:
+    text = spark_type(prop.text, prop.source.dialect, prop.place)
     if text not in ("timestamp", "timestamp_ntz", "date"):
-        raise given.error(f"`time_data_type {given.text}` is not supported.", "Use TIMESTAMP, TIMESTAMP_NTZ or DATE.")
+        raise prop.error(f"`time_data_type {prop.text}` is not supported.", "Use TIMESTAMP, TIMESTAMP_NTZ or DATE.")
     return text
 
 
-def _merge_filter(given: Property) -> str:
-    tree = parse_tokens(given.source, given.value, "`merge_filter`")
-    return _qualify_columns(tree, given).sql("spark", comments=False)
+def _merge_filter(prop: Property) -> str:
+    tree = parse_tokens(prop.source, prop.value, "`merge_filter`")
+    return _qualify_columns(tree, prop).sql("spark", comments=False)
 
 
-def _when_matched(given: Property) -> str:
+def _when_matched(prop: Property) -> str:
     """`WHEN MATCHED [AND ...] THEN UPDATE SET ... | DELETE`, any number of them, in brackets or not."""
-    tokens = given.value
+    tokens = prop.value
     if tokens[0].token_type is TokenType.L_PAREN and closing(tokens, 0) == len(tokens) - 1:
         tokens = tokens[1:-1]
     if not tokens or tokens[0].token_type is not TokenType.WHEN:
-        raise given.error("`when_matched` must begin with WHEN MATCHED.", _MATCHED_HINT)
-    opening = tokenize(SourceText("", "MERGE INTO t AS target USING s AS source ON TRUE", given.source.dialect))
-    merge = parse_tokens(given.source, [*opening, *tokens], "`when_matched`")
+        raise prop.error("`when_matched` must begin with WHEN MATCHED.", _MATCHED_HINT)
+    opening = tokenize(SourceText("", "MERGE INTO t AS target USING s AS source ON TRUE", prop.source.dialect))
+    merge = parse_tokens(prop.source, [*opening, *tokens], "`when_matched`")
     whens = merge.args.get("whens")
     if not isinstance(merge, exp.Merge) or not isinstance(whens, exp.Whens):
-        raise given.error("`when_matched` is not a list of WHEN MATCHED clauses.", _MATCHED_HINT)
+        raise prop.error("`when_matched` is not a list of WHEN MATCHED clauses.", _MATCHED_HINT)
     for when in whens.expressions:
-        _check_when(when, given)
-    return _qualify_columns(whens, given).sql("spark", comments=False)
+        _check_when(when, prop)
+    return _qualify_columns(whens, prop).sql("spark", comments=False)
 
 
-def _check_when(when: exp.Expr, given: Property) -> None:
+def _check_when(when: exp.Expr, prop: Property) -> None:
     if not when.args.get("matched"):
         message = "`when_matched` with WHEN NOT MATCHED is not supported: a row of a new key is always inserted."
-        raise given.error(message, "Exclude such rows with a WHERE in the query.")
+        raise prop.error(message, "Exclude such rows with a WHERE in the query.")
     then = when.args["then"]
     if isinstance(then, exp.Update):
         for assignment in then.expressions:
             if not isinstance(assignment, exp.Star) and not (
                 isinstance(assignment, exp.EQ) and isinstance(assignment.this, exp.Column)
             ):
-                raise given.error(f"`{assignment.sql('spark')}` does not assign a value to a column.", _MATCHED_HINT)
+                raise prop.error(f"`{assignment.sql('spark')}` does not assign a value to a column.", _MATCHED_HINT)
             if isinstance(assignment, exp.EQ) and _SIDES.get(assignment.this.table.lower(), "target") != "target":
-                raise given.error(f"`{assignment.this.sql('spark')}` cannot be set: only columns of `target` can.")
+                raise prop.error(f"`{assignment.this.sql('spark')}` cannot be set: only columns of `target` can.")
     elif then.name.upper() != "DELETE":
-        raise given.error(f"`THEN {then.sql('spark')}` is not supported. Use UPDATE SET or DELETE.")
+        raise prop.error(f"`THEN {then.sql('spark')}` is not supported. Use UPDATE SET or DELETE.")
 
 
-def _qualify_columns(tree: exp.Expr, given: Property) -> exp.Expr:
+def _qualify_columns(tree: exp.Expr, prop: Property) -> exp.Expr:
     """The tree with each column named as of `source` or of `target`; ProjectError for another."""
     for column in tree.find_all(exp.Column):
         if column.name.startswith("@"):
@@ -202,11 +206,11 @@ def _qualify_columns(tree: exp.Expr, given: Property) -> exp.Expr:
         side = _SIDES.get(column.table.lower())
         if side is None and not (column.table == "" and _is_set(column)):
             hint = "Write `source.` or `target.` before each column."
-            raise given.error(f"`{column.sql('spark')}` belongs neither to `source` nor to `target`.", hint)
+            raise prop.error(f"`{column.sql('spark')}` belongs neither to `source` nor to `target`.", hint)
         column.set("table", exp.to_identifier(side or "target"))
         column.set("this", exp.to_identifier(column.name.lower(), quoted=column.this.quoted))
     if tree.find(exp.Subquery, exp.Select):
-        raise given.error(f"A subquery in `{given.key}` is not supported.")
+        raise prop.error(f"A subquery in `{prop.key}` is not supported.")
     return tree
 
 

@@ -62,78 +62,81 @@ def kind_named(text: str, place: Place) -> Kind:
     raise ProjectError(f"`{text}` is not a kind of model.", place=place, hint=did_you_mean(text, [*Kind.__members__]))
 
 
-def apply_kind(model: Model, given: Property, known: Callable[[], Materializations]) -> Model:
+def apply_kind(model: Model, kind_prop: Property, find_materializations: Callable[[], Materializations]) -> Model:
     """The model with what `kind NAME (settings)` decides; ProjectError for settings that are wrong or missing.
 
-    `known` are the project's materializations, which the kind CUSTOM asks for.
+    `find_materializations` returns those of the project, which the kind CUSTOM asks for.
     """
-    rest = given.value[1:]
+    rest = kind_prop.value[1:]
     if rest and (rest[0].token_type is not TokenType.L_PAREN or closing(rest, 0) != len(rest) - 1):
-        raise given.error(f"`{rest[0].text}` is not expected after the kind.", "Is a comma missing before it?", rest[0])
-    if given.value[0].text.upper() == CUSTOM:
-        comes_to = custom(given, rest[1:-1], known())
+        raise kind_prop.error(
+            f"`{rest[0].text}` is not expected after the kind.", "Is a comma missing before it?", rest[0]
+        )
+    if kind_prop.value[0].text.upper() == CUSTOM:
+        comes_to = custom(kind_prop, rest[1:-1], find_materializations())
         block = f"the kind {comes_to.kind}, to which the materialization `{comes_to.materialization}` comes"
         kind_settings = settings([*comes_to.stated, *comes_to.derived], SETTINGS[comes_to.kind][0], (), block)
         return _apply_kind_settings(
-            replace(model, materialization=comes_to.materialization), comes_to.kind, given, kind_settings
+            replace(model, materialization=comes_to.materialization), comes_to.kind, kind_prop, kind_settings
         )
-    kind = kind_named(given.value[0].text, given.source.place(given.value[0]))
+    kind = kind_named(kind_prop.value[0].text, kind_prop.source.place(kind_prop.value[0]))
     later = ("dialect",) if kind.is_incremental else ()
-    own = properties(given.source, remove_when_commas(rest[1:-1]))
-    return _apply_kind_settings(model, kind, given, settings(own, SETTINGS[kind][0], later, f"the kind {kind}"))
+    own = properties(kind_prop.source, remove_when_commas(rest[1:-1]))
+    return _apply_kind_settings(model, kind, kind_prop, settings(own, SETTINGS[kind][0], later, f"the kind {kind}"))
 
 
-def _apply_kind_settings(model: Model, kind: Kind, given: Property, found: dict[str, Property]) -> Model:
-    if "auto_restatement_cron" in found:
-        model = replace(model, auto_restatement_cron=cron(found["auto_restatement_cron"]))
-    return SETTINGS[kind][1](replace(model, kind=kind), given, found)
+def _apply_kind_settings(model: Model, kind: Kind, kind_prop: Property, options: dict[str, Property]) -> Model:
+    if "auto_restatement_cron" in options:
+        model = replace(model, auto_restatement_cron=cron(options["auto_restatement_cron"]))
+    return SETTINGS[kind][1](replace(model, kind=kind), kind_prop, options)
 
 
-def _without_settings(model: Model, given: Property, found: dict[str, Property]) -> Model:
+def _without_settings(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
     return model
 
 
-def _view(model: Model, given: Property, found: dict[str, Property]) -> Model:
-    if "materialized" in found and boolean(found["materialized"]):
-        raise found["materialized"].error("Materialized views are not supported, because Spark has none. Use FULL.")
+def _view(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
+    if "materialized" in options and boolean(options["materialized"]):
+        raise options["materialized"].error("Materialized views are not supported, because Spark has none. Use FULL.")
     return model
 
 
-def _apply_seed(model: Model, given: Property, found: dict[str, Property]) -> Model:
-    return replace(model, seed=_seed(given, found))
+def _apply_seed(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
+    return replace(model, seed=_seed(kind_prop, options))
 
 
-def _time_range(model: Model, given: Property, found: dict[str, Property]) -> Model:
-    model = apply_policies(model, found)
-    if "time_column" not in found:
+def _time_range(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
+    model = apply_policies(model, options)
+    if "time_column" not in options:
         hint = "Write `kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)`."
-        raise given.error("INCREMENTAL_BY_TIME_RANGE needs a `time_column`.", hint)
-    column, time_format = _time_column(found["time_column"])
+        raise kind_prop.error("INCREMENTAL_BY_TIME_RANGE needs a `time_column`.", hint)
+    column, time_format = _time_column(options["time_column"])
     return replace(
         model,
         time_column=column,
         time_format=time_format,
-        partition_by_time_column="partition_by_time_column" not in found or boolean(found["partition_by_time_column"]),
+        partition_by_time_column="partition_by_time_column" not in options
+        or boolean(options["partition_by_time_column"]),
     )
 
 
-def cron(given: Property) -> Cron:
+def cron(prop: Property) -> Cron:
     """A cron; ProjectError for an invalid expression."""
-    if why := cron_error(given.text):
+    if why := cron_error(prop.text):
         hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
-        raise given.error(f"`{given.text}` is not a cron expression ({why.rstrip('.')}).", hint)
-    return Cron(given.text)
+        raise prop.error(f"`{prop.text}` is not a cron expression ({why.rstrip('.')}).", hint)
+    return Cron(prop.text)
 
 
-def _time_column(given: Property) -> tuple[str, str]:
+def _time_column(prop: Property) -> tuple[str, str]:
     """`event_date` or `(event_date, '%Y-%m-%d')`: the column, and its format as a Spark pattern."""
-    if given.value[0].token_type is not TokenType.L_PAREN:
-        return word(given).lower(), ""
-    parts = split(given.value[1:-1])
+    if prop.value[0].token_type is not TokenType.L_PAREN:
+        return word(prop).lower(), ""
+    parts = split(prop.value[1:-1])
     if not 1 <= len(parts) <= 2 or any(len(part) != 1 for part in parts):
-        raise given.error("`time_column` is a column, or `(column, 'format')`.")
+        raise prop.error("`time_column` is a column, or `(column, 'format')`.")
     column = parts[0][0].text.lower()
-    return column, spark_pattern(parts[1][0].text, given.source.dialect) if len(parts) == 2 else ""
+    return column, spark_pattern(parts[1][0].text, prop.source.dialect) if len(parts) == 2 else ""
 
 
 def spark_pattern(text: str, dialect: str) -> str:
@@ -148,17 +151,17 @@ def spark_pattern(text: str, dialect: str) -> str:
     return format_time(python, spark.INVERSE_TIME_MAPPING, spark.INVERSE_TIME_TRIE) or python
 
 
-def _seed(given: Property, given_settings: dict[str, Property]) -> Seed:
+def _seed(kind_prop: Property, options: dict[str, Property]) -> Seed:
     """The seed without its content, which is read later: this stage does no I/O."""
-    if "path" not in given_settings:
-        raise given.error("SEED needs a `path`.", "Write `kind SEED (path '../seeds/data.csv')`.")
-    csv = given_settings.get("csv_settings")
+    if "path" not in options:
+        raise kind_prop.error("SEED needs a `path`.", "Write `kind SEED (path '../seeds/data.csv')`.")
+    csv = options.get("csv_settings")
     csv_settings = settings(properties(csv.source, inside(csv)), _CSV_KEYS, _CSV_LATER, "csv_settings") if csv else {}
     for key in ("delimiter", "quotechar"):
         if key in csv_settings and len(_character(csv_settings[key])) != 1:
             raise csv_settings[key].error(f"`{key}` must be a single character.")
     return Seed(
-        path=_seed_path(given_settings["path"], given.source),
+        path=_seed_path(options["path"], kind_prop.source),
         digest="",
         header=(),
         delimiter=_character(csv_settings["delimiter"]) if "delimiter" in csv_settings else ",",
@@ -168,26 +171,26 @@ def _seed(given: Property, given_settings: dict[str, Property]) -> Seed:
     )
 
 
-def _character(given: Property) -> str:
-    return "\t" if given.text == "\\t" else given.text
+def _character(prop: Property) -> str:
+    return "\t" if prop.text == "\\t" else prop.text
 
 
-def _nulls(found: dict[str, Property]) -> tuple[str, ...]:
-    keep = boolean(found["keep_default_na"]) if "keep_default_na" in found else None
-    own = words(found["na_values"]) if "na_values" in found else ()
+def _nulls(options: dict[str, Property]) -> tuple[str, ...]:
+    keep = boolean(options["keep_default_na"]) if "keep_default_na" in options else None
+    own = words(options["na_values"]) if "na_values" in options else ()
     usual = {None: ("",), True: PANDAS_NULLS, False: ()}[keep]
     return tuple(dict.fromkeys((*own, *usual)))
 
 
-def _seed_path(given: Property, source: SourceText) -> str:
+def _seed_path(prop: Property, source: SourceText) -> str:
     """Relative to the model's file, or to the project's root after `$root/`; ProjectError outside the project."""
-    text = word(given).replace("\\", "/")
+    text = word(prop).replace("\\", "/")
     folder = posixpath.dirname(source.path)
     path = posixpath.normpath(
         text.removeprefix("$root/") if text.startswith("$root/") else posixpath.join(folder, text)
     )
     if path.startswith("../") or posixpath.isabs(path):
-        raise given.error(f"The seed `{text}` is outside the project.")
+        raise prop.error(f"The seed `{text}` is outside the project.")
     return path
 
 

@@ -23,11 +23,11 @@ AROUND = ("pre_statements", "post_statements", "on_virtual_update")
 _PLAIN = re.compile(r"[A-Za-z_][\w.]*|\d+")
 
 
-def default_properties(given: Mapping[str, Any], document: Document) -> tuple[Property, ...]:
+def default_properties(section: Mapping[str, Any], document: Document) -> tuple[Property, ...]:
     """The defaults, parsed as if they were in each model's block; ProjectError for a kind without a name."""
     properties = []
     for key in AS_PROPERTIES:
-        value = given.get(key)
+        value = section.get(key)
         if value is None or (key == "kind" and not isinstance(value, dict)):
             continue
         text = _kind(value, document) if key == "kind" else _text(value)
@@ -37,22 +37,22 @@ def default_properties(given: Mapping[str, Any], document: Document) -> tuple[Pr
     return tuple(properties)
 
 
-def default_statements(given: Mapping[str, Any], document: Document, dialect: str, catalog: str) -> Around:
+def default_statements(section: Mapping[str, Any], document: Document, dialect: str, catalog: str) -> Around:
     """The statements that run around every model's query, in the dialect of the defaults."""
 
     before, after, views = (
-        statement_parts(given.get(key) or (), document, (AT, key), dialect, catalog) for key in AROUND
+        statement_parts(section.get(key) or (), document, (AT, key), dialect, catalog) for key in AROUND
     )
     return Around(before, after, views)
 
 
 def statement_parts(
-    given: Iterable[str] | str, document: Document, at: Path, dialect: str, catalog: str
+    texts: Iterable[str] | str, document: Document, key_path: Path, dialect: str, catalog: str
 ) -> tuple[StatementTokens, ...]:
     """A list of strings as statements, each at its line."""
     parts = []
-    for index, text in enumerate([given] if isinstance(given, str) else given):
-        source = SourceText(document.path, text, dialect, document.place((*at, index)), catalog)
+    for index, text in enumerate([texts] if isinstance(texts, str) else texts):
+        source = SourceText(document.path, text, dialect, document.place((*key_path, index)), catalog)
         parts += [StatementTokens(source, tokens) for tokens in statements(tokenize(source))]
     return tuple(parts)
 

@@ -61,17 +61,17 @@ def block(source: SourceText, tokens: Tokens) -> list[Property]:
     return properties(source, tokens[2:end])
 
 
-def properties(source: SourceText, tokens: Tokens, *, quoted: bool = False) -> list[Property]:
+def properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = False) -> list[Property]:
     """`key value, key value` as properties; ProjectError for a key without a name, without a value, or given twice.
 
-    With `quoted`, keys may be quoted, and hold anything then.
+    With `allow_quotes`, keys may be quoted, and hold anything then.
     """
     block_properties: dict[str, Property] = {}
     for part in split(tokens):
         if not part:
             raise source.error(tokens[0], "There are two commas in a row here.")
         is_text = part[0].token_type in _TEXTS
-        if not (quoted and part[0].text if is_text else _IDENTIFIER.fullmatch(part[0].text)):
+        if not (allow_quotes and part[0].text if is_text else _IDENTIFIER.fullmatch(part[0].text)):
             raise source.error(part[0], f"`{part[0].text}` is not expected here: a key is.")
         value = part[2:] if len(part) > 1 and part[1].token_type in (TokenType.EQ, TokenType.COLON_EQ) else part[1:]
         prop = Property(source, part[0], tuple(value))
@@ -83,31 +83,31 @@ def properties(source: SourceText, tokens: Tokens, *, quoted: bool = False) -> l
     return list(block_properties.values())
 
 
-def word(given: Property) -> str:
+def word(prop: Property) -> str:
     """A single word or quoted string."""
-    if len(given.value) > 1 and not all(token.token_type is TokenType.STRING for token in given.value):
-        raise given.error(
-            f"`{given.value[1].text}` is not expected in the value of `{given.key}`.",
+    if len(prop.value) > 1 and not all(token.token_type is TokenType.STRING for token in prop.value):
+        raise prop.error(
+            f"`{prop.value[1].text}` is not expected in the value of `{prop.key}`.",
             "Is a comma missing before it?",
-            given.value[1],
+            prop.value[1],
         )
-    return given.text
+    return prop.text
 
 
-def name(given: Property) -> str:
+def name(prop: Property) -> str:
     """A dotted name in lower case: `schema.table`."""
-    return _parse_dotted_name(given, given.value)
+    return _parse_dotted_name(prop, prop.value)
 
 
-def names(given: Property) -> tuple[str, ...]:
+def names(prop: Property) -> tuple[str, ...]:
     """`a`, `a.b`, `(a, b)` or `['a', 'b']` as names in lower case."""
-    return tuple(_parse_dotted_name(given, part) for part in _items(given))
+    return tuple(_parse_dotted_name(prop, part) for part in _items(prop))
 
 
-def grains(given: Property) -> tuple[str, ...]:
+def grains(prop: Property) -> tuple[str, ...]:
     """`(a)`, `((a, b), c)` or `(a AS b)`: all columns of all grains, because together they identify rows too."""
     grain_columns: dict[str, None] = {}
-    for part in _items(given):
+    for part in _items(prop):
         inner = split(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
         for column in inner:
             alias = next((at for at, token in enumerate(column) if token.text.upper() == "AS"), len(column))
@@ -115,20 +115,20 @@ def grains(given: Property) -> tuple[str, ...]:
             if len(alone) == 3 and alone[1].upper() == "AS":  # 'id AS order_id'
                 grain_columns[alone[0].lower()] = None
                 continue
-            grain_columns[_parse_dotted_name(given, column[:alias])] = None
+            grain_columns[_parse_dotted_name(prop, column[:alias])] = None
     return tuple(grain_columns)
 
 
-def items(given: Property) -> list[list[Token]]:
+def items(prop: Property) -> list[list[Token]]:
     """The items of a list in brackets, each as its tokens, or the value as the only item."""
-    return _items(given)
+    return _items(prop)
 
 
-def words(given: Property) -> tuple[str, ...]:
+def words(prop: Property) -> tuple[str, ...]:
     """`a`, `(a, 'B c')` or `[a]` as strings, as written."""
-    parts = _items(given)
+    parts = _items(prop)
     if any(len(part) != 1 for part in parts):
-        raise given.error(f"`{given.key}` takes names or quoted strings, separated by commas.")
+        raise prop.error(f"`{prop.key}` takes names or quoted strings, separated by commas.")
     return tuple(part[0].text for part in parts)
 
 
@@ -137,90 +137,90 @@ def rule_name(text: str) -> str:
     return text.strip().lower().replace("_", "").replace("-", "")
 
 
-def integer(given: Property, least: int) -> int:
+def integer(prop: Property, least: int) -> int:
     """A whole number of at least `least`."""
-    if len(given.value) == 1 and given.value[0].text.isdecimal() and int(given.value[0].text) >= least:
-        return int(given.value[0].text)
-    raise given.error(f"`{given.key}` must be a whole number of at least {least}, not `{given.text}`.")
+    if len(prop.value) == 1 and prop.value[0].text.isdecimal() and int(prop.value[0].text) >= least:
+        return int(prop.value[0].text)
+    raise prop.error(f"`{prop.key}` must be a whole number of at least {least}, not `{prop.text}`.")
 
 
-def boolean(given: Property) -> bool:
+def boolean(prop: Property) -> bool:
     """`true` or `false`."""
-    if given.text.lower() in ("true", "false"):
-        return given.text.lower() == "true"
-    raise given.error(f"`{given.key}` must be true or false, not `{given.text}`.")
+    if prop.text.lower() in ("true", "false"):
+        return prop.text.lower() == "true"
+    raise prop.error(f"`{prop.key}` must be true or false, not `{prop.text}`.")
 
 
-def columns(given: Property) -> tuple[Column, ...]:
+def columns(prop: Property) -> tuple[Column, ...]:
     """`(id INT, price DECIMAL(10, 2))` as columns with Spark types; ProjectError at an unknown type."""
     columns_by_name: dict[str, Column] = {}
-    for part in _bracket_items(given, angles=True):
+    for part in _bracket_items(prop, angles=True):
         column = part[0].text.lower()
         if len(part) < 2:
-            raise given.error(f"Column `{column}` has no type.", "Write `columns (id INT, name STRING)`.", part[0])
+            raise prop.error(f"Column `{column}` has no type.", "Write `columns (id INT, name STRING)`.", part[0])
         if column in columns_by_name:
-            raise given.error(f"Column `{column}` is given twice.", token=part[0])
-        text = given.source.slice(part[1:])
-        columns_by_name[column] = Column(column, spark_type(text, given.source.dialect, given.source.place(part[1])))
+            raise prop.error(f"Column `{column}` is given twice.", token=part[0])
+        text = prop.source.slice(part[1:])
+        columns_by_name[column] = Column(column, spark_type(text, prop.source.dialect, prop.source.place(part[1])))
     return tuple(columns_by_name.values())
 
 
-def descriptions(given: Property) -> tuple[tuple[str, str], ...]:
+def descriptions(parent: Property) -> tuple[tuple[str, str], ...]:
     """`(id = 'the key', name = 'a word')` as (column, text) pairs."""
-    return tuple((prop.key, prop.text) for prop in properties(given.source, inside(given), quoted=True))
+    return tuple((prop.key, prop.text) for prop in properties(parent.source, inside(parent), allow_quotes=True))
 
 
-def audit_calls(given: Property) -> tuple[AuditCall, ...]:
+def audit_calls(prop: Property) -> tuple[AuditCall, ...]:
     """`(a, b(x := 1))` as calls with their arguments in Spark SQL."""
-    return tuple(_audit_call(given, part) for part in _items(given))
+    return tuple(_audit_call(prop, part) for part in _items(prop))
 
 
-def pairs(given: Property) -> tuple[tuple[str, str], ...]:
+def pairs(parent: Property) -> tuple[tuple[str, str], ...]:
     """`(x = 1, y = (a, b))` as (name, Spark SQL) pairs."""
-    return tuple((prop.key, _value(prop)) for prop in properties(given.source, inside(given)))
+    return tuple((prop.key, _value(prop)) for prop in properties(parent.source, inside(parent)))
 
 
-def literals(given: Property) -> tuple[tuple[str, str], ...]:
+def literals(parent: Property) -> tuple[tuple[str, str], ...]:
     """`(x = 'a', y = 1)` as (name, text) pairs, sorted; ProjectError for a value that is not a literal."""
     entries = []
-    for prop in properties(given.source, inside(given)):
+    for prop in properties(parent.source, inside(parent)):
         if len(prop.value) != 1:
             raise prop.error(f"`{prop.text}` is not a string, a number, or true or false.")
         entries.append((prop.key, prop.text))
     return tuple(sorted(entries))
 
 
-def expressions(given: Property) -> tuple[str, ...]:
+def expressions(prop: Property) -> tuple[str, ...]:
     """`a`, `(a, days(ts))` or `[a, 'b']` as Spark SQL, plain columns in lower case."""
-    return tuple(_expression(given, part) for part in _items(given))
+    return tuple(_expression(prop, part) for part in _items(prop))
 
 
-def _expression(given: Property, part: Tokens) -> str:
+def _expression(prop: Property, part: Tokens) -> str:
     """A column or an expression; the name of a function and its arguments stay as they are written."""
     if not part:
-        raise given.error(f"`{given.key}` is empty, or has two commas in a row.")
+        raise prop.error(f"`{prop.key}` is empty, or has two commas in a row.")
     if len(part) == 1:
         return part[0].text.lower()
     if part[1].token_type is TokenType.L_PAREN and closing(part, 1) == len(part) - 1:
-        arguments = [spark_sql(given.source, argument) for argument in split(part[2:-1])]
+        arguments = [spark_sql(prop.source, argument) for argument in split(part[2:-1])]
         if part[0].text.lower() in TRANSFORMS:
             return f"{part[0].text.lower()}({', '.join(arguments)})"
-    return spark_sql(given.source, part)
+    return spark_sql(prop.source, part)
 
 
-def table_properties(given: Property) -> tuple[tuple[str, str], ...]:
+def table_properties(parent: Property) -> tuple[tuple[str, str], ...]:
     """The properties of a model's table; ProjectError for locations and for Spark's own properties."""
-    for prop in properties(given.source, inside(given)):
+    for prop in properties(parent.source, inside(parent)):
         key = prop.key.lower()
         if key in ("path", "location", "external", "provider", "owner") or key.startswith(("spark.sql.", "mergeplan.")):
             raise prop.error(f"`{prop.key}` as a property of a table is not supported.")
-    return literals(given)
+    return literals(parent)
 
 
-def view_properties(given: Property) -> tuple[tuple[str, str], ...]:
+def view_properties(parent: Property) -> tuple[tuple[str, str], ...]:
     """The properties of a model's views; ProjectError for those that Spark or mergeplan sets itself."""
-    entries = literals(given)
-    for prop in properties(given.source, inside(given)):
+    entries = literals(parent)
+    for prop in properties(parent.source, inside(parent)):
         if prop.key in ("comment", "creatable_type") or prop.key.startswith(("view.", "mergeplan.")):
             raise prop.error(f"`{prop.key}` as a property of a view is not supported.")
     return entries
@@ -250,37 +250,39 @@ def _spark_type(text: str, dialect: str) -> str | None:
     return _type_text(built)
 
 
-def check_key(given: Property, known: Collection[str], later: Collection[str], block: str) -> Property:
+def check_key(prop: Property, known_keys: Collection[str], later: Collection[str], block: str) -> Property:
     """The property itself when its key is known; ProjectError when it is not supported yet, or unknown."""
-    if given.key in later:
-        raise given.source.error(given.at, f"`{given.key}` in {block} is not supported yet.")
-    if given.key not in known:
-        hint = did_you_mean(given.key, known)
-        raise given.source.error(given.at, f"`{given.at.text}` is not a key of {block}.", hint)
-    return given
+    if prop.key in later:
+        raise prop.source.error(prop.at, f"`{prop.key}` in {block} is not supported yet.")
+    if prop.key not in known_keys:
+        hint = did_you_mean(prop.key, known_keys)
+        raise prop.source.error(prop.at, f"`{prop.at.text}` is not a key of {block}.", hint)
+    return prop
 
 
-def settings(given: list[Property], known: Collection[str], later: Collection[str], block: str) -> dict[str, Property]:
+def settings(
+    props: list[Property], known_keys: Collection[str], later: Collection[str], block: str
+) -> dict[str, Property]:
     """Key -> property, each `checked`."""
-    return {prop.key: check_key(prop, known, later, block) for prop in given}
+    return {prop.key: check_key(prop, known_keys, later, block) for prop in props}
 
 
-def _type_text(built: exp.DataType) -> str:
-    if built.this is exp.DType.STRUCT and built.expressions:
-        fields = (f"{field.name}:{_type_text(field.args['kind'])}" for field in built.find_all(exp.ColumnDef)
-                  if field.parent is built)  # fmt: skip
+def _type_text(data_type: exp.DataType) -> str:
+    if data_type.this is exp.DType.STRUCT and data_type.expressions:
+        fields = (f"{field.name}:{_type_text(field.args['kind'])}" for field in data_type.find_all(exp.ColumnDef)
+                  if field.parent is data_type)  # fmt: skip
         return f"struct<{','.join(fields)}>"
-    if built.this in (exp.DType.ARRAY, exp.DType.MAP) and built.expressions:
-        return f"{built.this.value.lower()}<{','.join(_type_text(inner) for inner in built.expressions)}>"
-    return built.sql("spark").lower().replace(", ", ",")
+    if data_type.this in (exp.DType.ARRAY, exp.DType.MAP) and data_type.expressions:
+        return f"{data_type.this.value.lower()}<{','.join(_type_text(inner) for inner in data_type.expressions)}>"
+    return data_type.sql("spark").lower().replace(", ", ",")
 
 
-def _audit_call(given: Property, part: Tokens) -> AuditCall:
+def _audit_call(prop: Property, part: Tokens) -> AuditCall:
     if len(part) == 1:
         return AuditCall(part[0].text.lower())
     if part[1].token_type is not TokenType.L_PAREN or closing(part, 1) != len(part) - 1:
-        raise given.error("An audit is written `name` or `name(argument := value)`.", token=part[1])
-    arguments = {argument.key: argument for argument in properties(given.source, part[2:-1], quoted=True)}
+        raise prop.error("An audit is written `name` or `name(argument := value)`.", token=part[1])
+    arguments = {argument.key: argument for argument in properties(prop.source, part[2:-1], allow_quotes=True)}
     blocking = arguments.pop("blocking", None)
     return AuditCall(
         part[0].text.lower(),
@@ -289,43 +291,43 @@ def _audit_call(given: Property, part: Tokens) -> AuditCall:
     )
 
 
-def _value(given: Property) -> str:
+def _value(prop: Property) -> str:
     """A value in Spark SQL; the name of a table, which an audit may read, without the default catalog."""
-    value, kinds = given.value, [token.token_type for token in given.value]
+    value, kinds = prop.value, [token.token_type for token in prop.value]
     dotted = len(value) == 5 and kinds[1] == kinds[3] == TokenType.DOT
-    if dotted and value[0].text.lower() == given.source.catalog:
+    if dotted and value[0].text.lower() == prop.source.catalog:
         value = value[2:]
-    return spark_sql(given.source, value)
+    return spark_sql(prop.source, value)
 
 
-def _items(given: Property) -> list[list[Token]]:
+def _items(prop: Property) -> list[list[Token]]:
     """The items of a list in brackets, with ARRAY before it or not, or the value as the only item."""
-    value = given.value[1:] if len(given.value) > 1 and given.value[0].text.upper() == "ARRAY" else given.value
+    value = prop.value[1:] if len(prop.value) > 1 and prop.value[0].text.upper() == "ARRAY" else prop.value
     first = value[0].token_type
     if first in (TokenType.L_PAREN, TokenType.L_BRACKET) and closing(value, 0) == len(value) - 1:
         return split(value[1:-1])
-    return [list(given.value)]
+    return [list(prop.value)]
 
 
-def inside(given: Property) -> Tokens:
+def inside(prop: Property) -> Tokens:
     """The tokens between the brackets that must enclose the whole value."""
-    if given.value[0].token_type is not TokenType.L_PAREN or closing(given.value, 0) != len(given.value) - 1:
-        raise given.error(f"`{given.key}` needs a value in brackets: `{given.key} (...)`.")
-    return given.value[1:-1]
+    if prop.value[0].token_type is not TokenType.L_PAREN or closing(prop.value, 0) != len(prop.value) - 1:
+        raise prop.error(f"`{prop.key}` needs a value in brackets: `{prop.key} (...)`.")
+    return prop.value[1:-1]
 
 
-def _bracket_items(given: Property, angles: bool) -> list[list[Token]]:
-    parts = split(inside(given), angles)
+def _bracket_items(prop: Property, angles: bool) -> list[list[Token]]:
+    parts = split(inside(prop), angles)
     if not parts or not all(parts):
-        raise given.error(f"`{given.key}` is empty, or has two commas in a row.")
+        raise prop.error(f"`{prop.key}` is empty, or has two commas in a row.")
     return parts
 
 
-def _parse_dotted_name(given: Property, part: Tokens) -> str:
+def _parse_dotted_name(prop: Property, part: Tokens) -> str:
     """One name of identifiers and dots; a quoted string may contain the whole name."""
     dots, identifiers = part[1::2], part[::2]
     proper = len(part) % 2 == 1 and all(token.token_type is TokenType.DOT for token in dots)
     if not proper or not all(re.fullmatch(r"[\w.]+", token.text) for token in identifiers):
-        odd = next((token for token in dots if token.token_type is not TokenType.DOT), part[0] if part else given.at)
-        raise given.error(f"`{odd.text}` is not expected in the value of `{given.key}`.", "Is a comma missing?", odd)
+        odd = next((token for token in dots if token.token_type is not TokenType.DOT), part[0] if part else prop.at)
+        raise prop.error(f"`{odd.text}` is not expected in the value of `{prop.key}`.", "Is a comma missing?", odd)
     return ".".join(token.text for token in identifiers).lower()

@@ -9,21 +9,21 @@ from mergeplan.planner.parsing.definitions.properties import Property, word
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
 
-def zone(given: Property) -> str:
+def zone(prop: Property) -> str:
     """`cron_tz`: the name of a time zone, '' for UTC; ProjectError if it is unknown."""
-    name = given.text.strip()
+    name = prop.text.strip()
     if name.lower() in ("utc", "etc/utc"):
         return ""
     if not is_zone(name):
-        raise given.error(f"`{name}` is not a time zone.", "Use one like `Europe/Berlin` or `America/New_York`.")
+        raise prop.error(f"`{name}` is not a time zone.", "Use one like `Europe/Berlin` or `America/New_York`.")
     return name
 
 
-def unit(given: Property) -> str:
+def unit(prop: Property) -> str:
     """`interval_unit`; ProjectError if it is not a unit."""
-    text = word(given).lower()
+    text = word(prop).lower()
     if text not in UNITS:
-        raise given.error(f"`{given.text}` is not an interval unit.", did_you_mean(text, [*UNITS], most=len(UNITS)))
+        raise prop.error(f"`{prop.text}` is not an interval unit.", did_you_mean(text, [*UNITS], most=len(UNITS)))
     return text
 
 

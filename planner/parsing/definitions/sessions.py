@@ -14,35 +14,35 @@ _SETTING = re.compile(r"spark\.sql\.[\w.]+", re.IGNORECASE)
 _EQUALS = ("=", ":=")
 
 
-def session_statements(given: Property) -> tuple[StatementTokens, ...]:
+def session_statements(prop: Property) -> tuple[StatementTokens, ...]:
     """`('spark.sql.shuffle.partitions' = 8)` as statements before the query; ProjectError for a broken list."""
     statements = []
-    for part in split(inside(given)):
+    for part in split(inside(prop)):
         at = next((index for index, token in enumerate(part) if token.text in _EQUALS), 0)
         if not at or at + 1 == len(part):
             hint = "Write `session_properties ('spark.sql.ansi.enabled' = true)`."
-            raise given.error("A session property is written `key = value`.", hint, part[0] if part else None)
+            raise prop.error("A session property is written `key = value`.", hint, part[0] if part else None)
         key = "".join(token.text for token in part[:at])
-        value = given.source.slice(part[at + 1 :]) if len(part) > at + 2 else part[at + 1].text
-        source = SourceText(given.source.path, "", "spark", given.source.place(part[0]))
+        value = prop.source.slice(part[at + 1 :]) if len(part) > at + 2 else part[at + 1].text
+        source = SourceText(prop.source.path, "", "spark", prop.source.place(part[0]))
         statements += list(_statements(source, [(key, value)]))
     return tuple(statements)
 
 
-def default_session(given: Mapping[str, object], document: Document) -> tuple[StatementTokens, ...]:
+def default_session(section: Mapping[str, object], document: Document) -> tuple[StatementTokens, ...]:
     """Those of `model_defaults`, each at its line."""
     statements: list[StatementTokens] = []
-    for key, value in given.items():
+    for key, value in section.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
         place = document.place(("model_defaults", "session_properties", key))
         statements += _statements(SourceText(document.path, "", "spark", place), [(key, text)])
     return tuple(statements)
 
 
-def _statements(source: SourceText, given: Iterable[tuple[str, str]]) -> Iterable[StatementTokens]:
+def _statements(source: SourceText, pairs: Iterable[tuple[str, str]]) -> Iterable[StatementTokens]:
     """`SET key = value` for each setting of Spark's SQL; others are of other engines, or hold for a whole Spark and
     are not of a session."""
-    for key, value in given:
+    for key, value in pairs:
         if _SETTING.fullmatch(key):
             own = SourceText(source.path, f"SET {key} = {value}", source.dialect, source.at)
             yield StatementTokens(own, tokenize(own))

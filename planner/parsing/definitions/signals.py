@@ -12,24 +12,24 @@ from mergeplan.planner.parsing.definitions.properties import Property, items, pr
 from mergeplan.planner.parsing.sql.tokens import Tokens, closing, parse_tokens
 
 
-def signal_calls(given: Property) -> tuple[SignalCall, ...]:
+def signal_calls(prop: Property) -> tuple[SignalCall, ...]:
     """`(a, b(x := 1))` as calls with their arguments as JSON; ProjectError for a value that is not a literal."""
-    return tuple(_call(given, part) for part in items(given) if part)
+    return tuple(_call(prop, part) for part in items(prop) if part)
 
 
-def _call(given: Property, part: Tokens) -> SignalCall:
+def _call(prop: Property, part: Tokens) -> SignalCall:
     if len(part) == 1:
         return SignalCall(part[0].text.lower())
     if part[1].token_type is not TokenType.L_PAREN or closing(part, 1) != len(part) - 1:
-        raise given.error("A signal is written `name` or `name(argument := value)`.", token=part[1])
+        raise prop.error("A signal is written `name` or `name(argument := value)`.", token=part[1])
     arguments = (
         (argument.key, json.dumps(_value(argument, parse_tokens(argument.source, argument.value, "The value"))))
-        for argument in properties(given.source, part[2:-1])
+        for argument in properties(prop.source, part[2:-1])
     )
     return SignalCall(part[0].text.lower(), tuple(arguments))
 
 
-def _value(given: Property, tree: exp.Expr) -> object:
+def _value(prop: Property, tree: exp.Expr) -> object:
     match tree:
         case exp.Null():
             return None
@@ -40,10 +40,10 @@ def _value(given: Property, tree: exp.Expr) -> object:
         case exp.Neg(this=exp.Literal(is_string=False)):
             return -_number(tree.this.this)
         case exp.Array() | exp.Tuple():
-            return [_value(given, element) for element in tree.expressions]
+            return [_value(prop, element) for element in tree.expressions]
         case exp.Paren():
-            return _value(given, tree.this)
-    raise given.error(f"`{given.text}` is not a string, a number, true, false, NULL or a list of these.")
+            return _value(prop, tree.this)
+    raise prop.error(f"`{prop.text}` is not a string, a number, true, false, NULL or a list of these.")
 
 
 def _number(text: str) -> int | float:

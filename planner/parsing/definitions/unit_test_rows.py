@@ -15,32 +15,34 @@ _INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)\.\d+([eE][+-]?\d+)?")
 
 
-def csv_rows(document: Document, at: Path, text: str, settings: Mapping[str, object]) -> list[dict[str, object]]:
-    """The rows of a CSV text with a header; an empty cell is NULL, and numbers are numbers. ProjectError at `at`."""
+def csv_rows(document: Document, key_path: Path, text: str, settings: Mapping[str, object]) -> list[dict[str, object]]:
+    """The rows of a CSV text with a header; an empty cell is NULL, numbers are numbers. ProjectError at `key_path`."""
     for key in settings:
         if key not in SETTINGS:
-            raise document.error((*at, "csv_settings", key), f"`{key}` in `csv_settings` is not supported.")
+            raise document.error((*key_path, "csv_settings", key), f"`{key}` in `csv_settings` is not supported.")
     nulls = {"", *_texts(settings.get("na_values"))}
     separator = str(settings.get("sep") or settings.get("delimiter") or ",")
     quote = str(settings.get("quotechar") or '"')
     if len(separator) != 1 or len(quote) != 1:
-        raise document.error((*at, "csv_settings"), "A separator and a quote must be one character each.")
+        raise document.error((*key_path, "csv_settings"), "A separator and a quote must be one character each.")
     rows = [row for row in csv.reader(io.StringIO(text.strip("\n")), delimiter=separator, quotechar=quote) if row]
     header = [name.strip() for name in rows[0]] if rows else []
     for number, row in enumerate(rows[1:], start=1):
         if len(row) != len(header):
-            raise document.error(at, f"Row {number} of the CSV has {len(row)} cells, and its header {len(header)}.")
+            raise document.error(
+                key_path, f"Row {number} of the CSV has {len(row)} cells, and its header {len(header)}."
+            )
     return [
         dict(zip(header, (None if cell in nulls else _value(cell) for cell in row), strict=True)) for row in rows[1:]
     ]
 
 
-def yaml_rows(document: Document, at: Path, path: str, text: str) -> object:
+def yaml_rows(document: Document, key_path: Path, path: str, text: str) -> object:
     """The content of a YAML file of rows; an error is reported at the test that names it."""
     try:
         return read_document(path, text).value
     except ProjectError as error:
-        raise document.error((*at, "path"), f"`{path}`: {error.message}") from None
+        raise document.error((*key_path, "path"), f"`{path}`: {error.message}") from None
 
 
 def _value(cell: str) -> object:

@@ -132,35 +132,35 @@ def _test(document: Document, name: str, body: object, around: Surroundings) -> 
     )
 
 
-def _catalog(document: Document, at: Path, given: Mapping[str, object], around: Surroundings) -> str:
+def _catalog(document: Document, key_path: Path, test_fields: Mapping[str, object], around: Surroundings) -> str:
     """The default catalog of the names in a test: that of the project."""
-    catalog = given.get("default_catalog")
+    catalog = test_fields.get("default_catalog")
     if catalog and str(catalog).lower() != around.catalog:
         message = f"`default_catalog` of a test is that of the project: `{around.catalog}`."
-        raise document.error((*at, "default_catalog"), message, "Write names with their catalog.")
+        raise document.error((*key_path, "default_catalog"), message, "Write names with their catalog.")
     return around.catalog
 
 
-def _check_place(document: Document, at: Path, given: Mapping[str, object], around: Surroundings) -> None:
+def _check_place(document: Document, key_path: Path, test_fields: Mapping[str, object], around: Surroundings) -> None:
     """A test creates no tables, so these settings have no effect, but an unknown name is an error."""
-    gateway = given.get("gateway")
+    gateway = test_fields.get("gateway")
     if gateway is not None and gateway not in around.gateways:
         hint = did_you_mean(str(gateway), around.gateways)
-        raise document.error((*at, "gateway"), f"There is no gateway `{gateway}`.", hint)
+        raise document.error((*key_path, "gateway"), f"There is no gateway `{gateway}`.", hint)
 
 
-def _frozen(document: Document, at: Path, given: object, now: datetime) -> datetime:
+def _frozen(document: Document, key_path: Path, value: object, now: datetime) -> datetime:
     try:
-        return instant(text_of(given), now)
+        return instant(text_of(value), now)
     except ValueError as error:
-        raise document.error(at, f"`freeze_time`: {error}") from None
+        raise document.error(key_path, f"`freeze_time`: {error}") from None
 
 
 def _outputs(
-    document: Document, test: Path, given: Mapping[str, object], dialect: str, read: ReadFile
+    document: Document, test: Path, test_fields: Mapping[str, object], dialect: str, read: ReadFile
 ) -> tuple[TestRows | None, dict[str, TestRows]]:
     at = (*test, "outputs")
-    outputs = _mapping(document, at, given.get("outputs") or {})
+    outputs = _mapping(document, at, test_fields.get("outputs") or {})
     _check_keys(document, at, outputs, ("query", "ctes", "partial"))
     partial = outputs.get("partial") is True
     ctes = {
@@ -174,22 +174,22 @@ def _outputs(
 
 
 def _relation(
-    document: Document, at: Path, value: object, dialect: str, read: ReadFile, partial: bool = False
+    document: Document, key_path: Path, value: object, dialect: str, read: ReadFile, partial: bool = False
 ) -> TestRows:
     """`[rows]` or `{rows | query | path, columns, partial, format, csv_settings}`."""
-    line = document.place(at).line
+    line = document.place(key_path).line
     if value is None or isinstance(value, list):
-        return TestRows(_rows(document, at, value or []), partial=partial, line=line)
-    fields = _mapping(document, at, value)
-    _check_keys(document, at, fields, _RELATION)
+        return TestRows(_rows(document, key_path, value or []), partial=partial, line=line)
+    fields = _mapping(document, key_path, value)
+    _check_keys(document, key_path, fields, _RELATION)
     if sum(key in fields for key in ("rows", "query", "path")) != 1:
-        raise document.error(at, "One of `rows`, `query` and `path` is required here.")
+        raise document.error(key_path, "One of `rows`, `query` and `path` is required here.")
     types = tuple(
-        (str(column).lower(), spark_type(str(text), dialect, document.place((*at, "columns", str(column)))))
-        for column, text in _mapping(document, (*at, "columns"), fields.get("columns") or {}).items()
+        (str(column).lower(), spark_type(str(text), dialect, document.place((*key_path, "columns", str(column)))))
+        for column, text in _mapping(document, (*key_path, "columns"), fields.get("columns") or {}).items()
     )
     return TestRows(
-        rows=_rows(document, (*at, "rows"), _read_rows(document, at, fields, read)),
+        rows=_rows(document, (*key_path, "rows"), _read_rows(document, key_path, fields, read)),
         query=str(fields.get("query") or ""),
         types=types,
         partial=partial or fields.get("partial") is True,
@@ -197,70 +197,72 @@ def _relation(
     )
 
 
-def _read_rows(document: Document, at: Path, given: Mapping[str, object], read: ReadFile) -> object:
+def _read_rows(document: Document, key_path: Path, fields: Mapping[str, object], read: ReadFile) -> object:
     """The rows as data, from any of their formats."""
-    path, form = given.get("path"), str(given.get("format") or "yaml").lower()
+    path, form = fields.get("path"), str(fields.get("format") or "yaml").lower()
     if form not in ("yaml", "csv"):
-        raise document.error((*at, "format"), f"`{form}` is not a format of rows.", "Known: csv, yaml.")
+        raise document.error((*key_path, "format"), f"`{form}` is not a format of rows.", "Known: csv, yaml.")
     if path is None and form == "yaml":
-        return given.get("rows") or []
+        return fields.get("rows") or []
     if path is None:
-        text = str(given.get("rows") or "")
+        text = str(fields.get("rows") or "")
     else:
         try:
             text = read(str(path), document.path)
         except ProjectError as error:
-            raise document.error((*at, "path"), error.message, error.hint) from None
+            raise document.error((*key_path, "path"), error.message, error.hint) from None
     if form == "csv":
-        settings = _mapping(document, (*at, "csv_settings"), given.get("csv_settings") or {})
-        return csv_rows(document, at, text, {str(key): value for key, value in settings.items()})
-    rows = yaml_rows(document, at, str(path), text)
+        settings = _mapping(document, (*key_path, "csv_settings"), fields.get("csv_settings") or {})
+        return csv_rows(document, key_path, text, {str(key): value for key, value in settings.items()})
+    rows = yaml_rows(document, key_path, str(path), text)
     return rows.get("rows") if isinstance(rows, dict) else rows
 
 
-def _rows(document: Document, at: Path, value: object) -> tuple[Row, ...]:
+def _rows(document: Document, key_path: Path, value: object) -> tuple[Row, ...]:
     if not isinstance(value, list):
-        raise document.error(at, "Expected a list of rows here, each with `column: value`.")
+        raise document.error(key_path, "Expected a list of rows here, each with `column: value`.")
     rows = []
     for index, row in enumerate(value):
-        cells = _mapping(document, (*at, index), row)
+        cells = _mapping(document, (*key_path, index), row)
         rows.append({str(column).lower(): cell for column, cell in cells.items()})
     return tuple(rows)
 
 
 def _vars(
-    document: Document, at: Path, value: object, now: datetime
+    document: Document, key_path: Path, value: object, now: datetime
 ) -> tuple[dict[str, datetime], tuple[tuple[str, Scalar], ...]]:
     """`start`, `end` and `execution_time` as moments (the end exclusive), everything else as variables."""
     times: dict[str, datetime] = {}
     variables: list[tuple[str, Scalar]] = []
-    for key, variable in _mapping(document, at, value).items():
+    for key, variable in _mapping(document, key_path, value).items():
         name = str(key).lower()
         if name in ("start", "end", "execution_time"):
             try:
                 times[name] = (end_instant if name == "end" else instant)(text_of(variable), now)
             except ValueError as error:
-                raise document.error((*at, str(key)), f"`{key}`: {error}") from None
+                raise document.error((*key_path, str(key)), f"`{key}`: {error}") from None
         elif variable is None or isinstance(variable, str | int | float | bool | date):
             variables.append((name, variable))
         else:
-            raise document.error((*at, str(key)), f"`{key}`: lists and mappings as variables are not supported yet.")
+            raise document.error(
+                (*key_path, str(key)), f"`{key}`: lists and mappings as variables are not supported yet."
+            )
     if "start" in times and "end" in times and times["start"] >= times["end"]:
-        raise document.error((*at, "end"), "The test's `end` is before its `start`.")
+        raise document.error((*key_path, "end"), "The test's `end` is before its `start`.")
     return times, tuple(variables)
 
 
-def _mapping(document: Document, at: Path, value: object) -> Mapping[str, object]:
+def _mapping(document: Document, key_path: Path, value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
-        raise document.error(at, "Expected a mapping of `key: value` lines here.")
+        raise document.error(key_path, "Expected a mapping of `key: value` lines here.")
     return value
 
 
-def _check_keys(document: Document, at: Path, given: Mapping[str, object], known: Words) -> None:
-    for key in given:
-        if key not in known:
-            raise _unknown(document, at, str(key), known)
+def _check_keys(document: Document, key_path: Path, fields: Mapping[str, object], known_keys: Words) -> None:
+    for key in fields:
+        if key not in known_keys:
+            raise _unknown(document, key_path, str(key), known_keys)
 
 
-def _unknown(document: Document, at: Path, key: str, known: Words) -> ProjectError:
-    return document.error((*at, key), f"`{key}` is not a key of a unit test.", did_you_mean(key, known))
+def _unknown(document: Document, key_path: Path, key: str, known_keys: Words) -> ProjectError:
+    return document.error((*key_path, key), f"`{key}` is not a key of a unit test.", did_you_mean(key, known_keys))

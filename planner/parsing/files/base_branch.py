@@ -25,7 +25,7 @@ def restrict_environment(
     code mentions and did not come to read. Where it has sections of its own, a stand-in is given for those.
     """
     theirs, ours = mark_variables(ruling), mark_variables(source)
-    closed = (_names(theirs, ruled=True) | ruling.mentioned) - _names(theirs, ruled=False)
+    closed = (_names(theirs, under_rules=True) | ruling.mentioned) - _names(theirs, under_rules=False)
     for at, name in _read(ours):
         if name in closed and at[0] not in RULED:
             message = f"The environment variable `{name}` is reserved for the gateways of the base branch."
@@ -39,8 +39,8 @@ def _section(document: Document, name: str) -> Any:
     return document.value.get(name) if isinstance(document.value, dict) else None
 
 
-def _names(document: Document, *, ruled: bool) -> frozenset[str]:
-    return frozenset(name for at, name in _read(document) if (at[0] in RULED) is ruled)
+def _names(document: Document, *, under_rules: bool) -> frozenset[str]:
+    return frozenset(name for at, name in _read(document) if (at[0] in RULED) is under_rules)
 
 
 def _read(document: Document) -> Iterator[tuple[Path, str]]:
@@ -51,14 +51,14 @@ def _read(document: Document) -> Iterator[tuple[Path, str]]:
             yield from _within((str(key),), value)
 
 
-def _within(at: Path, value: Any) -> Iterator[tuple[Path, str]]:
+def _within(key_path: Path, value: Any) -> Iterator[tuple[Path, str]]:
     if isinstance(value, dict):
         for key, child in value.items():
-            yield from _within((*at, str(key)), key)
-            yield from _within((*at, str(key)), child)
+            yield from _within((*key_path, str(key)), key)
+            yield from _within((*key_path, str(key)), child)
     elif isinstance(value, list):
         for index, child in enumerate(value):
-            yield from _within((*at, index), child)
+            yield from _within((*key_path, index), child)
     elif isinstance(value, str):
         for part in value.split(START)[1:]:
-            yield at, part.partition(END)[0]
+            yield key_path, part.partition(END)[0]

@@ -93,21 +93,21 @@ def read_defaults(
     )
 
 
-def _around(given: ModelDefaults, document: Document, dialect: str, catalog: str) -> Around:
+def _around(section: ModelDefaults, document: Document, dialect: str, catalog: str) -> Around:
     """The statements around every model's query, the settings of its session first."""
-    stated = default_statements(given.model_dump(), document, dialect, catalog)
-    session = default_session(given.session_properties or {}, document)
+    stated = default_statements(section.model_dump(), document, dialect, catalog)
+    session = default_session(section.session_properties or {}, document)
     return replace(stated, before=(*session, *stated.before))
 
 
-def validate_section(kind: type[M], document: Document, value: object, at: tuple[str | int, ...] = ()) -> M:
+def validate_section(kind: type[M], document: Document, value: object, key_path: tuple[str | int, ...] = ()) -> M:
     """A part of a document as a pydantic model; ProjectErrors with a line for each thing that is wrong."""
     if not isinstance(value, dict):
-        raise document.error(at, "Expected a mapping of `key: value` lines here.")
+        raise document.error(key_path, "Expected a mapping of `key: value` lines here.")
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        problems = {_sentence(document, at, kind, detail) for detail in _without_followers(error)}
+        problems = {_sentence(document, key_path, kind, detail) for detail in _without_followers(error)}
         errors = tuple(
             document.error(path, message, hint)
             for path, message, hint in sorted(
@@ -128,11 +128,11 @@ def _without_followers(error: ValidationError) -> list[Mapping[str, Any]]:
 
 
 def _sentence(
-    document: Document, at: tuple[str | int, ...], kind: type[BaseModel], error: Mapping[str, Any]
+    document: Document, key_path: tuple[str | int, ...], kind: type[BaseModel], error: Mapping[str, Any]
 ) -> tuple[tuple[str | int, ...], str, str]:
     """Place, message and hint of one pydantic error."""
     own = tuple(error["loc"])
-    path = (*at, *(part if isinstance(part, int) else str(part) for part in own))
+    path = (*key_path, *(part if isinstance(part, int) else str(part) for part in own))
     key = str(own[-1]) if own else ""
     match error["type"]:
         case "extra_forbidden" if key in LATER:
@@ -194,11 +194,11 @@ def _section_of(annotation: Any) -> Any:
     )
 
 
-def _default_kind(given: str | dict[str, Any] | None, place: Place) -> Kind:
+def _default_kind(section: str | dict[str, Any] | None, place: Place) -> Kind:
     """The kind where `model_defaults` names it alone; one with settings is read like a model's own."""
-    if given is None or isinstance(given, dict):
+    if section is None or isinstance(section, dict):
         return Kind.VIEW
-    kind = kind_named(given, place)
+    kind = kind_named(section, place)
     if kind.is_incremental or not kind.has_query:
         hint = "Write `kind:` with `name:` and its settings below it."
         raise ProjectError(f"`{kind}` cannot be the default kind without settings.", place=place, hint=hint)

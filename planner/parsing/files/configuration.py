@@ -104,12 +104,12 @@ class CodeConfiguration:
         """The same with paths in another folder."""
         return replace(self, value=_moved(self.value, self.root, root), root=root)
 
-    def _is_of_another_engine(self, at: Path) -> bool:
+    def _is_of_another_engine(self, key_path: Path) -> bool:
         """True within a connection that is refused for its engine, whatever else it has."""
-        if at[0] != "gateways" or len(at) < 4 or at[2] != "connection":
+        if key_path[0] != "gateways" or len(key_path) < 4 or key_path[2] != "connection":
             return False
         section: Any = self.value
-        for key in at[:3]:
+        for key in key_path[:3]:
             section = section.get(key) if isinstance(section, dict) else None
         return isinstance(section, dict) and section.get("type") not in ("spark", "databricks")
 
@@ -119,26 +119,26 @@ class CodeConfiguration:
         root = PurePosixPath(self.root)
         return tuple(str(folder) for folder in (root, *root.parents) if len(folder.parts) > 2 or folder == root)
 
-    def _filled(self, document: Document, value: Any, at: Path, replacement: Replacement) -> Any:
+    def _filled(self, document: Document, value: Any, key_path: Path, replacement: Replacement) -> Any:
         if isinstance(value, dict):
             filled: dict[str, Any] = {}
             for key, inner in value.items():
-                name = str(self._text(document, key, (*at, key), replacement))
+                name = str(self._text(document, key, (*key_path, key), replacement))
                 if name in filled:
-                    raise document.error((*at, key), f"`{name}` is given twice.")
-                filled[name] = self._filled(document, inner, (*at, key), replacement)
+                    raise document.error((*key_path, key), f"`{name}` is given twice.")
+                filled[name] = self._filled(document, inner, (*key_path, key), replacement)
             return filled
         if isinstance(value, list):
-            return [self._filled(document, inner, (*at, index), replacement) for index, inner in enumerate(value)]
-        return self._text(document, value, at, replacement) if isinstance(value, str) else value
+            return [self._filled(document, inner, (*key_path, index), replacement) for index, inner in enumerate(value)]
+        return self._text(document, value, key_path, replacement) if isinstance(value, str) else value
 
-    def _text(self, document: Document, text: str, at: Path, replacement: Replacement) -> Any:
-        place = document.place(at)
+    def _text(self, document: Document, text: str, key_path: Path, replacement: Replacement) -> Any:
+        place = document.place(key_path)
         if "{{" in text:
-            raise document.error(at, "Double braces are not supported in the texts of a configuration.")
-        if "variables" in at and any(folder in text for folder in self._folders):
+            raise document.error(key_path, "Double braces are not supported in the texts of a configuration.")
+        if "variables" in key_path and any(folder in text for folder in self._folders):
             message = "A variable cannot hold the project's folder: it differs from machine to machine."
-            raise document.error(at, message, "Write what the models need of it as a text.")
+            raise document.error(key_path, message, "Write what the models need of it as a text.")
         if (whole := MARK.fullmatch(text)) is not None:
             return self._whole(self.variables[int(whole[1])], place, replacement)
         return MARK.sub(lambda mark: str(self._whole(self.variables[int(mark[1])], place, replacement)), text)
@@ -175,9 +175,9 @@ def instead(keys: Iterable[str]) -> str:
     )
 
 
-def the_one(found: Iterable[Source]) -> Source | None:
+def the_one(candidates: Iterable[Source]) -> Source | None:
     """The configuration among the files of a folder, None when there is none; ProjectError for two, as in SQLMesh."""
-    sources = [source for source in found if source.is_configuration]
+    sources = [source for source in candidates if source.is_configuration]
     if len(sources) > 1:
         names = " and ".join(f"`{source.name}`" for source in sources)
         message = f"There are several configurations, {names}: which one counts is not known."

@@ -73,13 +73,18 @@ def _types(catalog: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
     return types
 
 
-def _table(path: str, id: str, node: Mapping[str, Any], known: Mapping[str, str], dialect: str) -> DbtTable | None:
+def _table(
+    path: str, id: str, node: Mapping[str, Any], column_types: Mapping[str, str], dialect: str
+) -> DbtTable | None:
     name = _name(path, node)
     if name is None:
         return None
     said = {str(key).lower(): column for key, column in (node.get("columns") or {}).items()}
-    types = {**{key: str(column["data_type"]) for key, column in said.items() if column.get("data_type")}, **known}
-    names = list(known or said)
+    types = {
+        **{key: str(column["data_type"]) for key, column in said.items() if column.get("data_type")},
+        **column_types,
+    }
+    names = list(column_types or said)
     whole = bool(names) and all(types.get(column) for column in names)
     columns = tuple(Column(column, types[column], _text(said.get(column, {}))) for column in names) if whole else ()
     tags = tuple(str(tag) for tag in node.get("tags") or ())

@@ -50,10 +50,10 @@ def external_models(
             yield _model(document, text, defaults, index, name)
 
 
-def _check_keys(document: Document, index: int, given: Any) -> None:
-    if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+def _check_keys(document: Document, index: int, entry: Any) -> None:
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         raise document.error((index,), "An external model needs a `name`.", "Write `- name: schema.table`.")
-    for key in given:
+    for key in entry:
         if key not in _KEYS:
             hint = did_you_mean(str(key), _KEYS)
             raise document.error((index, str(key)), f"`{key}` is not a key of an external model.", hint)
@@ -88,19 +88,19 @@ def _model(document: Document, text: str, defaults: Defaults, index: int, name: 
     )
 
 
-def _audits(document: Document, at: Path, given: object) -> tuple[AuditCall, ...]:
+def _audits(document: Document, key_path: Path, entries: object) -> tuple[AuditCall, ...]:
     """`- not_null(columns := id)`, or `- name: not_null` with one key per argument, its value SQL."""
-    if given is not None and not isinstance(given, list):
-        raise document.error(at, f"`{at[-1]}` must be a list.")
+    if entries is not None and not isinstance(entries, list):
+        raise document.error(key_path, f"`{key_path[-1]}` must be a list.")
     calls = []
-    for number, entry in enumerate(given or []):
+    for number, entry in enumerate(entries or []):
         text = entry
         if isinstance(entry, dict) and isinstance(entry.get("name"), str):
             arguments = ", ".join(f"{key} := {_sql(value)}" for key, value in entry.items() if key != "name")
             text = f"{entry['name']}({arguments})" if arguments else entry["name"]
         if not isinstance(text, str):
-            raise document.error((*at, number), "An audit needs a `name`.", "Write `- name: not_null`.")
-        calls.append(audit_call(text, document.place((*at, number))))
+            raise document.error((*key_path, number), "An audit needs a `name`.", "Write `- name: not_null`.")
+        calls.append(audit_call(text, document.place((*key_path, number))))
     return tuple(calls)
 
 
@@ -110,42 +110,42 @@ def _sql(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _start(document: Document, index: int, given: object, defaults: Defaults) -> datetime | None:
+def _start(document: Document, index: int, value: object, defaults: Defaults) -> datetime | None:
     """The first moment that the table has rows for: downstream models without a `start` begin there."""
-    if given is None:
+    if value is None:
         return None
     try:
-        return defaults.resolve_date(text_of(given))
+        return defaults.resolve_date(text_of(value))
     except ValueError as error:
         raise document.error((index, "start"), f"`start`: {error}") from None
 
 
-def _descriptions(document: Document, index: int, given: object) -> tuple[tuple[str, str], ...]:
-    if not isinstance(given, dict):
+def _descriptions(document: Document, index: int, value: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict):
         raise document.error((index, "column_descriptions"), "`column_descriptions` must be a mapping of strings.")
-    return tuple((str(name).lower(), str(text)) for name, text in given.items())
+    return tuple((str(name).lower(), str(text)) for name, text in value.items())
 
 
-def _grains(given: tuple[str, ...]) -> tuple[str, ...]:
+def _grains(grain_texts: tuple[str, ...]) -> tuple[str, ...]:
     """`a`, `a AS b` and `(a, b)` as the columns in them."""
-    parts = (" ".join(part.split()) for text in given for part in text.strip().strip("()").split(","))
+    parts = (" ".join(part.split()) for text in grain_texts for part in text.strip().strip("()").split(","))
     return tuple(dict.fromkeys(re.split(" as ", part, flags=re.IGNORECASE)[0].lower() for part in parts))
 
 
-def _external_columns(document: Document, index: int, given: object, dialect: str) -> tuple[Column, ...]:
+def _external_columns(document: Document, index: int, value: object, dialect: str) -> tuple[Column, ...]:
     at: Path = (index, "columns")
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise document.error(at, "`columns` must be a mapping of `name: type` lines.")
     return tuple(
         Column(str(name).lower(), spark_type(str(text), dialect, document.place((*at, str(name)))))
-        for name, text in given.items()
+        for name, text in value.items()
     )
 
 
-def _texts(document: Document, at: Path, given: object) -> tuple[str, ...]:
-    items = [] if given is None else given if isinstance(given, list) else [given]
+def _texts(document: Document, key_path: Path, value: object) -> tuple[str, ...]:
+    items = [] if value is None else value if isinstance(value, list) else [value]
     if not all(isinstance(item, str) for item in items):
-        raise document.error(at, f"`{at[-1]}` must be a list of strings.")
+        raise document.error(key_path, f"`{key_path[-1]}` must be a list of strings.")
     return tuple(str(item) for item in items)
 
 

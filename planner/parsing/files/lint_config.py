@@ -80,16 +80,16 @@ def own_rules(path: str, text: str) -> tuple[OwnRule, ...]:
     return tuple(rules)
 
 
-def select_rules(given: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:
+def select_rules(config: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:
     """The rules that config.yaml selects, none if the linter is not `enabled`.
 
     ALL means all of `RULES` and the project's own; those of `BY_NAME` must be named. ProjectError for an
     unknown rule, and for one that is in both lists.
     """
-    if not given.enabled:
+    if not config.enabled:
         return NONE
     lists = {
-        key: _rule_names(key, getattr(given, key), document, own) for key in ("rules", "warn_rules", "ignored_rules")
+        key: _rule_names(key, getattr(config, key), document, own) for key in ("rules", "warn_rules", "ignored_rules")
     }
     left_out = lists["ignored_rules"]
     errors, warnings = lists["rules"] - left_out, lists["warn_rules"] - left_out
@@ -110,17 +110,17 @@ def check_ignored(model: Model, own: Collection[str]) -> None:
             )
 
 
-def applicable(chosen: Chosen, model: Model) -> Chosen:
+def applicable(rules: Chosen, model: Model) -> Chosen:
     """The rules that apply to a model."""
     ignored = frozenset(model.ignored_rules)
     if ALL in ignored:
         return Chosen(ignored=frozenset(ALWAYS))
-    return Chosen(chosen.errors - ignored, chosen.warnings - ignored, chosen.own, chosen.ignored | ignored)
+    return Chosen(rules.errors - ignored, rules.warnings - ignored, rules.own, rules.ignored | ignored)
 
 
-def _rule_names(key: str, given: Iterable[str] | str, document: Document, own: Collection[str]) -> set[str]:
+def _rule_names(key: str, value: Iterable[str] | str, document: Document, own: Collection[str]) -> set[str]:
     names: set[str] = set()
-    for index, text in enumerate((given,) if isinstance(given, str) else given):
+    for index, text in enumerate((value,) if isinstance(value, str) else value):
         name = rule_name(text)
         if name == ALL:
             names |= {*RULES, *own}

@@ -129,7 +129,7 @@ def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
     return [t for t in behind if last is None or t.end < last.start][1:]
 
 
-def _apply_body(model: Model, body: Body, source: SourceText, at: Token) -> Model:
+def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token) -> Model:
     """The model with its query and the statements around it."""
     if body.query is not None and not model.kind.has_query:
         raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
@@ -145,25 +145,25 @@ def _apply_body(model: Model, body: Body, source: SourceText, at: Token) -> Mode
         raise ProjectError(message, place=model.locate(model.name))
     if model.kind.is_embedded and (body.pre_statements or body.post_statements or body.on_virtual_update):
         raise source.error(
-            at, "An EMBEDDED model has no statements: its query is inlined into the models that read it."
+            first_token, "An EMBEDDED model has no statements: its query is inlined into the models that read it."
         )
     if body.query is None:
         return model
     return _apply_query(model, body.query, body)
 
 
-def _around(kind: Kind, source: SourceText, held: Mapping[str, Property], general: Around) -> Around:
+def _around(kind: Kind, source: SourceText, props: Mapping[str, Property], general: Around) -> Around:
     """The statements of the project's defaults, and those in MODEL; none for a kind that runs no statements."""
     if kind.is_external or kind.is_embedded:
         return Around()
 
     def parts(key: str) -> tuple[StatementTokens, ...]:
-        if key not in held:
+        if key not in props:
             return ()
-        sources = (replace(source, text=text, at=held[key].place) for text in words(held[key]))
+        sources = (replace(source, text=text, at=props[key].place) for text in words(props[key]))
         return tuple(StatementTokens(statement_source, tokenize(statement_source)) for statement_source in sources)
 
-    session = session_statements(held["session_properties"]) if "session_properties" in held else ()
+    session = session_statements(props["session_properties"]) if "session_properties" in props else ()
     return Around(
         (*general.before, *session, *parts("pre_statements")),
         (*general.after, *parts("post_statements")),
@@ -214,12 +214,12 @@ def _apply_gateway(header: Tokens, defaults: Defaults) -> Defaults:
     return replace(defaults, gateway=named, variables={**defaults.gateways[named], **defaults.overrides})
 
 
-def _gateway(model: Model, given: Property, defaults: Defaults) -> Model:
-    name = word(given)
+def _gateway(model: Model, prop: Property, defaults: Defaults) -> Model:
+    name = word(prop)
     if name not in defaults.gateways:
-        raise given.error(f"`{name}` is not one of the gateways.", did_you_mean(name, defaults.gateways))
+        raise prop.error(f"`{name}` is not one of the gateways.", did_you_mean(name, defaults.gateways))
     if name in defaults.apart:
-        raise given.error(f"The gateway `{name}` is not supported here: {defaults.apart[name]}.")
+        raise prop.error(f"The gateway `{name}` is not supported here: {defaults.apart[name]}.")
     return replace(model, gateway=name)
 
 
@@ -268,8 +268,8 @@ def _model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroS
     return model if "enabled" not in keys or boolean(keys["enabled"]) else None
 
 
-def _read_model_name(given: Property) -> str:
-    return model_name(name(given), given.source.place(given.value[0]), given.source.catalog)
+def _read_model_name(prop: Property) -> str:
+    return model_name(name(prop), prop.source.place(prop.value[0]), prop.source.catalog)
 
 
 def _infer_name(path: str, defaults: Defaults, place: Place) -> str:
@@ -367,85 +367,85 @@ def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _apply_start(model: Model, given: Property, defaults: Defaults) -> Model:
-    text = given.text if moves(given.text) else ""
-    return replace(model, start=property_date(given, defaults), start_moves=bool(text), start_text=text)
+def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:
+    text = prop.text if moves(prop.text) else ""
+    return replace(model, start=property_date(prop, defaults), start_moves=bool(text), start_text=text)
 
 
-def _only(*accepted: str) -> _Reader:
+def _only(*harmless_values: str) -> _Reader:
     """A key whose only values so far are those that change nothing."""
 
-    def read(model: Model, given: Property, _: Defaults) -> Model:
-        if given.text.lower() in accepted:
+    def read(model: Model, prop: Property, _: Defaults) -> Model:
+        if prop.text.lower() in harmless_values:
             return model
-        raise given.error(f"`{given.key} {given.text}` is not supported yet.")
+        raise prop.error(f"`{prop.key} {prop.text}` is not supported yet.")
 
     return read
 
 
-def _harmless(model: Model, given: Property, _: Defaults) -> Model:
+def _harmless(model: Model, prop: Property, _: Defaults) -> Model:
     """A key that is accepted without effect: see the module's docstring."""
     return model
 
 
-def _session(model: Model, given: Property, _: Defaults) -> Model:
+def _session(model: Model, prop: Property, _: Defaults) -> Model:
     """Those of a Python model: its code has a session of its own, and may set its settings there."""
-    if session_statements(given):
+    if session_statements(prop):
         message = "`session_properties` has no effect on a Python model: its code has a session of its own."
-        raise given.error(message, "Set it in the code: `context.spark.conf.set(...)`.")
+        raise prop.error(message, "Set it in the code: `context.spark.conf.set(...)`.")
     return model
 
 
-def _format(given: Property) -> str:
-    text = word(given).lower()
+def _format(prop: Property) -> str:
+    text = word(prop).lower()
     if text not in FILE_FORMATS:
         hint = f"Write `table_format {text}`." if text in TABLE_FORMATS else f"Known: {', '.join(FILE_FORMATS)}."
-        raise given.error(f"`{given.key} {given.text}` is not supported.", hint)
+        raise prop.error(f"`{prop.key} {prop.text}` is not supported.", hint)
     return text
 
 
-def _table_format(given: Property) -> str:
-    text = word(given).lower()
+def _table_format(prop: Property) -> str:
+    text = word(prop).lower()
     if text not in ("hive", "none", *FORMATS):
-        raise given.error(f"`{given.key} {given.text}` is not supported.", f"Known: {', '.join(TABLE_FORMATS)}, hive.")
+        raise prop.error(f"`{prop.key} {prop.text}` is not supported.", f"Known: {', '.join(TABLE_FORMATS)}, hive.")
     return "" if text == "none" else text
 
 
 _Reader = Callable[[Model, Property, Defaults], Model]
 
 _READERS: dict[str, _Reader] = {
-    "name": lambda model, given, _: replace(model, name=_read_model_name(given)),
-    "kind": lambda model, given, defaults: apply_kind(model, given, defaults.custom),
+    "name": lambda model, prop, _: replace(model, name=_read_model_name(prop)),
+    "kind": lambda model, prop, defaults: apply_kind(model, prop, defaults.custom),
     "dialect": _harmless,  # `opened` has read it
-    "columns": lambda model, given, _: replace(model, columns=columns(given)),
-    "cron": lambda model, given, _: replace(model, cron=replace(model.cron, text=cron(given).text)),
-    "cron_tz": lambda model, given, _: replace(model, cron=replace(model.cron, tz=zone(given))),
+    "columns": lambda model, prop, _: replace(model, columns=columns(prop)),
+    "cron": lambda model, prop, _: replace(model, cron=replace(model.cron, text=cron(prop).text)),
+    "cron_tz": lambda model, prop, _: replace(model, cron=replace(model.cron, tz=zone(prop))),
     "start": _apply_start,
-    "end": lambda model, given, defaults: replace(model, end=property_date(given, defaults, end=True)),
-    "interval_unit": lambda model, given, _: replace(model, cron=replace(model.cron, given_unit=unit(given))),
-    "grain": lambda model, given, _: replace(model, grain=grains(given)),
-    "grains": lambda model, given, _: replace(model, grain=grains(given)),
+    "end": lambda model, prop, defaults: replace(model, end=property_date(prop, defaults, end=True)),
+    "interval_unit": lambda model, prop, _: replace(model, cron=replace(model.cron, given_unit=unit(prop))),
+    "grain": lambda model, prop, _: replace(model, grain=grains(prop)),
+    "grains": lambda model, prop, _: replace(model, grain=grains(prop)),
     "references": _harmless,
-    "audits": lambda model, given, _: replace(model, audits=(*model.audits, *audit_calls(given))),
-    "tags": lambda model, given, _: replace(model, tags=words(given)),
-    "owner": lambda model, given, _: replace(model, owner=word(given)),
-    "description": lambda model, given, _: replace(model, description=given.text),
-    "column_descriptions": lambda model, given, _: replace(model, column_descriptions=descriptions(given)),
-    "signals": lambda model, given, _: replace(model, signals=signal_calls(given)),
-    "stamp": lambda model, given, _: replace(model, stamp=word(given)),
+    "audits": lambda model, prop, _: replace(model, audits=(*model.audits, *audit_calls(prop))),
+    "tags": lambda model, prop, _: replace(model, tags=words(prop)),
+    "owner": lambda model, prop, _: replace(model, owner=word(prop)),
+    "description": lambda model, prop, _: replace(model, description=prop.text),
+    "column_descriptions": lambda model, prop, _: replace(model, column_descriptions=descriptions(prop)),
+    "signals": lambda model, prop, _: replace(model, signals=signal_calls(prop)),
+    "stamp": lambda model, prop, _: replace(model, stamp=word(prop)),
     "enabled": _only("true", "false"),  # a model that is not enabled is left out
-    "depends_on": lambda model, given, _: replace(model, depends_on=table_names(given)),
-    "allow_partials": lambda model, given, _: replace(model, allow_partials=boolean(given)),
-    "storage_format": lambda model, given, _: replace(model, storage_format=_format(given)),
-    "physical_properties": lambda model, given, _: replace(model, physical_properties=table_properties(given)),
-    "table_format": lambda model, given, _: replace(model, table_format=_table_format(given)),
-    "partitioned_by": lambda model, given, _: replace(model, partitioned_by=expressions(given)),
-    "clustered_by": lambda model, given, _: replace(model, clustered_by=names(given)),
-    "virtual_properties": lambda model, given, _: replace(model, virtual_properties=view_properties(given)),
+    "depends_on": lambda model, prop, _: replace(model, depends_on=table_names(prop)),
+    "allow_partials": lambda model, prop, _: replace(model, allow_partials=boolean(prop)),
+    "storage_format": lambda model, prop, _: replace(model, storage_format=_format(prop)),
+    "physical_properties": lambda model, prop, _: replace(model, physical_properties=table_properties(prop)),
+    "table_format": lambda model, prop, _: replace(model, table_format=_table_format(prop)),
+    "partitioned_by": lambda model, prop, _: replace(model, partitioned_by=expressions(prop)),
+    "clustered_by": lambda model, prop, _: replace(model, clustered_by=names(prop)),
+    "virtual_properties": lambda model, prop, _: replace(model, virtual_properties=view_properties(prop)),
     "session_properties": _session,  # of SQL models they are statements: see `_around`
     "gateway": _gateway,
     "formatting": _harmless,
     "optimize_query": _harmless,
     "validate_query": _harmless,
-    "ignored_rules": lambda model, given, _: replace(model, ignored_rules=tuple(rule_name(w) for w in words(given))),
+    "ignored_rules": lambda model, prop, _: replace(model, ignored_rules=tuple(rule_name(w) for w in words(prop))),
 }

@@ -115,21 +115,21 @@ class ConnectionConfig(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_databricks(cls, given: Any) -> Any:
+    def _of_databricks(cls, section: Any) -> Any:
         """A cluster of Databricks is a Spark Connect server with an address of its own, and its tables are Delta's."""
-        if not isinstance(given, dict):
-            return given
-        if given.get("type") != "databricks":
-            if key := next((key for key in DATABRICKS if given.get(key) is not None), None):
+        if not isinstance(section, dict):
+            return section
+        if section.get("type") != "databricks":
+            if key := next((key for key in DATABRICKS if section.get(key) is not None), None):
                 raise ValueError(f"`{key}` belongs to `type: databricks`")
-            return given
-        if key := next((key for key in DATABRICKS if not given.get(key)), None):
+            return section
+        if key := next((key for key in DATABRICKS if not section.get(key)), None):
             raise ValueError(f"`type: databricks` needs `{key}`")
-        if key := next((key for key in ("remote", "master", "config_dir") if given.get(key)), None):
+        if key := next((key for key in ("remote", "master", "config_dir") if section.get(key)), None):
             raise ValueError(f"`{key}` belongs to `type: spark`")
-        host, token, cluster = (quote(str(given[key]).strip(), safe="") for key in DATABRICKS)
+        host, token, cluster = (quote(str(section[key]).strip(), safe="") for key in DATABRICKS)
         remote = f"sc://{host}:443/;use_ssl=true;token={token};x-databricks-cluster-id={cluster}"
-        return {"table_format": "delta", **given, "remote": remote}
+        return {"table_format": "delta", **section, "remote": remote}
 
 
 class StateConfig(Section):
@@ -435,17 +435,17 @@ class Config(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _connected(cls, given: Any) -> Any:
+    def _connected(cls, section: Any) -> Any:
         """`default_connection` is that of gateways without one of their own; of `default`, where there are none."""
-        default = given.get("default_connection") if isinstance(given, dict) else None
-        gateways = (given.get("gateways") or {"default": {}}) if default else None
+        default = section.get("default_connection") if isinstance(section, dict) else None
+        gateways = (section.get("gateways") or {"default": {}}) if default else None
         if not isinstance(gateways, dict):
-            return given
+            return section
         filled = {
             name: {"connection": default, **gateway} if isinstance(gateway, dict) else gateway
             for name, gateway in gateways.items()
         }
-        return {**given, "gateways": filled}
+        return {**section, "gateways": filled}
 
     @property
     def gateway(self) -> str:

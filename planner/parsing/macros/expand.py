@@ -91,9 +91,9 @@ def dates(interval: Interval | None, execution: datetime) -> dict[str, exp.Expr]
     }
 
 
-def _literals(at: datetime) -> dict[str, exp.Expr]:
-    text, day = at.replace(tzinfo=None).isoformat(sep=" "), at.date().isoformat()
-    millis = (at - _EPOCH) // timedelta(milliseconds=1)
+def _literals(moment: datetime) -> dict[str, exp.Expr]:
+    text, day = moment.replace(tzinfo=None).isoformat(sep=" "), moment.date().isoformat()
+    millis = (moment - _EPOCH) // timedelta(milliseconds=1)
     return {
         "dt": exp.cast(exp.Literal.string(f"{text}+00:00"), "timestamptz"),
         "dtntz": exp.cast(exp.Literal.string(text), "timestampntz"),
@@ -103,7 +103,7 @@ def _literals(at: datetime) -> dict[str, exp.Expr]:
         "tstz": exp.Literal.string(f"{text}+00:00"),
         "epoch": exp.Literal.number(millis // 1000),
         "millis": exp.Literal.number(millis),
-        "hour": exp.Literal.number(at.hour),
+        "hour": exp.Literal.number(moment.hour),
     }
 
 

@@ -111,10 +111,10 @@ class Expander:
         expansion = self.run(source_tokens)
         return [expansion] if expansion else []
 
-    def _one(self, given: Piece, index: int, out: Piece) -> tuple[list[Piece] | None, int]:
+    def _one(self, tokens: Piece, index: int, out: Piece) -> tuple[list[Piece] | None, int]:
         """The expansion of the token at `index` (and its arguments), None for itself; and where it ends."""
-        token = given[index]
-        called = index + 1 < len(given) and given[index + 1].token_type is TokenType.L_PAREN
+        token = tokens[index]
+        called = index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN
         if token.token_type is TokenType.PARAMETER and token.text.startswith("@'"):
             return [
                 [make_token(TokenType.STRING, self.fill_template(token.text[2:], token, _IN_TEXT), token, token)]
@@ -132,8 +132,8 @@ class Expander:
             )
             return [parts], index + 1
         if token.token_type is TokenType.VAR and token.text.startswith("@") and len(token.text) > 1:
-            return self._call(given, index) if called else self._name(token, called), index + 1 if not called else (
-                self._close(given, index) + 1
+            return self._call(tokens, index) if called else self._name(token, called), index + 1 if not called else (
+                self._close(tokens, index) + 1
             )
         value = self.bound.get(token.text.lower()) if _is_name(token) else None
         if value is None or called or (out and out[-1].token_type is TokenType.DOT):
@@ -146,20 +146,20 @@ class Expander:
             return [make_token(TokenType.VAR, value[0].text, value[0], value[0])]
         return value
 
-    def _close(self, given: Piece, index: int) -> int:
-        end = closing(given, index + 1)
+    def _close(self, tokens: Piece, index: int) -> int:
+        end = closing(tokens, index + 1)
         if end is None:
-            raise self.source.error(given[index], f"`{given[index].text}(` is never closed.")
+            raise self.source.error(tokens[index], f"`{tokens[index].text}(` is never closed.")
         return end
 
-    def _put(self, out: Piece, pieces: list[Piece], given: Piece, index: int, end: int) -> int:
+    def _put(self, out: Piece, pieces: list[Piece], tokens: Piece, index: int, end: int) -> int:
         """Put pieces at the end of `out`; if there are none, the adjacent comma, AND or WHERE is removed too."""
-        after = given[end] if end < len(given) else None
+        after = tokens[end] if end < len(tokens) else None
         pieces = [piece for piece in pieces if piece]
         if pieces:
             before = out[-1] if out else None
             alone = [add_brackets(piece, before, after) for piece in pieces] if len(pieces) == 1 else pieces
-            out += join_pieces(alone, given[index], given[end - 1])
+            out += join_pieces(alone, tokens[index], tokens[end - 1])
             return end
         last = out[-1].token_type if out else None
         follows = after.token_type if after else None
@@ -173,12 +173,12 @@ class Expander:
 
     # Names
 
-    def _name(self, token: Token, called: bool) -> list[Piece]:
+    def _name(self, token: Token, has_brackets: bool) -> list[Piece]:
         key = _key(token.text[1:])
         tokens = self.lookup_name(key, token)
         if tokens is not None:
             return [tokens]
-        if key in DATES or key in self.scope.stays or (self.scope.any_name and not called):
+        if key in DATES or key in self.scope.stays or (self.scope.any_name and not has_brackets):
             return [[make_token(TokenType.VAR, f"@{key}", token, token)]]
         if key in self.built_in or key in self.scope.macros.names:
             return self.call(Invocation(token.text[1:], token, token, (), {}))
@@ -200,62 +200,66 @@ class Expander:
         except KeyError:
             return None
 
-    def unknown(self, at: Token, name: str) -> ProjectError:
+    def unknown(self, token: Token, name: str) -> ProjectError:
         """The error for an unknown name."""
         if name.lower() in LATER:
-            return self.source.error(at, f"The macro `@{name}` is not supported.")
+            return self.source.error(token, f"The macro `@{name}` is not supported.")
         own = {f"@{candidate}" for candidate in (*self.scope.variables, *self.scope.blueprint, *self.names)}
         own |= {f"@{candidate}" for candidate in self.scope.macros.names}
         near = did_you_mean(
             f"@{name}", own | {f"@{candidate}" for candidate in (*DATES, *self.scope.names(), *self.built_in)}, 0
         )
         if near.startswith("Did you mean"):
-            return self.source.error(at, f"There is no macro or variable `@{name}`.", near)
+            return self.source.error(token, f"There is no macro or variable `@{name}`.", near)
         if files := self.scope.macros.unavailable:
             names = ", ".join(f"`{file}`" for file in files)
             near = f"It may be defined in {names}, which cannot be imported: fix that first."
-            return self.source.error(at, f"There is no macro or variable `@{name}`.", near)
-        return self.source.error(at, f"There is no macro or variable `@{name}`.", did_you_mean(f"@{name}", own, most=0))
+            return self.source.error(token, f"There is no macro or variable `@{name}`.", near)
+        return self.source.error(
+            token, f"There is no macro or variable `@{name}`.", did_you_mean(f"@{name}", own, most=0)
+        )
 
-    def fill_template(self, text: str, at: Token, pattern: re.Pattern[str] = _TEMPLATE) -> str:
+    def fill_template(self, text: str, token: Token, pattern: re.Pattern[str] = _TEMPLATE) -> str:
         """A text with each `@{name}` replaced; ProjectError for a name without a known value."""
 
         def value(match: re.Match[str]) -> str:
             name = next(group for group in match.groups() if group)
-            tokens = self.lookup_name(_key(name), at)
+            tokens = self.lookup_name(_key(name), token)
             if tokens is None and _key(name) in DATES:
-                raise self.source.error(at, f"`@{{{name}}}` is known only when the model runs, not when it is loaded.")
+                raise self.source.error(
+                    token, f"`@{{{name}}}` is known only when the model runs, not when it is loaded."
+                )
             if tokens is None:
-                raise self.unknown(at, name)
+                raise self.unknown(token, name)
             return tokens[0].text if len(tokens) == 1 else text_of(self.source, tokens)
 
         return pattern.sub(value, text)
 
-    def _fill_name(self, text: str, at: Token) -> str:
+    def _fill_name(self, text: str, token: Token) -> str:
         """A quoted name with each `@name` replaced that has a value: any other may be how a column is called."""
 
         def value(match: re.Match[str]) -> str:
-            tokens = self.lookup_name(_key(match[1]), at)
+            tokens = self.lookup_name(_key(match[1]), token)
             return match[0] if tokens is None else text_of(self.source, tokens) if len(tokens) > 1 else tokens[0].text
 
         return _AT.sub(value, text)
 
     # Calls
 
-    def _call(self, given: Piece, index: int) -> list[Piece]:
-        end = self._close(given, index)
+    def _call(self, tokens: Piece, index: int) -> list[Piece]:
+        end = self._close(tokens, index)
         arguments: list[Piece] = []
         keywords: dict[str, Piece] = {}
-        for part in split(given[index + 2 : end]):
+        for part in split(tokens[index + 2 : end]):
             if len(part) > 2 and part[1].token_type is TokenType.COLON_EQ:
                 keywords[part[0].text.lower()] = part[2:]
             elif keywords:
                 raise self.source.error(
-                    given[index], f"`{given[index].text}`: name this argument too, or put it first."
+                    tokens[index], f"`{tokens[index].text}`: name this argument too, or put it first."
                 )
             else:
                 arguments.append(part)
-        return self.call(Invocation(given[index].text[1:], given[index], given[end], tuple(arguments), keywords))
+        return self.call(Invocation(tokens[index].text[1:], tokens[index], tokens[end], tuple(arguments), keywords))
 
     def call(self, call: Invocation) -> list[Piece]:
         """The expansion of a call; ProjectError for an unknown macro or a wrong call."""
@@ -301,16 +305,16 @@ class Expander:
         results = self._call_with_columns(asked)
         return [self.run(self.cut(text, call.at, call.last)) for text in results]
 
-    def _call_with_columns(self, asked: MacroCall) -> tuple[str, ...]:
+    def _call_with_columns(self, call: MacroCall) -> tuple[str, ...]:
         """The result of a call, which is made again with the columns of each table that the macro asks for."""
         while True:
             try:
-                return self.scope.macros.call(asked)
+                return self.scope.macros.call(call)
             except ColumnsWanted as wanted:
                 columns = self.scope.columns(wanted.table)
                 if not columns:
                     raise
-                asked = replace(asked, columns={**asked.columns, wanted.table: tuple(columns.items())})
+                call = replace(call, columns={**call.columns, wanted.table: tuple(columns.items())})
 
     def _columns_by_table(self, texts: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
         """Table -> columns and types, for arguments that name a table whose columns are known."""
@@ -321,12 +325,12 @@ class Expander:
                 columns_by_table[name] = tuple(columns.items())
         return columns_by_table
 
-    def cut(self, text: str, at: Token, last: Token) -> Piece:
+    def cut(self, text: str, first: Token, last: Token) -> Piece:
         """SQL that a macro returned, as tokens; ProjectError at the macro if it cannot be tokenized."""
         try:
-            return tokens_of(text, self.source.dialect, at, last)
+            return tokens_of(text, self.source.dialect, first, last)
         except ValueError as error:
-            raise self.source.error(at, f"The macro's result is not SQL: {error}") from None
+            raise self.source.error(first, f"The macro's result is not SQL: {error}") from None
 
     def apply_lambda(self, function: Lambda, call: Invocation, values: list[Piece]) -> Piece:
         """The body of a lambda with values for its names."""
@@ -386,36 +390,36 @@ class Expander:
             message = f"`@{call.name}` needs a value that is known when the file is loaded; {error} is not."
             raise self.source.error(at, message) from None
 
-    def pieces(self, call: Invocation, *given: exp.Expr | str) -> list[Piece]:
+    def pieces(self, call: Invocation, *fragments: exp.Expr | str) -> list[Piece]:
         """Trees (or SQL in the file's dialect) as the result of a macro."""
         texts = [
             fragment if isinstance(fragment, str) else fragment.sql(self.source.dialect, comments=False)
-            for fragment in given
+            for fragment in fragments
         ]
         return [self.run(self.cut(text, call.at, call.last)) for text in texts]
 
     # Clauses
 
-    def _drops_clause(self, given: Piece, index: int, out: Piece) -> bool:
+    def _drops_clause(self, tokens: Piece, index: int, out: Piece) -> bool:
         """At `@WHERE(...)` and its like: True if the clause is removed; otherwise its keyword replaces the macro."""
-        token = given[index]
+        token = tokens[index]
         word = CLAUSES.get(token.text[1:].upper()) if token.text.startswith("@") else None
-        if word is None or index + 1 >= len(given) or given[index + 1].token_type is not TokenType.L_PAREN:
+        if word is None or index + 1 >= len(tokens) or tokens[index + 1].token_type is not TokenType.L_PAREN:
             return False
-        end = self._close(given, index)
-        call = Invocation(token.text[1:], token, given[end], (given[index + 2 : end],), {})
+        end = self._close(tokens, index)
+        call = Invocation(token.text[1:], token, tokens[end], (tokens[index + 2 : end],), {})
         if self.value(call.arguments[0], call):
-            given[index : end + 1] = self.cut(word, token, given[end])
+            tokens[index : end + 1] = self.cut(word, token, tokens[end])
             return False
         while word == "JOIN" and out and out[-1].text.upper() in _JOIN_WORDS:
             out.pop()
         return True
 
-    def _clause_end(self, given: Piece, index: int) -> int:
+    def _clause_end(self, tokens: Piece, index: int) -> int:
         """Where the clause that begins with a macro at `index` ends."""
-        word, depth = given[index].text[1:].upper(), 0
-        for at in range(self._close(given, index) + 1, len(given)):
-            token = given[at]
+        word, depth = tokens[index].text[1:].upper(), 0
+        for at in range(self._close(tokens, index) + 1, len(tokens)):
+            token = tokens[at]
             text = token.text.upper()
             begins = text in _CLAUSE_WORDS or text.removeprefix("@") in CLAUSES
             joins = text in ("JOIN", *_JOIN_WORDS, "@JOIN")
@@ -424,7 +428,7 @@ class Expander:
             if depth == 0 and word == "JOIN" and joins:
                 return at
             depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
-        return len(given)
+        return len(tokens)
 
 
 CLAUSES = {

@@ -17,8 +17,8 @@ def check_argument_count(room: Expander, call: Invocation, least: int, most: int
         raise room.source.error(call.at, f"`@{call.name}` is called as `{form}`.")
 
 
-def bind_arguments(room: Expander, call: Invocation, names: Sequence[str], needed: int) -> dict[str, Piece]:
-    """Parameter -> argument; ProjectError for an unknown name, too many, or a missing one of the first `needed`."""
+def bind_arguments(room: Expander, call: Invocation, names: Sequence[str], required_count: int) -> dict[str, Piece]:
+    """Parameter -> argument; ProjectError for an unknown name, too many, or fewer than the first `required_count`."""
     form = f"@{call.name}({', '.join(names)})"
     if len(call.arguments) > len(names):
         raise room.source.error(call.at, f"`@{call.name}` takes at most {len(names)} arguments: `{form}`.")
@@ -29,7 +29,7 @@ def bind_arguments(room: Expander, call: Invocation, names: Sequence[str], neede
         if key in arguments:
             raise room.source.error(call.at, f"`@{call.name}` has the argument `{key}` twice.")
         arguments[key] = value
-    for name in names[:needed]:
+    for name in names[:required_count]:
         if name not in arguments:
             raise room.source.error(call.at, f"`@{call.name}` needs the argument `{name}`: `{form}`.")
     return arguments
@@ -41,21 +41,21 @@ def arguments_of(room: Expander, call: Invocation, *names: str) -> list[exp.Expr
     return [room.tree(arguments[name], call) for name in names]
 
 
-def text(room: Expander, call: Invocation, found: dict[str, Piece], name: str, default: str) -> str:
+def text(room: Expander, call: Invocation, arguments: dict[str, Piece], name: str, default: str) -> str:
     """A text argument; ProjectError for anything else."""
-    if name not in found:
+    if name not in arguments:
         return default
-    tree = room.tree(found[name], call)
+    tree = room.tree(arguments[name], call)
     if isinstance(tree, exp.Literal) and tree.is_string:
         return str(tree.this)
-    raise room.source.error(found[name][0], f"`{name}` of `@{call.name}` must be a quoted string.")
+    raise room.source.error(arguments[name][0], f"`{name}` of `@{call.name}` must be a quoted string.")
 
 
-def flag(room: Expander, call: Invocation, found: dict[str, Piece], name: str, default: bool) -> bool:
+def flag(room: Expander, call: Invocation, arguments: dict[str, Piece], name: str, default: bool) -> bool:
     """A true or false argument; ProjectError for anything else."""
-    if name not in found:
+    if name not in arguments:
         return default
-    value = room.value(found[name], call)
+    value = room.value(arguments[name], call)
     if isinstance(value, bool):
         return value
-    raise room.source.error(found[name][0], f"`{name}` of `@{call.name}` must be true or false.")
+    raise room.source.error(arguments[name][0], f"`{name}` of `@{call.name}` must be true or false.")

@@ -203,8 +203,8 @@ def _itself(text: str, this: str) -> Iterator[Splice]:
             yield Splice(*_span(column.parts[:1]), "this_model")
 
 
-def _splice_with_alias(tokens: list[Token], at: tuple[int, int], query: str, alias: str) -> Iterator[Splice]:
-    start, end = at
+def _splice_with_alias(tokens: list[Token], span: tuple[int, int], query: str, alias: str) -> Iterator[Splice]:
+    start, end = span
     behind = _behind_sample(tokens, end) if alias else end
     if behind == end:
         yield Splice(start, end, query + alias)

@@ -148,9 +148,9 @@ def date_spine(room: Expander, call: Invocation) -> list[Piece]:
     return room.pieces(call, exp.select(f"date_{word}").from_(listed))
 
 
-def _is_day(given: str) -> bool:
+def _is_day(literal: str) -> bool:
     try:
-        return bool(date.fromisoformat(given)) and len(given) == 10
+        return bool(date.fromisoformat(literal)) and len(literal) == 10
     except ValueError:
         return False
 

@@ -53,27 +53,29 @@ class RefusedCall:
     hint: str = ""
 
 
-def find_refused_call(tokens: Sequence[Token], tree: exp.Expr | None, allowed: Collection[str]) -> RefusedCall | None:
-    """The first call that is not allowed in a statement of Spark SQL; `allowed` are names that the operator adds.
+def find_refused_call(
+    tokens: Sequence[Token], tree: exp.Expr | None, allowed_names: Collection[str]
+) -> RefusedCall | None:
+    """The first call that is not allowed in a statement of Spark SQL; `allowed_names` are names that the operator adds.
 
     `tree` is what the parser makes of the tokens: it tells where a name stands before columns.
     """
     columns = _names_of_columns(tree) if tree is not None else Counter[str]()
     for call in function_calls(tokens):
-        if call.name in columns and refusal(call.name, allowed) and call.name not in CLOSED | JAVA:
+        if call.name in columns and refusal(call.name, allowed_names) and call.name not in CLOSED | JAVA:
             columns -= Counter((call.name,))
-        elif refused := _check_call(call, allowed):
+        elif refused := _check_call(call, allowed_names):
             return refused
     for node in tree.find_all(exp.Anonymous) if tree is not None else ():
         # A function of the catalog that is called as a word of the grammar.
         name = node.name.lower()
-        if name in WORDS - {"table"} and (reason := refusal(name, allowed)):
+        if name in WORDS - {"table"} and (reason := refusal(name, allowed_names)):
             at = next((token for token in tokens if token.text.lower() == name), tokens[0])
             return RefusedCall(at, *reason)
     return None
 
 
-def find_closed_call(sql: str, allowed: Collection[str] = ()) -> RefusedCall | None:
+def find_closed_call(sql: str, allowed_names: Collection[str] = ()) -> RefusedCall | None:
     """The first call of a closed function in any text that Spark is about to run, mergeplan's own included."""
     lower = sql.lower()
     if not any(stem in lower for stem in _STEMS):
@@ -83,7 +85,7 @@ def find_closed_call(sql: str, allowed: Collection[str] = ()) -> RefusedCall | N
     except SqlglotError:
         return None  # Spark is given it and says what is wrong
     for call in function_calls(tokens):
-        if spark_name(call.name) in CLOSED | JAVA | OPTIONS.keys() and (rejection := _check_call(call, allowed)):
+        if spark_name(call.name) in CLOSED | JAVA | OPTIONS.keys() and (rejection := _check_call(call, allowed_names)):
             return rejection
     return None
 
@@ -155,11 +157,11 @@ def _names_of_columns(tree: exp.Expr) -> Counter[str]:
     return Counter(aliases)
 
 
-def _check_call(call: FunctionCall, allowed: Collection[str]) -> RefusedCall | None:
-    if reason := refusal(call.name, allowed):
+def _check_call(call: FunctionCall, allowed_names: Collection[str]) -> RefusedCall | None:
+    if reason := refusal(call.name, allowed_names):
         return RefusedCall(call.at, *reason)
     own = spark_name(call.name)
-    if own not in OPTIONS or own in allowed:
+    if own not in OPTIONS or own in allowed_names:
         return None
     if any(token.token_type is TokenType.FARROW for argument in call.arguments for token in argument[1:2]):
         return RefusedCall(call.at, option_refusal(own, None))

@@ -32,25 +32,25 @@ OPTION_NAMES = frozenset(_LISTS["options"]["names"])
 OPERATOR = "the operator can allow it in `functions` of the gateway's `connection`"
 
 
-def refusal(name: str, allowed: Collection[str] = ()) -> tuple[str, str] | None:
+def refusal(name: str, allowed_names: Collection[str] = ()) -> tuple[str, str] | None:
     """Why a function may not be called, and what to do instead; None for one that may.
 
-    `name` is in lower case, with its schema if it has one; `allowed` are the names, and the beginnings of names with a
-    `*`, that the operator adds. A beginning opens nothing that is closed.
+    `name` is in lower case, with its schema if it has one; `allowed_names` are the names, and the beginnings of names
+    with a `*`, that the operator adds. A beginning opens nothing that is closed.
     """
     own = spark_name(name)
     if own in JAVA:
         return f"`{own}` runs arbitrary Java code and is not allowed.", ""
     if own in NAMING:
         return "`IDENTIFIER(...)` hides which table or column is read.", "Write the name itself."
-    if name in allowed or own in allowed:
+    if name in allowed_names or own in allowed_names:
         return None
     if own in CLOSED:
         return _refuse_closed(own)
     schema, _, last = name.rpartition(".")
     if own in OPEN or (last in OF_CATALOGS and schema.rpartition(".")[2] == "system"):
         return None
-    if any(name.startswith(beginning[:-1]) for beginning in allowed if beginning.endswith("*")):
+    if any(name.startswith(beginning[:-1]) for beginning in allowed_names if beginning.endswith("*")):
         return None
     near = [] if schema else get_close_matches(name, PLAIN | SHOWING, n=1, cutoff=0.8)
     hint = "".join(f"Did you mean `{other}`? " for other in near)

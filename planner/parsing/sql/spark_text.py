@@ -14,9 +14,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.semantics.spark.spark_sql import SPARK, spark_text_of
 
 
-def spark_text(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
+def spark_text(tree: exp.Expr, error_level: ErrorLevel = ErrorLevel.IGNORE) -> str:
     """The tree as Spark SQL."""
-    return spark_text_of(tree, unsupported)
+    return spark_text_of(tree, error_level)
 
 
 def preserve_calls(tree: exp.Expr, dialect: str) -> exp.Expr:

@@ -43,21 +43,24 @@ def tokens_of(sql: str, dialect: str, first: Token, last: Token) -> Piece:
     return [make_token(token.token_type, token.text, first, last) for token in tokens]
 
 
-def value_tokens(value: Variable, dialect: str, at: Token, last: Token) -> Piece:
+def value_tokens(value: Variable, dialect: str, first: Token, last: Token) -> Piece:
     """A value as literal tokens."""
     if value is None:
-        return [make_token(TokenType.NULL, "NULL", at, last)]
+        return [make_token(TokenType.NULL, "NULL", first, last)]
     if isinstance(value, bool):
-        return [make_token(TokenType.TRUE if value else TokenType.FALSE, str(value).upper(), at, last)]
+        return [make_token(TokenType.TRUE if value else TokenType.FALSE, str(value).upper(), first, last)]
     if isinstance(value, str | date):
-        return [make_token(TokenType.STRING, str(value), at, last)]
+        return [make_token(TokenType.STRING, str(value), first, last)]
     if isinstance(value, int | float):
-        number = [make_token(TokenType.NUMBER, repr(abs(value)), at, last)]
+        number = [make_token(TokenType.NUMBER, repr(abs(value)), first, last)]
         if value >= 0:
             return number
-        opening, closing = make_token(TokenType.L_PAREN, "(", at, last), make_token(TokenType.R_PAREN, ")", at, last)
-        return [opening, make_token(TokenType.DASH, "-", at, last), *number, closing]
-    return tokens_of(_literal(value).sql(dialect), dialect, at, last)
+        opening, closing = (
+            make_token(TokenType.L_PAREN, "(", first, last),
+            make_token(TokenType.R_PAREN, ")", first, last),
+        )
+        return [opening, make_token(TokenType.DASH, "-", first, last), *number, closing]
+    return tokens_of(_literal(value).sql(dialect), dialect, first, last)
 
 
 def _literal(value: Variable) -> exp.Expr:

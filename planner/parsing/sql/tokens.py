@@ -80,9 +80,9 @@ class SourceText:
         return self.text[tokens[0].start : tokens[-1].end + 1] if tokens else ""
 
 
-def did_you_mean(word: str, known: Iterable[str], most: int = 30) -> str:
+def did_you_mean(word: str, choices: Iterable[str], most: int = 30) -> str:
     """A hint: the nearest known word, and all of them when they are at most `most` or none is near."""
-    options = {name.lower(): name for name in sorted(known)}
+    options = {name.lower(): name for name in sorted(choices)}
     near = get_close_matches(word.lower(), options, n=1, cutoff=0.6)
     hints = [f"Did you mean `{options[near[0]]}`?"] if near else []
     if options and (len(options) <= most or not near):

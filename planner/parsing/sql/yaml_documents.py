@@ -33,15 +33,15 @@ class Document:
     value: Any
     lines: Mapping[Path, int]
 
-    def place(self, at: Path = ()) -> Place:
+    def place(self, key_path: Path = ()) -> Place:
         """The place of a key or an item; the nearest one above it when it has no line of its own."""
-        while at and at not in self.lines:
-            at = at[:-1]
-        return Place(self.path, self.lines.get(at, 1))
+        while key_path and key_path not in self.lines:
+            key_path = key_path[:-1]
+        return Place(self.path, self.lines.get(key_path, 1))
 
-    def error(self, at: Path, message: str, hint: str = "") -> ProjectError:
+    def error(self, key_path: Path, message: str, hint: str = "") -> ProjectError:
         """An error at a key or an item."""
-        return ProjectError(message, place=self.place(at), hint=hint)
+        return ProjectError(message, place=self.place(key_path), hint=hint)
 
 
 def read_document(path: str, text: str, variable_value: Replacement | None = None) -> Document:
@@ -123,29 +123,29 @@ def _size(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], 
     return size
 
 
-def _value(path: str, loader: Any, node: yaml.Node, at: Path, lines: dict[Path, int], values: list[str]) -> Any:
-    lines.setdefault(at, node.start_mark.line + 1)
+def _value(path: str, loader: Any, node: yaml.Node, key_path: Path, lines: dict[Path, int], values: list[str]) -> Any:
+    lines.setdefault(key_path, node.start_mark.line + 1)
     if isinstance(node, yaml.ScalarNode):
-        return _scalar(path, loader, node, at, values)
+        return _scalar(path, loader, node, key_path, values)
     if isinstance(node, yaml.SequenceNode):
-        return [_value(path, loader, item, (*at, index), lines, values) for index, item in enumerate(node.value)]
+        return [_value(path, loader, item, (*key_path, index), lines, values) for index, item in enumerate(node.value)]
     assert isinstance(node, yaml.MappingNode)
     loader.flatten_mapping(node)  # `<<: *defaults`
     mapping: dict[Any, Any] = {}
     for key_node, value_node in node.value:
-        key = _value(path, loader, key_node, (*at, "?"), {}, values)
+        key = _value(path, loader, key_node, (*key_path, "?"), {}, values)
         line = key_node.start_mark.line + 1
         if not isinstance(key, str | int | float | bool) and key is not None and not hasattr(key, "isoformat"):
             hint = "Put it in quotes: without them, `{` and `[` begin a mapping or a list."
             raise ProjectError("A key must be a string.", place=Place(path, line), hint=hint)
         if key in mapping:
             raise ProjectError(f"`{key}` is given twice.", place=Place(path, line))
-        lines[(*at, str(key))] = line
-        mapping[key] = _value(path, loader, value_node, (*at, str(key)), lines, values)
+        lines[(*key_path, str(key))] = line
+        mapping[key] = _value(path, loader, value_node, (*key_path, str(key)), lines, values)
     return mapping
 
 
-def _scalar(path: str, loader: Any, node: yaml.ScalarNode, at: Path, values: list[str]) -> Any:
+def _scalar(path: str, loader: Any, node: yaml.ScalarNode, key_path: Path, values: list[str]) -> Any:
     """A scalar as YAML means it; one that held an environment variable is a text, which a password has to remain.
 
     In `variables`, which have no types of their own, a number or a boolean that is not in quotes is one.
@@ -158,17 +158,17 @@ def _scalar(path: str, loader: Any, node: yaml.ScalarNode, at: Path, values: lis
         raise ProjectError(message, place=place, hint="Put a text in quotes.")
     try:
         if _MARK.search(node.value):
-            return _fill_variables(loader, node, at, values)
+            return _fill_variables(loader, node, key_path, values)
         return loader.construct_object(node)
     except (ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:  # 2026-02-30, !!bool maybe
         why = f": {error}" if isinstance(error, ValueError) else ""
         raise ProjectError(f"`{node.value[:40]}` is not a valid value{why}.", place=place) from None
 
 
-def _fill_variables(loader: Any, node: yaml.ScalarNode, at: Path, values: list[str]) -> Any:
+def _fill_variables(loader: Any, node: yaml.ScalarNode, key_path: Path, values: list[str]) -> Any:
     text = _MARK.sub(lambda match: values[index] if (index := int(match[1])) < len(values) else match[0], node.value)
     tag = loader.resolve(yaml.ScalarNode, text, (True, False))
-    if node.style or "variables" not in at or tag not in _TYPED:  # style: None in Python's parser, '' in C's
+    if node.style or "variables" not in key_path or tag not in _TYPED:  # style: None in Python's parser, '' in C's
         return text
     return loader.construct_object(yaml.ScalarNode(tag, text))
 

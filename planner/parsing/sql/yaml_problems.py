@@ -73,11 +73,13 @@ def _last_opened(mark: yaml.Mark, lines: list[str]) -> tuple[int, str]:
     return row, "]" if before[row].rfind("[") > before[row].rfind("{") else "}"
 
 
-def _inside_brackets(mark: yaml.Mark, line: str, lines: list[str], opened: int, bracket: str) -> tuple[int, str, str]:
-    begins = "" if opened == mark.line else f" It begins in line {opened + 1}."
+def _inside_brackets(
+    mark: yaml.Mark, line: str, lines: list[str], first_line: int, bracket: str
+) -> tuple[int, str, str]:
+    begins = "" if first_line == mark.line else f" It begins in line {first_line + 1}."
     what = "list" if bracket == "]" else "mapping"
     if mark.line >= len(lines) or not line.strip():
-        return opened, f"The {what} that begins in this line is not closed.", f"Add its `{bracket}`."
+        return first_line, f"The {what} that begins in this line is not closed.", f"Add its `{bracket}`."
     character = line[mark.column : mark.column + 1]
     if character in tuple("]}") and character != bracket:
         return mark.line, f"`{character}` closes nothing here.{begins}", f"The {what} ends with `{bracket}`."

@@ -53,16 +53,18 @@ def bind_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> B
     return _bind(call, audits.get(call.name))
 
 
-def check_call(call: AuditCall, audits: Mapping[str, Audit], place: Located, tried: Container[AuditCall] = ()) -> None:
+def check_call(
+    call: AuditCall, audits: Mapping[str, Audit], place: Located, earlier_calls: Container[AuditCall] = ()
+) -> None:
     """ProjectError at the place when the audit does not exist, or lacks an argument, or is given one it does not take.
 
-    Calls of built-in audits that were `tried` before make a query.
+    The `earlier_calls` of built-in audits are known to make a query.
     """
-    if wrong := _wrong(call, audits, tried):
+    if wrong := _wrong(call, audits, earlier_calls):
         raise ProjectError(wrong[0], place=place, hint=wrong[1])
 
 
-def _wrong(call: AuditCall, audits: Mapping[str, Audit], tried: Container[AuditCall]) -> tuple[str, str] | None:
+def _wrong(call: AuditCall, audits: Mapping[str, Audit], earlier_calls: Container[AuditCall]) -> tuple[str, str] | None:
     """What is wrong with a call, and a hint; None when it is right."""
     own, known = audits.get(call.name), BUILT_IN.get(_builtin_name(call.name))
     if own is not None:
@@ -80,7 +82,7 @@ def _wrong(call: AuditCall, audits: Mapping[str, Audit], tried: Container[AuditC
         return f"The audit `{call.name}` takes no argument `{name}`.", hint
     for name in sorted(needed - arguments):
         return f"The audit `{call.name}` needs the argument `{name}`.", ""
-    if (own is not None or call not in tried) and (message := _refusal(call, own)):
+    if (own is not None or call not in earlier_calls) and (message := _refusal(call, own)):
         hint = "Give it like `column := id` or `source := shop.items`." if own else ""
         return f"The audit `{call.name}`: {message}", hint
     return None

@@ -64,9 +64,9 @@ def audit_call(text: str, place: Place) -> AuditCall:
         raise ProjectError(f"`{text}` is not an audit's name or call.", place=place) from None
 
 
-def read_audits(source: SourceText, found: list[list[Token]], defaults: Defaults) -> tuple[Audit, ...]:
+def read_audits(source: SourceText, statement_list: list[list[Token]], defaults: Defaults) -> tuple[Audit, ...]:
     audits: list[Audit] = []
-    for header, query in zip(found[::2], [*found[1::2], []], strict=False):
+    for header, query in zip(statement_list[::2], [*statement_list[1::2], []], strict=False):
         if not begins(header, "AUDIT"):
             raise source.error(header[0], "An audit begins with `AUDIT (...);` and has exactly one query.")
         if not query or begins(query, "AUDIT"):
@@ -113,16 +113,16 @@ def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr
     return replace(audit, text=text, misread=misread(words, tree, audit.sql))
 
 
-def _model_audit(audit: Audit, given: Mapping[str, Property]) -> Audit:
+def _model_audit(audit: Audit, props: Mapping[str, Property]) -> Audit:
     """An audit that models call; ProjectError for what only a standalone one can have."""
     for key in _AUDIT_ALONE:
-        if key in given:
-            raise given[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or remove it.")
+        if key in props:
+            raise props[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or remove it.")
     return audit
 
 
 def _standalone(
-    audit: Audit, source: SourceText, query: Tokens, given: Mapping[str, Property], tables: set[str], defaults: Defaults
+    audit: Audit, source: SourceText, query: Tokens, props: Mapping[str, Property], tables: set[str], defaults: Defaults
 ) -> Audit:
     """A standalone audit; ProjectError if it uses values that only a model can provide."""
     for token, after in pairwise(query):
@@ -132,15 +132,15 @@ def _standalone(
             )
     for missing in sorted(parameters(audit) - {*dict(audit.defaults)}):
         raise source.error(query[0], f"`@{missing}` has no value here.", "Add it to `defaults (...)`.")
-    zone = given.get("cron_tz")
+    zone = props.get("cron_tz")
     if zone is not None and zone.text.lower() not in ("utc", "etc/utc"):
         raise zone.error(f"`{zone.key} {zone.text}` is not supported yet.")
     return replace(
         audit,
         standalone=True,
-        depends_on=tuple(sorted(tables | set(table_names(given["depends_on"]) if "depends_on" in given else ()))),
-        cron=cron(given["cron"]) if "cron" in given else Cron(defaults.cron),
-        start=property_date(given["start"], defaults) if "start" in given else None,
-        owner=word(given["owner"]) if "owner" in given else defaults.owner,
-        description=given["description"].text if "description" in given else "",
+        depends_on=tuple(sorted(tables | set(table_names(props["depends_on"]) if "depends_on" in props else ()))),
+        cron=cron(props["cron"]) if "cron" in props else Cron(defaults.cron),
+        start=property_date(props["start"], defaults) if "start" in props else None,
+        owner=word(props["owner"]) if "owner" in props else defaults.owner,
+        description=props["description"].text if "description" in props else "",
     )

@@ -196,13 +196,13 @@ def _like(pattern: str, lower: bool = False) -> Callable[[Arguments], str]:
     return query
 
 
-def _matching(operator: str, *, wanted: bool) -> Callable[[Arguments], str]:
+def _matching(operator: str, *, requires_match: bool) -> Callable[[Arguments], str]:
     """Strings that match one of the LIKE patterns, or none of them."""
 
     def query(arguments: Arguments) -> str:
         column = _column(arguments)
         some = " OR ".join(f"{column} {operator} {pattern}" for pattern in _patterns(arguments))
-        return _where(f"NOT ({some})" if wanted else some, arguments)
+        return _where(f"NOT ({some})" if requires_match else some, arguments)
 
     return query
 
@@ -304,10 +304,10 @@ BUILT_IN: dict[str, BuiltIn] = {
     "valid_http_method": BuiltIn(
         _COLUMN, lambda arguments: _where(f"NOT {_column(arguments)} IN ({METHODS})", arguments)
     ),
-    "match_regex_pattern_list": BuiltIn(_PATTERNS, _matching("RLIKE", wanted=True)),
-    "not_match_regex_pattern_list": BuiltIn(_PATTERNS, _matching("RLIKE", wanted=False)),
-    "match_like_pattern_list": BuiltIn(_PATTERNS, _matching("LIKE", wanted=True)),
-    "not_match_like_pattern_list": BuiltIn(_PATTERNS, _matching("LIKE", wanted=False)),
+    "match_regex_pattern_list": BuiltIn(_PATTERNS, _matching("RLIKE", requires_match=True)),
+    "not_match_regex_pattern_list": BuiltIn(_PATTERNS, _matching("RLIKE", requires_match=False)),
+    "match_like_pattern_list": BuiltIn(_PATTERNS, _matching("LIKE", requires_match=True)),
+    "not_match_like_pattern_list": BuiltIn(_PATTERNS, _matching("LIKE", requires_match=False)),
     "mean_in_range": BuiltIn(_COLUMN, _statistic("AVG", "mean"), RANGE, ("mean",)),
     "stddev_in_range": BuiltIn(_COLUMN, _statistic("STDDEV", "stddev"), RANGE, ("stddev",)),
     "z_score": BuiltIn(("column", "threshold"), _z_score),

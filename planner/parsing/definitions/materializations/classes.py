@@ -212,8 +212,8 @@ def _kind_properties(kind: ast.ClassDef | None, names: Names) -> dict[str, ast.e
     return properties
 
 
-def _is_free(name: str, found: Mapping[str, ast.expr]) -> bool:
-    return name not in OWN and not name.startswith(_OWN_BEGINS) and name not in found
+def _is_free(name: str, fields: Mapping[str, ast.expr]) -> bool:
+    return name not in OWN and not name.startswith(_OWN_BEGINS) and name not in fields
 
 
 def _return_value(function: ast.FunctionDef) -> ast.expr:
@@ -225,7 +225,7 @@ def _return_value(function: ast.FunctionDef) -> ast.expr:
     raise NotUnderstood(function, f"`{function.name}` does more than return a value")
 
 
-def _validator_fields(function: ast.FunctionDef, found: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
+def _validator_fields(function: ast.FunctionDef, fields: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
     """What a validator of a kind keeps in names that begin with `_`; what it checks is for SQLMesh."""
     kept: dict[str, ast.expr] = {}
     if [argument.arg for argument in function.args.args] != ["self"] or len(function.decorator_list) != 1:
@@ -233,7 +233,7 @@ def _validator_fields(function: ast.FunctionDef, found: Mapping[str, ast.expr]) 
     for statement in function.body:
         match statement:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value) if (
-                name.startswith("_") and not name.startswith("__") and name not in kept and name not in found
+                name.startswith("_") and not name.startswith("__") and name not in kept and name not in fields
             ):
                 kept[name] = value
             case ast.If(body=[ast.Raise()], orelse=[]) | ast.Assert() | ast.Return(value=ast.Name(id="self")):

@@ -177,8 +177,8 @@ def _resolve_name(node: ast.AST, name: str, scope: Scope) -> Value:
     raise _unknown(node)
 
 
-def _attribute(node: ast.AST, of: Value, name: str, scope: Scope) -> Value:
-    match of:
+def _attribute(node: ast.AST, container: Value, name: str, scope: Scope) -> Value:
+    match container:
         case RunValue(path=path):
             if f"{path}.{name}" in PROPERTIES:
                 return scope.properties
@@ -186,34 +186,34 @@ def _attribute(node: ast.AST, of: Value, name: str, scope: Scope) -> Value:
                 return value_of(scope.names.hoisted[name], scope.having({"self": RunValue("model.kind")}))
             return RunValue(f"{path}.{name}")
         case Column() | Quoted() if name == "name":
-            return of.name
+            return container.name
         case Listed() if name == "expressions":
-            return of.items
+            return container.items
     raise _unknown(node)
 
 
-def _item(node: ast.AST, of: Value, key: Value) -> Value:
-    match of, key:
+def _item(node: ast.AST, container: Value, key: Value) -> Value:
+    match container, key:
         case RunValue(path="kwargs"), str():
             return RunValue(key)
         case Mapping(), str():
-            if key not in of:
+            if key not in container:
                 raise NotUnderstood(node, f"{code_excerpt(node)} is not among the model's `materialization_properties`")
-            return clear(node, of[key])
-        case tuple(), int() if -len(of) <= key < len(of):
-            return of[key]
+            return clear(node, container[key])
+        case tuple(), int() if -len(container) <= key < len(container):
+            return container[key]
     raise _unknown(node)
 
 
-def _got(node: ast.AST, of: Value, given: list[Value]) -> Value:
+def _got(node: ast.AST, container: Value, arguments: list[Value]) -> Value:
     """`properties.get(key)`, or with a default."""
-    match of, given:
+    match container, arguments:
         case RunValue(path="kwargs"), [str() as key, *_]:
             return RunValue(key)  # SQLMesh gives all that it knows of
         case Mapping(), [str() as key]:
-            return clear(node, of.get(key))
+            return clear(node, container.get(key))
         case Mapping(), [str() as key, default]:
-            return clear(node, of.get(key, default))
+            return clear(node, container.get(key, default))
     raise _unknown(node)
 
 
