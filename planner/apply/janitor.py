@@ -105,7 +105,7 @@ def _drop_all(
     for name in doomed:
         try:
             with store.leases.hold(table_lease(name), "the janitor") as lease:
-                if not store.tables.mark_garbage(name, lease=lease, seen=seen):
+                if not store.tables.mark_garbage(name, lease=lease, seen_generation=seen):
                     return False
                 engine.tables.drop(name)
                 store.tables.forget([name])

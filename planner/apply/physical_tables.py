@@ -44,7 +44,7 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
     if not model.kind.is_by_time:
         return table
     seconds, hidden = UNITS[model.cron.unit], not model.partition_by_time_column
-    cut = time_partitioning(columns, model.time_column, model.time_format, seconds, hidden=hidden)
+    cut = time_partitioning(columns, model.time_column, model.time_format, seconds, use_hidden_column=hidden)
     return replace(table, partitioning=cut)
 
 

@@ -44,7 +44,7 @@ class Found:
 def time_question(model: Model, columns: tuple[Column, ...], table: str) -> str:
     """The SELECT of how many rows lie in each unit, or each day, of a model's time."""
     seconds = UNITS[model.cron.unit]
-    by = time_partitioning(columns, model.time_column, model.time_format, seconds, hidden=True)
+    by = time_partitioning(columns, model.time_column, model.time_format, seconds, use_hidden_column=True)
     return f"SELECT {by.expression} AS unit, count(*) AS rows FROM {table} GROUP BY 1"
 
 

@@ -6,9 +6,9 @@ from mergeplan.planner.contract.lines import ErrorLine
 from mergeplan.planner.errors import AuditFailed, Located, MergeplanError
 
 
-def split_place(located: Located | None) -> tuple[str, int, int]:
+def split_place(location: Located | None) -> tuple[str, int, int]:
     """Path, line and column; `""` and 0 where there is no place."""
-    place = located.place if located else None
+    place = location.place if location else None
     return (place.path, place.line, place.column) if place else ("", 0, 0)
 
 

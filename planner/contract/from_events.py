@@ -69,16 +69,16 @@ def _promotion_line(event: events.Event) -> Line | None:
             return None
 
 
-def batch_line(done: events.BatchDone) -> lines.BatchLine:
+def batch_line(event: events.BatchDone) -> lines.BatchLine:
     """A batch that was written."""
     return lines.BatchLine(
-        model=done.model,
-        index=done.index,
-        of=done.of,
-        interval=span(done.interval),
-        rows=done.rows,
-        seconds=round(done.seconds, 3),
-        copied=done.copied,
+        model=event.model,
+        index=event.index,
+        of=event.of,
+        interval=span(event.interval),
+        rows=event.rows,
+        seconds=round(event.seconds, 3),
+        copied=event.copied,
     )
 
 
@@ -99,17 +99,17 @@ def audit_found(model: str, result: AuditResult, place: Located | None) -> lines
     )
 
 
-def lint_line(found: Violation) -> lines.LintLine:
+def lint_line(violation: Violation) -> lines.LintLine:
     """A rule that is broken."""
-    path, line, column = split_place(found.place)
+    path, line, column = split_place(violation.place)
     return lines.LintLine(
-        rule=found.rule,
-        model=found.model,
-        message=found.message,
+        rule=violation.rule,
+        model=violation.model,
+        message=violation.message,
         path=path,
         line=line,
         column=column,
-        severity="error" if found.blocking else "warning",
+        severity="error" if violation.blocking else "warning",
     )
 
 
@@ -139,9 +139,9 @@ def promotion_of(outcome: Outcome) -> PromotionRow | None:
     )
 
 
-def view_counts(done: events.Promoted) -> ViewCounts:
+def view_counts(event: events.Promoted) -> ViewCounts:
     """Views by what became of them."""
-    return ViewCounts(added=done.added, swapped=done.swapped, dropped=done.dropped, unchanged=done.unchanged)
+    return ViewCounts(added=event.added, swapped=event.swapped, dropped=event.dropped, unchanged=event.unchanged)
 
 
 def backfill_of(outcome: Outcome) -> BackfillCounts:

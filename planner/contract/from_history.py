@@ -37,12 +37,12 @@ def rollback_view(plan: RollbackPlan) -> RollbackView:
     )
 
 
-def _behind(each: Behind) -> BehindRow:
+def _behind(behind: Behind) -> BehindRow:
     return BehindRow(
-        model=each.shown.name,
-        kind=str(each.shown.kind),
-        table=each.shown.table,
-        held=spans(each.held),
-        lacks=spans(each.lacks),
-        due=spans(each.due),
+        model=behind.shown.name,
+        kind=str(behind.shown.kind),
+        table=behind.shown.table,
+        held=spans(behind.held),
+        lacks=spans(behind.lacks),
+        due=spans(behind.due),
     )

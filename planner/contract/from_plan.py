@@ -66,22 +66,27 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
 
 
 def final_plan_view(
-    shown: PlanView, plan: Plan, estimates: Mapping[str, Estimate], copied: Mapping[str, Spans]
+    shown_plan: PlanView, plan: Plan, estimates: Mapping[str, Estimate], copied_spans: Mapping[str, Spans]
 ) -> PlanView:
     """A plan as it was in the end, under the id of the plan that was shown: with the time that was computed, which is
     missing no more, less the models that were skipped since their inputs hold the same rows."""
-    asked = {model.name: model.intervals for model in shown.models}
+    asked = {model.name: model.intervals for model in shown_plan.models}
     final = plan_view(plan, estimates)
     models = (
         model.model_copy(
             update={
                 "intervals": () if model.skipped else asked.get(model.name, model.intervals),
-                "copies": copied.get(model.name, ()),
+                "copies": copied_spans.get(model.name, ()),
             }
         )
         for model in final.models
     )
-    kept = {"id": shown.id, "virtual": shown.virtual, "empty": shown.empty, "planned_digest": shown.digest}
+    kept = {
+        "id": shown_plan.id,
+        "virtual": shown_plan.virtual,
+        "empty": shown_plan.empty,
+        "planned_digest": shown_plan.digest,
+    }
     return final.model_copy(update={**kept, "models": tuple(models)})
 
 
@@ -168,9 +173,11 @@ def _restatement(restatement: Restatement) -> RestatementView:
     )
 
 
-def environment_impact(environment: str, shared: tuple[str, ...], outdated: tuple[str, ...]) -> TouchedEnvironment:
+def environment_impact(
+    environment: str, shared_models: tuple[str, ...], outdated_models: tuple[str, ...]
+) -> TouchedEnvironment:
     """What another environment feels of a restatement."""
-    return TouchedEnvironment(environment=environment, shared=tuple(shared), outdated=tuple(outdated))
+    return TouchedEnvironment(environment=environment, shared=tuple(shared_models), outdated=tuple(outdated_models))
 
 
 def _remark(blocker: Blocker) -> Remark:
@@ -178,6 +185,8 @@ def _remark(blocker: Blocker) -> Remark:
     return Remark(message=blocker.message, path=path, line=line)
 
 
-def _override(given: Override, ended_by: str = "") -> OverrideRow:
-    at = given.at.isoformat() if given.at else None
-    return OverrideRow(model=given.model, category=str(given.category), who=given.who, at=at, ended_by=ended_by)
+def _override(override: Override, ended_by: str = "") -> OverrideRow:
+    at = override.at.isoformat() if override.at else None
+    return OverrideRow(
+        model=override.model, category=str(override.category), who=override.who, at=at, ended_by=ended_by
+    )

@@ -92,29 +92,29 @@ def _columns(rows: RowDiff) -> tuple[tables.ColumnDifference, ...]:
     return tuple(tables.ColumnDifference(name=name, changed=count) for name, count in rows.columns)
 
 
-def _samples(found: Samples) -> tables.DifferenceSamples:
+def _samples(samples: Samples) -> tables.DifferenceSamples:
     return tables.DifferenceSamples(
-        changed=sample(found.changed), only_first=sample(found.only_first), only_second=sample(found.only_second)
+        changed=sample(samples.changed), only_first=sample(samples.only_first), only_second=sample(samples.only_second)
     )
 
 
-def lineage_result(found: Lineage, models: Mapping[str, Model]) -> ResultLine:
+def lineage_result(lineage: Lineage, models: Mapping[str, Model]) -> ResultLine:
     """What a model or column is made from, or what is made from it."""
-    kinds = {name: str(models[name].kind) if name in models else None for name in {n.model for n in found.nodes}}
+    kinds = {name: str(models[name].kind) if name in models else None for name in {n.model for n in lineage.nodes}}
     return ResultLine(
         ok=True,
-        model=found.model,
-        column=found.column,
-        direction="downstream" if found.downstream else "upstream",
+        model=lineage.model,
+        column=lineage.column,
+        direction="downstream" if lineage.downstream else "upstream",
         nodes=tuple(
             tables.LineageNode(model=node.model, column=node.column or None, kind=kinds[node.model])
-            for node in found.nodes
+            for node in lineage.nodes
         ),
         edges=tuple(
             tables.LineageEdge(source=_end(edge.source), target=_end(edge.target), how=str(edge.how))
-            for edge in found.edges
+            for edge in lineage.edges
         ),
-        unfollowed=tuple(tables.Unfollowed(model=model, reason=why) for model, why in found.unfollowed),
+        unfollowed=tuple(tables.Unfollowed(model=model, reason=why) for model, why in lineage.unfollowed),
     )
 
 

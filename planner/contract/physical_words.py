@@ -36,18 +36,18 @@ def is_worse(change: PhysicalChangeRow) -> bool:
     return change.after > change.before
 
 
-def physical_sentence(change: PhysicalChangeRow, named: Callable[[str], str]) -> str:
-    """What the new query does otherwise than the old one; `named` writes a name.
+def physical_sentence(change: PhysicalChangeRow, format_name: Callable[[str], str]) -> str:
+    """What the new query does otherwise than the old one; `format_name` writes a name.
 
     >>> physical_sentence(PhysicalChangeRow(cost="shuffle", before=1, after=2), str)
     'rows are shuffled twice; before, once.'
     """
-    tables, columns = _list_names(change.tables, named), _list_names(change.columns, named)
+    tables, columns = _list_names(change.tables, format_name), _list_names(change.columns, format_name)
     return (
         (WORSE if is_worse(change) else BETTER)
         .get(change.cost, OTHER)
         .format(
-            cost=named(change.cost),
+            cost=format_name(change.cost),
             tables=tables,
             over=f" over {tables}" if tables else "",
             on=f" on {columns}" if columns else "",
@@ -58,8 +58,8 @@ def physical_sentence(change: PhysicalChangeRow, named: Callable[[str], str]) ->
     )
 
 
-def _list_names(names: tuple[str, ...], named: Callable[[str], str]) -> str:
-    return first_names([named(name) for name in names], MOST)
+def _list_names(names: tuple[str, ...], format_name: Callable[[str], str]) -> str:
+    return first_names([format_name(name) for name in names], MOST)
 
 
 def _times(number: int) -> str:

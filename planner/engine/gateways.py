@@ -149,9 +149,9 @@ class RoutedTables:
         self._store_of(table).take_over(table, old, rows)
         self._forget(table)
 
-    def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
+    def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
         """Replace all rows, on the table's gateway."""
-        return self._wrote(table, self._store_of(table).replace(table, sql, untouched=untouched))
+        return self._wrote(table, self._store_of(table).replace(table, sql, is_fresh=is_fresh))
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
         """Replace the rows of an interval, on the table's gateway."""
@@ -161,18 +161,18 @@ class RoutedTables:
         """Replace the rows of partitions, on the table's gateway."""
         return self._wrote(table, self._store_of(table).replace_partitions(table, sql, first=first, others=others))
 
-    def merge(self, table: Table, merge: Merge, batch_id: str, into: MergeInto | None = None) -> Written:
+    def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
         """Merge a batch, on the table's gateway."""
-        return self._wrote(table, self._store_of(table).merge(table, merge, batch_id, into))
+        return self._wrote(table, self._store_of(table).merge(table, merge, batch_id, merge_into))
 
     def unmerge(self, table: Table, batch_id: str) -> None:
         """Take a batch back, on the table's gateway."""
         self._store_of(table).unmerge(table, batch_id)
         self._forget(table)
 
-    def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, untouched: bool = False) -> Written:
+    def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
         """Load the rows of a seed, on the table's gateway."""
-        return self._wrote(table, self._store_of(table).load(table, rows, untouched=untouched))
+        return self._wrote(table, self._store_of(table).load(table, rows, is_fresh=is_fresh))
 
     def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:
         """Hash what the table holds, on its gateway."""
@@ -197,9 +197,9 @@ class RoutedTables:
     def _store_of(self, table: Table) -> TableStore:
         return self._gateways.engine_for(table.gateway).tables
 
-    def _wrote(self, table: Table, done: Written) -> Written:
+    def _wrote(self, table: Table, result: Written) -> Written:
         self._forget(table)
-        return done
+        return result
 
     def _forget(self, table: Table) -> None:
         writer = self._gateways.engine_for(table.gateway)

@@ -91,10 +91,10 @@ class OperationGone(Exception):
 class Operations(Protocol):
     """The operations of one batch, as they are written down: each before it begins."""
 
-    def take_leftover(self, asked: str) -> Operation | None:
-        """The one that an earlier run began for just what is `asked` (a digest), None without; others are ended."""
+    def take_leftover(self, request_key: str) -> Operation | None:
+        """The one that an earlier run began for this very request (a digest), None without; others are ended."""
 
-    def begin(self, asked: str, operation: Operation) -> None:
+    def begin(self, request_key: str, operation: Operation) -> None:
         """Write down that this one begins now."""
 
     def report_resumed(self) -> None:
@@ -214,10 +214,10 @@ class TableStore(Protocol):
         when it is not partitioned by time. No row is read; a column that the files lack is NULL. The other one must
         stay for as long as this one does."""
 
-    def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
+    def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
         """Put the query's rows in place of all rows of a table that is not partitioned by time.
 
-        `untouched` says that nobody has written to the table since `create` made it, and nobody reads it yet.
+        `is_fresh` says that nobody has written to the table since `create` made it, and nobody reads it yet.
         """
 
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
@@ -229,10 +229,10 @@ class TableStore(Protocol):
         Other partitions of which `first` is the first value end empty; with `others` all of them do.
         """
 
-    def merge(self, table: Table, merge: Merge, batch_id: str, into: MergeInto | None = None) -> Written:
+    def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
         """Put the rows of a merge in place of all rows: the merge is given the name of what the table held before.
 
-        A format with a statement for it runs `into` instead, which comes to the same.
+        A format with a statement for it runs `merge_into` instead, which comes to the same.
 
         The first half of the `batch_id` (16 hex digits) is that of all batches which begin with what is recorded now:
         merged again under the id that the table bears, a batch starts from what the table held before the first of
@@ -243,10 +243,10 @@ class TableStore(Protocol):
         """Let the table hold what it held before the first batch whose id begins as this one (8 hex digits); nothing
         when it bears no such id."""
 
-    def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, untouched: bool = False) -> Written:
+    def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
         """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError.
 
-        `untouched` is as in `replace`.
+        `is_fresh` is as in `replace`.
         """
 
     def contents(self, table: Table, column_sets: Sequence[ColumnSet], interval: Interval | None = None) -> Found:

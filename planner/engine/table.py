@@ -48,12 +48,17 @@ class Partitioning(PartitionColumn):
         self.bounds(interval)
         return partitions(interval, self.unit_seconds)
 
-    def _value(self, at: datetime) -> str:
-        return at.strftime("%Y-%m-%d" if self.unit_seconds >= DAY else "%Y-%m-%d %H:%M:%S")
+    def _value(self, moment: datetime) -> str:
+        return moment.strftime("%Y-%m-%d" if self.unit_seconds >= DAY else "%Y-%m-%d %H:%M:%S")
 
 
 def time_partitioning(
-    columns: tuple[Column, ...], time_column: str, time_format: str, unit_seconds: int, *, hidden: bool = False
+    columns: tuple[Column, ...],
+    time_column: str,
+    time_format: str,
+    unit_seconds: int,
+    *,
+    use_hidden_column: bool = False,
 ) -> Partitioning:
     """How a table is partitioned by its time column: by the column itself when it is a DATE, else by a hidden column.
 
@@ -62,7 +67,7 @@ def time_partitioning(
     """
     kind = next(column.type for column in columns if column.name == time_column)
     quoted = quote_column(time_column)
-    if not hidden and kind == "date" and len(columns) > 1 and unit_seconds >= DAY:
+    if not use_hidden_column and kind == "date" and len(columns) > 1 and unit_seconds >= DAY:
         return Partitioning(time_column, "date", quoted, hidden=False, unit_seconds=unit_seconds)
     if kind in ("date", "timestamp", "timestamp_ntz"):
         at = f"cast({quoted} as timestamp)"

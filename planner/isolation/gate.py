@@ -36,7 +36,7 @@ class ConnectionGate(ConnectionProxy):
         self,
         addresses: tuple[AllowedAddress, ...],
         folders: tuple[Path, ...],
-        refused: Callable[[str], None],
+        report_refusal: Callable[[str], None],
         at_start: tuple[AllowedAddress, ...] = (),
     ) -> None:
         super().__init__(Path(os.devnull))
@@ -44,7 +44,7 @@ class ConnectionGate(ConnectionProxy):
         self._addresses = (*addresses, *at_start)
         self._later = addresses
         self._folders = tuple(folder.resolve() for folder in folders)
-        self._refused = refused
+        self._refused = report_refusal
         self.process = 0  # whose own ports are allowed
 
     def close_start(self) -> None:

@@ -124,14 +124,14 @@ def _scene() -> Iterator[tuple[Path, Path, str]]:
             yield secret, scratch, str(server.getsockname()[1])
 
 
-def _wrong(command: list[str], how: str, descriptor: int, started: Callable[[int], None]) -> str:
+def _wrong(command: list[str], how: str, descriptor: int, on_start: Callable[[int], None]) -> str:
     """Why the process of a probe is not isolated or confined, '' when it is."""
     try:
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
             pass_fds=(descriptor,), cwd="/",
         ) as process:  # fmt: skip
-            started(process.pid)
+            on_start(process.pid)
             output, errors = process.communicate(timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
         return f"a process that was to be {how} did not run ({error})"

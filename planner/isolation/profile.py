@@ -69,16 +69,16 @@ def profile_from(text: str) -> IsolationProfile:
     return IsolationProfile(**{**data, **paths, "network": Network(data["network"])})
 
 
-def without(paths: Iterable[str], hidden: Sequence[Path]) -> tuple[str, ...]:
+def without(paths: Iterable[str], hidden_paths: Sequence[Path]) -> tuple[str, ...]:
     """The paths without what is hidden below them: a folder that contains a hidden path is replaced by its other
     contents."""
-    resolved = [folder.resolve() for folder in hidden]
+    resolved = [folder.resolve() for folder in hidden_paths]
     return tuple(part for path in paths for part in _without(Path(path), resolved))
 
 
-def _without(path: Path, hidden: Sequence[Path]) -> Iterator[str]:
+def _without(path: Path, hidden_paths: Sequence[Path]) -> Iterator[str]:
     real = path.resolve()
-    below = [folder for folder in hidden if folder.is_relative_to(real)]
+    below = [folder for folder in hidden_paths if folder.is_relative_to(real)]
     if not below:
         yield str(path)
     elif real not in below and real.is_dir():

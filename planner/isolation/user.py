@@ -38,15 +38,17 @@ def become_own_user() -> None:
     keep_capabilities(held & 1 << READ_ANYTHING)
 
 
-def keep_capabilities(kept: int) -> None:
+def keep_capabilities(capabilities: int) -> None:
     """Have these capabilities (a bit each) and no others, also after the next program starts. OSError."""
     header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITIES, 0))
-    data = ctypes.create_string_buffer(struct.pack("III", kept, kept, kept) + struct.pack("III", 0, 0, 0))
+    data = ctypes.create_string_buffer(
+        struct.pack("III", capabilities, capabilities, capabilities) + struct.pack("III", 0, 0, 0)
+    )
     prctl(PR_CAP_AMBIENT, AMBIENT_CLEAR)
     if ctypes.CDLL(None, use_errno=True).capset(header, data):
         raise OSError(ctypes.get_errno(), "capset")
     for capability in range(32):
-        if kept & 1 << capability:
+        if capabilities & 1 << capability:
             prctl(PR_CAP_AMBIENT, AMBIENT_RAISE, capability)
 
 

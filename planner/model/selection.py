@@ -23,7 +23,7 @@ HINT = "Name models, globs or `tag:` and a tag; `+x`, `x+`, `&`, `|`, `^` and br
 _TOKEN = re.compile(r"\s*([()&|^]|[^()&|^\s]+)")
 
 
-def select(graph: Graph, selectors: Iterable[str], changed: Changed | None = None) -> frozenset[str]:
+def select(graph: Graph, selectors: Iterable[str], changed_models: Changed | None = None) -> frozenset[str]:
     """The models that any selector names; RequestError for one that is invalid or selects nothing.
 
     A name, glob or tag within a selector that no model has is an error too: a typo, and `^typo` would select
@@ -31,7 +31,7 @@ def select(graph: Graph, selectors: Iterable[str], changed: Changed | None = Non
     """
     chosen: frozenset[str] = frozenset()
     for selector in selectors:
-        matches = _Selector(graph, selector, changed).all()
+        matches = _Selector(graph, selector, changed_models).all()
         if not matches:
             raise RequestError(f"`{selector}` selects no model.", hint=HINT)
         chosen |= matches

@@ -59,11 +59,11 @@ class Folder:
             place = Place(name, data.count(b"\n", 0, error.start) + 1)
             raise ProjectError("The file is not UTF-8 text.", place=place) from None
 
-    def files(self, folder: str, ignored: Sequence[str], *suffixes: str) -> Iterator[str]:
+    def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
         """The files of a folder and the folders in it, sorted; hidden ones and those of the patterns left out."""
         for name in sorted(_below(self.root / folder, folder), key=lambda name: name.split("/")):
             path = PurePosixPath(name)
-            left_out = any(fnmatch(name, pattern) or path.match(pattern) for pattern in ignored)
+            left_out = any(fnmatch(name, pattern) or path.match(pattern) for pattern in ignore_patterns)
             if path.suffix in suffixes and not left_out:
                 yield name
 

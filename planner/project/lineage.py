@@ -89,10 +89,10 @@ class Followed:
         return self.table.columns
 
 
-def lineage_of(models: Mapping[str, Model], asked: str, *, downstream: bool = False) -> Lineage:
+def lineage_of(models: Mapping[str, Model], target: str, *, downstream: bool = False) -> Lineage:
     """The lineage of `schema.model` or `schema.model.column`; RequestError if there is no such model or column."""
     graph = graph_of(models)
-    model, column = _resolve_name(graph, asked)
+    model, column = _resolve_name(graph, target)
     readers = [name for name, candidate in models.items() if model in candidate.depends_on]
     about = {model, *readers, *graph.downstream(readers)} if downstream else {model}
     followed = follow(graph, about | graph.upstream(about))
@@ -170,16 +170,16 @@ def _why_not(shape: Shape, parents: Mapping[str, Parent]) -> str:
     return "its query has a part that is not followed column by column"
 
 
-def _resolve_name(graph: Graph, asked: str) -> tuple[str, str | None]:
+def _resolve_name(graph: Graph, target: str) -> tuple[str, str | None]:
     """The model, or the table that models read, and the column."""
     known = {*graph.models, *(name for model in graph.models.values() for name in model.depends_on)}
-    parts = asked.strip().lower().split(".")
+    parts = target.strip().lower().split(".")
     whole = next((n for n in (3, 2) if ".".join(parts[:n]) in known), 2)
     model, dot, column = ".".join(parts[:whole]), len(parts) > whole, ".".join(parts[whole:])
     if model not in known:
-        raise RequestError(f"There is no model `{model if dot else asked}`.", hint=did_you_mean(model, known))
+        raise RequestError(f"There is no model `{model if dot else target}`.", hint=did_you_mean(model, known))
     if dot and not column:
-        raise RequestError(f"`{asked}` ends where a column is expected.", hint="Write MODEL or MODEL.COLUMN.")
+        raise RequestError(f"`{target}` ends where a column is expected.", hint="Write MODEL or MODEL.COLUMN.")
     return model, column if dot else None
 
 

@@ -311,13 +311,13 @@ def _read_code(
 
 
 def _read_models(
-    reading: Folder, refusing: Refusing, config: Config, kept: Remembered, code: ProjectCode, defaults: Defaults
+    reading: Folder, refusing: Refusing, config: Config, file_cache: Remembered, code: ProjectCode, defaults: Defaults
 ) -> tuple[dict[str, Model], dict[str, Audit]]:
     models: dict[str, Model] = {}
     audits: dict[str, Audit] = {}
     known, waiting = KnownColumns(models), list[tuple[str, Callable[[], None]]]()
     defaults = replace(defaults, columns=known.find_columns)
-    said = partial(_load_file, reading, kept, defaults)
+    said = partial(_load_file, reading, file_cache, defaults)
 
     def read(name: str) -> None:
         try:
@@ -330,11 +330,11 @@ def _read_models(
         for model in [load_seed(reading.root, candidate) if candidate.seed else candidate for candidate in file_models]:
             _add_model(reading, models, model)
 
-    def read_python(found: RegisteredModel) -> None:
+    def read_python(registration: RegisteredModel) -> None:
         try:
-            models_of_it = tuple(code.models(found, defaults))
+            models_of_it = tuple(code.models(registration, defaults))
         except NotRead:
-            waiting.append((found.path, partial(read_python, found)))
+            waiting.append((registration.path, partial(read_python, registration)))
             return
         for model in models_of_it:
             _add_model(reading, models, model)
@@ -349,7 +349,7 @@ def _read_models(
     names = tuple(reading.files("models", config.ignore_patterns, ".sql"))
     singles = [name for name in ("external_models.yaml", "external_models.yml") if (reading.root / name).is_file()]
     singles += reading.files("external_models", config.ignore_patterns, ".yaml", ".yml")
-    _foresee(reading, kept, (*names, *singles, *reading.files("audits", config.ignore_patterns, ".sql")))
+    _foresee(reading, file_cache, (*names, *singles, *reading.files("audits", config.ignore_patterns, ".sql")))
     refusing.files(names, read)
     refusing.each(code.registrations, read_python, lambda entry: entry.path)
     reading.each(singles, read_external)
@@ -362,21 +362,21 @@ def _read_models(
     return dict(sorted(models.items())), audits
 
 
-def _foresee(reading: Folder, kept: Remembered, names: Sequence[str]) -> None:
+def _foresee(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> None:
     """Look for what all these files said the last time; one that cannot be read is an error when it is read."""
     hashes = []
     for name in names:
         with suppress(ProjectError):
             hashes.append((name, reading.hash(name)))
-    kept.foresee(hashes)
+    file_cache.foresee(hashes)
 
 
-def _load_file(reading: Folder, kept: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
+def _load_file(reading: Folder, file_cache: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
     """What a file says: as it is remembered, or read anew."""
-    if name in reading.hashes and (said := kept.load_entry(name, reading.hashes[name], defaults)) is not None:
+    if name in reading.hashes and (said := file_cache.load_entry(name, reading.hashes[name], defaults)) is not None:
         return said
     text = reading.text(name)
-    return kept.read(name, reading.hashes[name], text, defaults, lambda defaults: parse(text, name, defaults))
+    return file_cache.read(name, reading.hashes[name], text, defaults, lambda defaults: parse(text, name, defaults))
 
 
 def _add_model(reading: Folder, models: dict[str, Model], model: Model) -> None:
@@ -400,7 +400,7 @@ def _read_audits(
     reading: Folder,
     refusing: Refusing,
     config: Config,
-    kept: Remembered,
+    file_cache: Remembered,
     defaults: Defaults,
     audits: dict[str, Audit],
 ) -> None:
@@ -411,7 +411,7 @@ def _read_audits(
         return (), parse_audits(text, path, defaults)
 
     def read(name: str) -> None:
-        for audit in _load_file(reading, kept, defaults, name, parse)[1]:
+        for audit in _load_file(reading, file_cache, defaults, name, parse)[1]:
             _add_audit(reading, audits, audit)
 
     names = list(reading.files("audits", config.ignore_patterns, ".sql"))
@@ -467,10 +467,10 @@ def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:
 
 
 def _check_audits(
-    refusing: Refusing, kept: Remembered, models: Mapping[str, Model], audits: Mapping[str, Audit]
+    refusing: Refusing, file_cache: Remembered, models: Mapping[str, Model], audits: Mapping[str, Audit]
 ) -> None:
     calls = {call for model in models.values() for call in model.audits if call.name not in audits}
-    tried = kept.find_tried_calls(calls)
+    tried = file_cache.find_tried_calls(calls)
 
     def check(model: Model) -> None:
         for call in model.audits:
@@ -479,7 +479,7 @@ def _check_audits(
     before = len(refusing.names().refusals), len(refusing.errors)
     refusing.check(models.values(), check)
     if (len(refusing.names().refusals), len(refusing.errors)) == before:
-        kept.keep_tried(calls - tried)
+        file_cache.keep_tried(calls - tried)
 
 
 def _check_signals(model: Model, code: ProjectCode) -> None:

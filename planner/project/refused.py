@@ -75,9 +75,9 @@ class RefusedModels:
         """True when every model that a refused file would define is known."""
         return all(refusal.clear for refusal in self.refusals)
 
-    def merge_dialects(self, known: Mapping[str, str]) -> Mapping[str, str]:
+    def merge_dialects(self, known_dialects: Mapping[str, str]) -> Mapping[str, str]:
         """The dialects of models by name, with those of refused ones, which are not known; any, if none is certain."""
-        return {**dict.fromkeys(self.names, "spark"), **known} if self.clear else _Any(known)
+        return {**dict.fromkeys(self.names, "spark"), **known_dialects} if self.clear else _Any(known_dialects)
 
     def and_tests(self, unknown: Iterable[ProjectError]) -> RefusedModels:
         """These, and the tests whose models do not exist."""
@@ -188,27 +188,31 @@ def _too_much(path: str, why: str) -> ProjectError:
     return ProjectError(f"The file cannot be read: it {why}.", place=Place(path), hint=SIMPLER)
 
 
-def without_refused(models: Mapping[str, Model], refused: RefusedModels) -> tuple[dict[str, Model], RefusedModels]:
+def without_refused(
+    models: Mapping[str, Model], refused_models: RefusedModels
+) -> tuple[dict[str, Model], RefusedModels]:
     """The models that are neither refused nor read one that is; and what is refused, with all that reads it."""
-    if not refused:
-        return dict(models), refused
+    if not refused_models:
+        return dict(models), refused_models
     left = {
-        name: model for name, model in models.items() if model.path not in refused.paths and name not in refused.names
+        name: model
+        for name, model in models.items()
+        if model.path not in refused_models.paths and name not in refused_models.names
     }
-    out = readers_of(left, refused.names)
+    out = readers_of(left, refused_models.names)
     exclusions = tuple(LeftOut(name, read, _place(left[name], read)) for name, read in sorted(out.items()))
     opened = {name: model for name, model in left.items() if name not in out}
-    return opened, RefusedModels(refused.refusals, exclusions)
+    return opened, RefusedModels(refused_models.refusals, exclusions)
 
 
-def readers_of(models: Mapping[str, Model], refused: Collection[str]) -> dict[str, str]:
+def readers_of(models: Mapping[str, Model], refused_names: Collection[str]) -> dict[str, str]:
     """The models that read one of these, or one that does: each with the name that it reads."""
     readers: dict[str, str] = {}
     while True:
         more = {
-            name: next(read for read in model.depends_on if read in refused or read in readers)
+            name: next(read for read in model.depends_on if read in refused_names or read in readers)
             for name, model in models.items()
-            if name not in readers and any(read in refused or read in readers for read in model.depends_on)
+            if name not in readers and any(read in refused_names or read in readers for read in model.depends_on)
         }
         if not more:
             return readers

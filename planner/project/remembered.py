@@ -40,12 +40,12 @@ class Remembered:
         """Look for the entries of files, (path, hash), in one question."""
         self._found |= self.cache.get([self._key(path, hashed) for path, hashed in files])
 
-    def load_entry(self, path: str, hashed: str, defaults: Defaults) -> Said | None:
+    def load_entry(self, path: str, file_hash: str, defaults: Defaults) -> Said | None:
         """What the file of this hash says, as long as everything that it rests on is as it was; else None.
 
         Raises what asking for columns raises: NotRead while the model of a table is still to be read.
         """
-        text = self._found.get(self._key(path, hashed))
+        text = self._found.get(self._key(path, file_hash))
         if text is None:
             return None
         entry: dict[str, Json] = json.loads(text)
@@ -54,14 +54,14 @@ class Remembered:
         models = tuple(decode_json(Model, model) for model in entry["models"])
         return models, tuple(decode_json(Audit, audit) for audit in entry["audits"])
 
-    def read(self, path: str, hashed: str, text: str, defaults: Defaults, read: Callable[[Defaults], Said]) -> Said:
+    def read(self, path: str, file_hash: str, text: str, defaults: Defaults, read: Callable[[Defaults], Said]) -> Said:
         """What the file of this hash and text says, read anew and remembered."""
         noting = defaults.noting()
         models, audits = said = read(noting)
         asked = self._entry_dependencies(text, noting.noted)
         if asked is not None:
             entry = {"models": encode_json(models), "audits": encode_json(audits), "asked": asked}
-            self._new[self._key(path, hashed)] = json.dumps(entry, separators=(",", ":"))
+            self._new[self._key(path, file_hash)] = json.dumps(entry, separators=(",", ":"))
         return said
 
     def find_tried_calls(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:
@@ -79,28 +79,28 @@ class Remembered:
         self.cache.put(self._new)
         self._new = {}
 
-    def _key(self, path: str, hashed: str) -> str:
-        return digest(self.context, path, hashed)
+    def _key(self, path: str, file_hash: str) -> str:
+        return digest(self.context, path, file_hash)
 
-    def _entry_dependencies(self, text: str, noted: Noted) -> Json | None:
+    def _entry_dependencies(self, text: str, notes: Noted) -> Json | None:
         """What an entry rests on, with the answers; None for what cannot be asked again."""
-        if noted.called:
+        if notes.called:
             return None
         asked: dict[str, Any] = {}
-        if noted.columns:
-            asked["columns"] = {name: _pairs(columns) for name, columns in noted.columns.items()}
-        if noted.dates:
-            asked["dates"] = noted.dates
-        if noted.materializations:
+        if notes.columns:
+            asked["columns"] = {name: _pairs(columns) for name, columns in notes.columns.items()}
+        if notes.dates:
+            asked["dates"] = notes.dates
+        if notes.materializations:
             asked["materializations"] = self.facts["materializations"]
         # Only who writes one of these can mean a macro: a new one then says something that it did not say before.
         uses = {"macros": "@", "jinja": "{"}
         return asked | {fact: self.facts[fact] for fact, mark in uses.items() if mark in text or mark in self.shared}
 
-    def _holds(self, asked: Mapping[str, Any], defaults: Defaults) -> bool:
-        dates, columns = asked.get("dates", ()), asked.get("columns", {})
+    def _holds(self, dependencies: Mapping[str, Any], defaults: Defaults) -> bool:
+        dates, columns = dependencies.get("dates", ()), dependencies.get("columns", {})
         return (
-            all(asked.get(fact, now) == now for fact, now in self.facts.items())
+            all(dependencies.get(fact, now) == now for fact, now in self.facts.items())
             and all(
                 defaults.resolve_date(text, end=end) == datetime.fromisoformat(answer) for text, end, answer in dates
             )
@@ -108,9 +108,9 @@ class Remembered:
         )
 
 
-def open_file_cache(cache: Cache, defaults: Defaults, shared: str) -> Remembered:
-    """The entries for files that are read with these defaults; `shared` is what config.yaml gives every model, as text,
-    with its environment variables filled in."""
+def open_file_cache(cache: Cache, defaults: Defaults, shared_settings: str) -> Remembered:
+    """The entries for files that are read with these defaults; `shared_settings` is what config.yaml gives every model,
+    as text, with its environment variables filled in."""
     inputs = (
         defaults.infer_names,
         defaults.variables,
@@ -121,14 +121,14 @@ def open_file_cache(cache: Cache, defaults: Defaults, shared: str) -> Remembered
         defaults.catalog,
         sorted((gateway, *sorted(names)) for gateway, names in defaults.allowed.items() if names),
     )
-    context = digest(_FORM, reader_version(), repr(inputs), str(defaults.start), shared)
+    context = digest(_FORM, reader_version(), repr(inputs), str(defaults.start), shared_settings)
     jinja = (part for pair in defaults.jinja for part in pair)
     facts = {
         "macros": digest(*sorted(defaults.macros.names)),
         "jinja": digest(*jinja),
         "materializations": defaults.materializations.digest,
     }
-    return Remembered(cache, context, shared, facts)
+    return Remembered(cache, context, shared_settings, facts)
 
 
 def _pairs(columns: Mapping[str, str] | None) -> list[list[str]] | None:

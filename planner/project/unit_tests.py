@@ -21,7 +21,7 @@ def read_unit_tests(
     config: Config,
     models: Mapping[str, Model],
     defaults: Defaults,
-    refused: RefusedModels,
+    refused_models: RefusedModels,
     unknown: Callable[[ProjectError], None],
 ) -> list[UnitTest]:
     """The unit tests of the models that open, in a project without errors: a model that could not be read would look
@@ -29,7 +29,7 @@ def read_unit_tests(
     if reading.errors:
         return []
     tests: list[UnitTest] = []
-    dialects = refused.merge_dialects({name: model.dialect for name, model in models.items()})
+    dialects = refused_models.merge_dialects({name: model.dialect for name, model in models.items()})
     now, catalog = defaults.now, defaults.catalog
     read = partial(_test_file, reading)
     around = Surroundings(dialects, config.gateways, read, now, catalog, unknown)

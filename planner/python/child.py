@@ -134,12 +134,15 @@ class Answering:
             "errors": errors,
         }
 
-    def _describe(self, each: shims.Decorated) -> dict[str, Any]:
+    def _describe(self, registration: shims.Decorated) -> dict[str, Any]:
         assert self.files is not None
-        return {"name": each.name, "path": self.files.relative(each.path), "line": each.line}
+        return {"name": registration.name, "path": self.files.relative(registration.path), "line": registration.line}
 
-    def _model(self, each: shims.Decorated) -> dict[str, Any]:
-        return {**self._describe(each), "arguments": {key: plain(value) for key, value in each.arguments.items()}}
+    def _model(self, registration: shims.Decorated) -> dict[str, Any]:
+        return {
+            **self._describe(registration),
+            "arguments": {key: plain(value) for key, value in registration.arguments.items()},
+        }
 
     def _entry(self, request: Mapping[str, Any]) -> Any:
         return getattr(importlib.import_module(module_name(request["path"])), request["entrypoint"])

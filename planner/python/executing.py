@@ -150,9 +150,9 @@ class Context(ExecutionContext):
         raise AttributeError(f"`context.{name}` is not supported")
 
 
-def intervals_of(given: list[list[str]]) -> list[tuple[datetime, datetime]]:
+def intervals_of(pairs: list[list[str]]) -> list[tuple[datetime, datetime]]:
     """Half-open intervals as pairs of moments."""
-    return [(datetime.fromisoformat(start), datetime.fromisoformat(end)) for start, end in given]
+    return [(datetime.fromisoformat(start), datetime.fromisoformat(end)) for start, end in pairs]
 
 
 def readiness(

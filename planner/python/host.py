@@ -176,11 +176,11 @@ def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:
 def _stop(
     process: subprocess.Popen[bytes],
     home: tempfile.TemporaryDirectory[str],
-    stopped: threading.Event,
+    stop_event: threading.Event,
     readers: list[threading.Thread],
 ) -> None:
     """End the child and all that it started; it may end what it runs on Spark first."""
-    stopped.set()
+    stop_event.set()
     with suppress(OSError):
         if process.stdin is not None:
             process.stdin.close()

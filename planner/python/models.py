@@ -52,35 +52,37 @@ class ModelReader:
     queried: Queried
 
 
-def python_models(found: RegisteredModel, reader: ModelReader) -> Iterator[Model]:
+def python_models(registration: RegisteredModel, reader: ModelReader) -> Iterator[Model]:
     """The models of one decorated function, one for each blueprint; ProjectError(s) at the line of a wrong argument."""
-    module = read_module(found.path, reader.files[found.path])
-    lines = _lines(module, found)
-    blueprints: Any = found.arguments.get("blueprints")
+    module = read_module(registration.path, reader.files[registration.path])
+    lines = _lines(module, registration)
+    blueprints: Any = registration.arguments.get("blueprints")
     if not isinstance(blueprints, list | None) or any(not isinstance(mapping, dict) for mapping in blueprints or ()):
-        place = Place(found.path, lines.get("blueprints", found.line))
+        place = Place(registration.path, lines.get("blueprints", registration.line))
         raise ProjectError("`blueprints` is a list of mappings.", place=place)
     mapping: dict[str, Any]
     for mapping in blueprints or [{}]:
         blueprint = dict(mapping)
         arguments = {
-            key: _fill_blueprint(value, blueprint) for key, value in found.arguments.items() if key not in OURS
+            key: _fill_blueprint(value, blueprint) for key, value in registration.arguments.items() if key not in OURS
         }
-        text = header(arguments, lines, found.line, reader.defaults.dialect)
+        text = header(arguments, lines, registration.line, reader.defaults.dialect)
         try:
-            model = _model(found, text, reader, blueprint, lines.get("kind", found.line))
+            model = _model(registration, text, reader, blueprint, lines.get("kind", registration.line))
         except ProjectError as error:
-            nodes = module.defined.get(found.name, ())
-            raise _adjust_lines(error, found, text.count("\n") + 1, nodes[-1].lineno if nodes else found.line) from None
+            nodes = module.defined.get(registration.name, ())
+            raise _adjust_lines(
+                error, registration, text.count("\n") + 1, nodes[-1].lineno if nodes else registration.line
+            ) from None
         if model is not None:
             yield model
 
 
-def header(given: Mapping[str, Any], lines: Mapping[str, int], first: int, default: str) -> str:
+def header(arguments: Mapping[str, Any], lines: Mapping[str, int], first: int, default: str) -> str:
     """The arguments of @model as the text of a MODEL block, each in its line, in its dialect or the default one."""
-    dialect = str(given.get("dialect") or default).partition(",")[0].strip()  # the rest are settings
+    dialect = str(arguments.get("dialect") or default).partition(",")[0].strip()  # the rest are settings
     text = "\n" * (first - 1) + "MODEL ("
-    for key, value in sorted(given.items(), key=lambda each: lines.get(each[0], first)):
+    for key, value in sorted(arguments.items(), key=lambda item: lines.get(item[0], first)):
         if value is None or (key in ("audits", "signals", "tags") and value == []):
             continue
         text += "\n" * max(lines.get(key, first) - 1 - text.count("\n"), 0)
@@ -89,26 +91,26 @@ def header(given: Mapping[str, Any], lines: Mapping[str, int], first: int, defau
 
 
 def _model(
-    found: RegisteredModel, text: str, reader: ModelReader, blueprint: Mapping[str, Any], kind_line: int
+    registration: RegisteredModel, text: str, reader: ModelReader, blueprint: Mapping[str, Any], kind_line: int
 ) -> Model | None:
     files, defaults = reader.files, reader.defaults
-    if found.arguments.get("is_sql"):
-        dialect = str(found.arguments.get("dialect") or defaults.dialect)
-        model, _ = parse_model(f"{text}\n{reader.query(found, blueprint, dialect)}", found.path, defaults)
-        return replace(model, source=files[found.path]) if model else None
+    if registration.arguments.get("is_sql"):
+        dialect = str(registration.arguments.get("dialect") or defaults.dialect)
+        model, _ = parse_model(f"{text}\n{reader.query(registration, blueprint, dialect)}", registration.path, defaults)
+        return replace(model, source=files[registration.path]) if model else None
     usual = defaults.kind if defaults.kind.is_stored else Kind.FULL
-    model = parse_block(text, found.path, replace(defaults, kind=usual))
+    model = parse_block(text, registration.path, replace(defaults, kind=usual))
     if model is None:
         return None
     if not model.kind.is_stored or model.kind.is_seed:
-        place = Place(found.path, kind_line)
+        place = Place(registration.path, kind_line)
         raise ProjectError(f"A Python model cannot be {_article(model.kind)}: its rows are stored.", place=place)
     if not model.columns:
         hint = 'Write `columns={"id": "int"}` in @model.'
         raise ProjectError("A Python model must declare its columns.", place=model.place, hint=hint)
-    check_interval(model, _reads_interval(found, files))
-    code = trace_code(files, found.path, found.name, reader.versions)
-    tables = _tables(found, model, code, defaults.catalog)
+    check_interval(model, _reads_interval(registration, files))
+    code = trace_code(files, registration.path, registration.name, reader.versions)
+    tables = _tables(registration, model, code, defaults.catalog)
     model = _reading_itself(model) if model.name in tables else model
     variables = _variables(code, files, {**defaults.variables, **blueprint})
     values = tuple(sorted((name, json.dumps(value, default=str)) for name, value in variables.items()))
@@ -117,17 +119,21 @@ def _model(
     parts = (code.digest, repr(values), gateway)
     whole = digest(*parts, *([read] if read else []))[:32]
     any_file = next((str(access) for access in code.reads.unknown), "")
-    python = PythonCode(found.path, found.name, whole, values, digest(*parts)[:32], any_file)
+    python = PythonCode(registration.path, registration.name, whole, values, digest(*parts)[:32], any_file)
     kept = {column.name for column in model.history_columns}  # which the table has besides what the code returns
     columns = tuple(column for column in model.columns if column.name not in kept)
     return replace(
-        model, source=files[found.path], columns=columns, depends_on=tuple(sorted(tables - {model.name})), python=python
+        model,
+        source=files[registration.path],
+        columns=columns,
+        depends_on=tuple(sorted(tables - {model.name})),
+        python=python,
     )
 
 
-def _reads_interval(found: RegisteredModel, files: Mapping[str, str]) -> bool:
+def _reads_interval(registration: RegisteredModel, files: Mapping[str, str]) -> bool:
     """True when a function looks at the start or the end of its batch, or at all that it is given; in doubt too."""
-    nodes = read_module(found.path, files[found.path]).defined.get(found.name, ())
+    nodes = read_module(registration.path, files[registration.path]).defined.get(registration.name, ())
     for node in nodes:
         if not isinstance(node, ast.FunctionDef):
             return True
@@ -147,9 +153,9 @@ def _reading_itself(model: Model) -> Model:
     return reading_itself(model, model.place)
 
 
-def _tables(found: RegisteredModel, model: Model, code: Reached, catalog: str) -> set[str]:
+def _tables(registration: RegisteredModel, model: Model, code: Reached, catalog: str) -> set[str]:
     """The tables that it reads: those that it declares, and those that its code names."""
-    if code.unclear and "depends_on" not in found.arguments:
+    if code.unclear and "depends_on" not in registration.arguments:
         hint = 'Write its name as a literal, `context.table("schema.table")`, or set `depends_on` in @model.'
         message = f"The table that `{model.name}` reads here cannot be determined before it runs."
         raise ProjectError(message, place=code.unclear[0], hint=hint)
@@ -157,16 +163,16 @@ def _tables(found: RegisteredModel, model: Model, code: Reached, catalog: str) -
     return named | set(model.depends_on)
 
 
-def _variables(code: Reached, files: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]:
+def _variables(code: Reached, files: Mapping[str, str], variables: Mapping[str, Any]) -> dict[str, Any]:
     """The variables whose names occur in the code: it cannot read any other."""
     words = {word.lower() for path in code.files for word in re.findall(r"\w+", files[path])}
-    return {name.lower(): value for name, value in known.items() if name.lower() in words}
+    return {name.lower(): value for name, value in variables.items() if name.lower() in words}
 
 
-def _lines(module: Module, found: RegisteredModel) -> dict[str, int]:
+def _lines(module: Module, registration: RegisteredModel) -> dict[str, int]:
     """Argument of @model -> its line."""
     lines: dict[str, int] = {}
-    for node in module.defined.get(found.name, ()):
+    for node in module.defined.get(registration.name, ()):
         for decorator in getattr(node, "decorator_list", ()):
             if isinstance(decorator, ast.Call) and says_only(decorator, module.imports, ("model",)):
                 lines = {keyword.arg: keyword.value.lineno for keyword in decorator.keywords if keyword.arg}
@@ -174,14 +180,16 @@ def _lines(module: Module, found: RegisteredModel) -> dict[str, int]:
     return lines
 
 
-def _adjust_lines(error: ProjectError, found: RegisteredModel, last: int, function: int) -> ProjectError:
+def _adjust_lines(error: ProjectError, registration: RegisteredModel, last: int, function: int) -> ProjectError:
     """The error without columns, because they are not those of the file; an error in the query is reported at the
     function."""
     if isinstance(error, ProjectErrors):
-        return ProjectErrors(tuple(_adjust_lines(single_error, found, last, function) for single_error in error.errors))
+        return ProjectErrors(
+            tuple(_adjust_lines(single_error, registration, last, function) for single_error in error.errors)
+        )
     at = error.place
-    if at is not None and at.path == found.path and at.column:  # without one it is of the code, not of our text
-        error.located = Place(found.path, at.line if at.line <= last else function)
+    if at is not None and at.path == registration.path and at.column:  # without one it is of the code, not of our text
+        error.located = Place(registration.path, at.line if at.line <= last else function)
     return error
 
 

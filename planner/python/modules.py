@@ -96,38 +96,38 @@ def read_module(path: str, text: str) -> Module:
     )
 
 
-def _take(statement: ast.stmt, module: str, package: bool, found: _Found) -> None:
+def _take(statement: ast.stmt, module: str, package: bool, facts: _Found) -> None:
     match statement:
         case ast.Import() | ast.ImportFrom():
             for bound, origin in find_imports(statement, module, package):
-                found.runs |= {origin.module, f"{origin.module}.{origin.name}"}
-                found.acts = found.acts or bound == "*"
-                found.imports.setdefault(bound, []).append(origin)
+                facts.runs |= {origin.module, f"{origin.module}.{origin.name}"}
+                facts.acts = facts.acts or bound == "*"
+                facts.imports.setdefault(bound, []).append(origin)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            found.defined.setdefault(statement.name, []).append(statement)
-            found.acts = found.acts or not _is_quiet_function(statement, found)
+            facts.defined.setdefault(statement.name, []).append(statement)
+            facts.acts = facts.acts or not _is_quiet_function(statement, facts)
         case ast.ClassDef():
-            found.defined.setdefault(statement.name, []).append(statement)
-            found.acts = found.acts or not _is_quiet_class(statement, found)
+            facts.defined.setdefault(statement.name, []).append(statement)
+            facts.acts = facts.acts or not _is_quiet_class(statement, facts)
         case ast.Assign(targets=targets, value=value) if all(isinstance(target, ast.Name) for target in targets):
             for target in targets:
                 assert isinstance(target, ast.Name)
-                found.defined.setdefault(target.id, []).append(statement)
-            found.acts = found.acts or not _makes_a_value(value, found)
-        case ast.AnnAssign(target=ast.Name(id=name), value=given):
-            found.defined.setdefault(name, []).append(statement)
-            found.acts = found.acts or (given is not None and not _makes_a_value(given, found))
+                facts.defined.setdefault(target.id, []).append(statement)
+            facts.acts = facts.acts or not _makes_a_value(value, facts)
+        case ast.AnnAssign(target=ast.Name(id=name), value=annotated_value):
+            facts.defined.setdefault(name, []).append(statement)
+            facts.acts = facts.acts or (annotated_value is not None and not _makes_a_value(annotated_value, facts))
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             pass
         case ast.If(test=test, orelse=[]) if ast.unparse(test) in _NEVER:
             pass
         case _:
-            found.acts = True
+            facts.acts = True
             for node in ast.walk(statement):
                 if isinstance(node, ast.Import | ast.ImportFrom):
                     for bound, origin in find_imports(node, module, package):
-                        found.runs |= {origin.module, f"{origin.module}.{origin.name}"}
-                        found.imports.setdefault(bound, []).append(origin)
+                        facts.runs |= {origin.module, f"{origin.module}.{origin.name}"}
+                        facts.imports.setdefault(bound, []).append(origin)
 
 
 _NEVER = ("TYPE_CHECKING", "t.TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
@@ -162,48 +162,48 @@ def says_only(decorator: ast.expr, imports: Mapping[str, Iterable[Import]], name
     return (called[-1] if len(called) > 1 else bound[0].name) in names
 
 
-def _is_quiet_function(node: ast.FunctionDef | ast.AsyncFunctionDef, found: _Found, *, member: bool = False) -> bool:
+def _is_quiet_function(node: ast.FunctionDef | ast.AsyncFunctionDef, facts: _Found, *, member: bool = False) -> bool:
     defaults = [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
-    quiet = all(_is_quiet_decorator(decorator, found, member=member) for decorator in node.decorator_list)
-    return quiet and all(_makes_a_value(default, found) for default in defaults)
+    quiet = all(_is_quiet_decorator(decorator, facts, member=member) for decorator in node.decorator_list)
+    return quiet and all(_makes_a_value(default, facts) for default in defaults)
 
 
-def _is_quiet_decorator(node: ast.expr, found: _Found, *, member: bool = False) -> bool:
+def _is_quiet_decorator(node: ast.expr, facts: _Found, *, member: bool = False) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
     arguments = [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(node, ast.Call) else []
     name = _attribute_path(called)
-    known = says_only(node, found.imports, ("model", "macro", "signal"))
-    known = known or (name in PURE_DECORATORS and _is_well_known(name, found))
+    known = says_only(node, facts.imports, ("model", "macro", "signal"))
+    known = known or (name in PURE_DECORATORS and _is_well_known(name, facts))
     known = known or (member and name.endswith((".setter", ".getter")))
-    return known and all(_makes_a_value(argument, found) for argument in arguments)
+    return known and all(_makes_a_value(argument, facts) for argument in arguments)
 
 
-def _is_quiet_class(node: ast.ClassDef, found: _Found) -> bool:
+def _is_quiet_class(node: ast.ClassDef, facts: _Found) -> bool:
     bases = [_attribute_path(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases]
-    if node.keywords or not all(base in PURE_BASES and _is_well_known(base, found) for base in bases):
+    if node.keywords or not all(base in PURE_BASES and _is_well_known(base, facts) for base in bases):
         return False
-    if not all(_is_quiet_decorator(decorator, found) for decorator in node.decorator_list):
+    if not all(_is_quiet_decorator(decorator, facts) for decorator in node.decorator_list):
         return False
-    return all(_is_quiet_member(member, found) for member in node.body)
+    return all(_is_quiet_member(member, facts) for member in node.body)
 
 
-def _is_quiet_member(node: ast.stmt, found: _Found) -> bool:
+def _is_quiet_member(node: ast.stmt, facts: _Found) -> bool:
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            return node.name not in CALLED_BY_CLASSES and _is_quiet_function(node, found, member=True)
+            return node.name not in CALLED_BY_CLASSES and _is_quiet_function(node, facts, member=True)
         case ast.Assign(value=value):
-            return _makes_a_value(value, found)
+            return _makes_a_value(value, facts)
         case ast.AnnAssign(value=value):
-            return value is None or _makes_a_value(value, found)
+            return value is None or _makes_a_value(value, facts)
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             return True
     return False
 
 
-def _makes_a_value(node: ast.expr, found: _Found) -> bool:
+def _makes_a_value(node: ast.expr, facts: _Found) -> bool:
     """True if evaluating it has no side effects: only calls that are known to be harmless, no walrus, no await."""
     for part in ast.walk(node):
-        if isinstance(part, ast.Call) and not _is_harmless(_attribute_path(part.func), found):
+        if isinstance(part, ast.Call) and not _is_harmless(_attribute_path(part.func), facts):
             return False
         if isinstance(part, ast.Call) and any(keyword.arg in ("key", None) for keyword in part.keywords):
             return False  # what it is given is called
@@ -212,19 +212,19 @@ def _makes_a_value(node: ast.expr, found: _Found) -> bool:
     return True
 
 
-def _is_harmless(called: str, found: _Found) -> bool:
-    root = called.split(".")[0]
-    ours = found.imports.get(root, ())
+def _is_harmless(call_name: str, facts: _Found) -> bool:
+    root = call_name.split(".")[0]
+    ours = facts.imports.get(root, ())
     if ours and all(origin.module.split(".")[0] in (*OURS, "sqlglot") for origin in ours):
         return True
-    return called in PURE_CALLS and _is_well_known(called, found)
+    return call_name in PURE_CALLS and _is_well_known(call_name, facts)
 
 
-def _is_well_known(called: str, found: _Found) -> bool:
+def _is_well_known(call_name: str, facts: _Found) -> bool:
     """True if the name is a builtin of Python or of a known package, and not of the project."""
-    root = called.split(".")[0]
-    origins = found.imports.get(root, ())
-    if root in found.defined:
+    root = call_name.split(".")[0]
+    origins = facts.imports.get(root, ())
+    if root in facts.defined:
         return False
     return all(origin.module.split(".")[0] in _WELL_KNOWN for origin in origins) if origins else root in BUILTINS
 

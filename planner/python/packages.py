@@ -38,12 +38,12 @@ def index_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     return index
 
 
-def _closure(names: Iterable[str], known: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _closure(names: Iterable[str], packages: Mapping[str, Mapping[str, Any]]) -> list[str]:
     closure: set[str] = set()
     frontier = list(names)
     while frontier:
         name = frontier.pop()
-        if name in known and name not in closure:
+        if name in packages and name not in closure:
             closure.add(name)
-            frontier += known[name]["requires"]
+            frontier += packages[name]["requires"]
     return sorted(closure)

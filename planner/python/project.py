@@ -74,12 +74,12 @@ class ProjectCode:
         self.registrations = tuple(registration for registration in loaded.models if registration.path in self.files)
         return tuple((error.file, failure(error, Place(error.file, 1))) for error in loaded.errors)
 
-    def models(self, found: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
+    def models(self, registration: RegisteredModel, defaults: Defaults) -> Iterator[Model]:
         """The models of one decorated function; ProjectError(s)."""
         query = partial(self._query, defaults.columns)
         versions = partial(find_version, packages=self.isolation.packages)
         reader = ModelReader(self.files, defaults, query, versions, self._record_reach)
-        for model in python_models(found, reader):
+        for model in python_models(registration, reader):
             if model.python is not None:
                 self.digests[model.name] = model.python.digest
             yield model
@@ -146,12 +146,12 @@ class ProjectCode:
                 message = f"The query names `{name}` directly, which is not its table in every environment."
                 raise ProjectError(message, place=place, hint=hint)
 
-    def _record_reach(self, model: str, code: Reached, given: Iterable[str]) -> str:
+    def _record_reach(self, model: str, code: Reached, texts: Iterable[str]) -> str:
         """Record what a model's code reaches; a digest of the files that it may read, '' when there is none."""
         self.queried[model] = code.queried
         if self._data is None:
             self._data = DataFiles(self.root)
-        return self._data.digest(code.reads, given)
+        return self._data.digest(code.reads, texts)
 
     def _load_code(self) -> LoadedCode:
         try:
@@ -172,13 +172,13 @@ class ProjectCode:
                 self._child = None
             raise
 
-    def _query(self, columns: Lookup, found: RegisteredModel, blueprint: Mapping[str, Any], dialect: str) -> str:
+    def _query(self, columns: Lookup, registration: RegisteredModel, blueprint: Mapping[str, Any], dialect: str) -> str:
         """The SQL of an `is_sql` model, which is asked for again with the columns of each table that it asks for."""
         known: dict[str, list[tuple[str, str]]] = {}
         request = {
             "op": "sql",
-            "path": found.path,
-            "entrypoint": found.name,
+            "path": registration.path,
+            "entrypoint": registration.name,
             "dialect": dialect,
             "variables": {**self.variables, **blueprint},
             "gateway": self.gateway,
@@ -191,7 +191,9 @@ class ProjectCode:
                 wants = failed.wrong.wants
                 wanted = columns(wants) if wants and wants not in known else None
                 if not wanted:
-                    raise failure(failed.wrong, Place(found.path, found.line), f"`{found.name}`") from None
+                    raise failure(
+                        failed.wrong, Place(registration.path, registration.line), f"`{registration.name}`"
+                    ) from None
                 known[wants] = list(wanted.items())
 
 

@@ -105,9 +105,9 @@ class LintedKind:
 class LintedModel:
     """A model as a rule sees it, read-only."""
 
-    def __init__(self, given: Mapping[str, Any], root: str) -> None:
-        object.__setattr__(self, "_given", MappingProxyType(dict(given)))
-        object.__setattr__(self, "_path", Path(root, given["path"]))
+    def __init__(self, data: Mapping[str, Any], root: str) -> None:
+        object.__setattr__(self, "_given", MappingProxyType(dict(data)))
+        object.__setattr__(self, "_path", Path(root, data["path"]))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a rule cannot change a model")

@@ -59,10 +59,10 @@ class Contents:
         """Period -> content of these columns, for the periods that are known."""
         return self.known.get(columns_key(columns), {})
 
-    def plus(self, found: Found) -> Contents:
+    def plus(self, findings: Found) -> Contents:
         """This, and what was found since: it replaces what was known of the same periods."""
         known = dict(self.known)
-        for columns, periods in found.items():
+        for columns, periods in findings.items():
             known[columns_key(columns)] = {**self.period_contents(columns), **periods}
         return Contents(known)
 

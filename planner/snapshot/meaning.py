@@ -106,16 +106,16 @@ def _merging(model: Model) -> tuple[str, ...]:
     return (*said, "partitions", *partitions, str(model.insert_overwrite))
 
 
-def _apply_declared_types(model: Model, meaning: Meaning, stated: Mapping[str, str] = NOTHING_STATED) -> Meaning:
+def _apply_declared_types(model: Model, meaning: Meaning, stated_types: Mapping[str, str] = NOTHING_STATED) -> Meaning:
     """The columns as they are declared: a table casts to that, and has them in that order.
 
-    To declare the type that the query itself has `stated` of a column says nothing new; what external_models.yaml says
+    To declare the type that the query itself states (`stated_types`) says nothing new; what external_models.yaml says
     of a type is not relied on.
     """
     if not model.columns or model.kind.is_view:
         return meaning
     types = {column.name: column.type for column in model.columns}
-    had = {name: type_ for name, type_ in stated.items() if type_ in PLAIN}
+    had = {name: type_ for name, type_ in stated_types.items() if type_ in PLAIN}
     news = {name for name, type_ in types.items() if had.get(name) != normalize_type(type_)}
     columns = {
         name: _mark(column_digest, types[name]) if name in news else column_digest

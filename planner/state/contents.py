@@ -35,7 +35,7 @@ class KnownContents:
                     periods[row.period] = Content(row.rows, row.hash)
         return {name: Contents(known) for name, known in contents_by_table.items()}
 
-    def record(self, table: str, found: Found, *, lease: Lease) -> None:
+    def record(self, table: str, findings: Found, *, lease: Lease) -> None:
         """Keep what the table holds, as a Spark computed it while this lease, the table's own, kept writers away.
 
         LeaseHeld when the lease was lost meanwhile. Nothing is kept of a table that we do not know or that is garbage,
@@ -51,7 +51,7 @@ class KnownContents:
                 "start_at": _start(period),
                 **asdict(content),
             }
-            for columns, periods in found.items()
+            for columns, periods in findings.items()
             for period, content in periods.items()
         ]
         with self._database.writing() as tx:

@@ -148,13 +148,13 @@ def _revisions(rows: Sequence[sa.Row[Any]]) -> Iterator[Revision]:
     return (_revision(row, shown) for row, shown in zip(rows, environment_maps, strict=True))
 
 
-def _revision(row: sa.Row[Any], shown: maps.EnvironmentMap) -> Revision:
+def _revision(row: sa.Row[Any], environment_map: maps.EnvironmentMap) -> Revision:
     return Revision(
         row.environment,
         row.revision,
         HistoryAction(row.action),
-        shown.snapshots,
-        shown.views,
+        environment_map.snapshots,
+        environment_map.views,
         row.plan_id,
         row.who,
         row.at,

@@ -114,8 +114,8 @@ class Leases:
             tx.execute(_update(tx, name).values(**values, since=now, expires_at=until))
             return Lease(name, row.token + 1)
 
-    def _renew(self, lease: Lease, ttl: float, ended: threading.Event) -> None:
-        while not ended.wait(ttl / 3):
+    def _renew(self, lease: Lease, ttl: float, end_event: threading.Event) -> None:
+        while not end_event.wait(ttl / 3):
             # A database that is away for a moment does not end the lease; one that is away for long lets it expire,
             # and every later write under it is refused.
             with suppress(RequestError), self._database.writing() as tx:

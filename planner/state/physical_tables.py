@@ -76,15 +76,15 @@ class PhysicalTables:
                 mine = tx.update(t.physical_tables).where(t.physical_tables.c.name.in_(chunk))
                 tx.execute(mine.values(touched_at=now))
 
-    def mark_garbage(self, table: str, *, lease: Lease, seen: int) -> bool:
-        """Mark a table that is about to be dropped; False when an environment changed since `seen` (a `generation`).
+    def mark_garbage(self, table: str, *, lease: Lease, seen_generation: int) -> bool:
+        """Mark a table that is about to be dropped; False when an environment changed since `seen_generation`.
 
         From here on no promotion can show it.
         """
         with self._database.writing() as tx:
             check_lease(tx, lease)
             lock_table(tx, table)
-            if generation(tx) != seen:
+            if generation(tx) != seen_generation:
                 return False
             tx.execute(tx.update(t.physical_tables).where(t.physical_tables.c.name == table).values(garbage=True))
             tx.execute(tx.delete(t.intervals).where(t.intervals.c.table_name == table))
@@ -106,11 +106,11 @@ class PhysicalTables:
                     tx.execute(tx.delete(table).where(column.in_(chunk)))
 
 
-def are_ours(known: Mapping[str, PhysicalTable], tables: Collection[str]) -> bool:
+def are_ours(known_tables: Mapping[str, PhysicalTable], tables: Collection[str]) -> bool:
     """True when nobody else writes these tables, nor any that they stand on: files of ours are never overwritten."""
     waiting, seen = list(tables), set[str]()
     while waiting:
-        table = known.get(waiting.pop())
+        table = known_tables.get(waiting.pop())
         if table is None or table.garbage:
             return False
         waiting += set(table.reads) - seen

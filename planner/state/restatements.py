@@ -100,8 +100,8 @@ class Restatements:
         return self._snapshots.get_by_id({id for row in rows for id in row.snapshots.values()})
 
 
-def _without(gone: Timeline, held: Timeline) -> Timeline:
-    return subtract(held, gone)
+def _without(lost_time: Timeline, held_time: Timeline) -> Timeline:
+    return subtract(held_time, lost_time)
 
 
 def _is_now(environment: Environment | None, revision: int) -> bool:

@@ -57,7 +57,7 @@ class Retention:
 def _forget_revisions(tx: Transaction, before: datetime) -> int:
     history = t.environment_history
     in_force = {row.name: row.revision for row in tx.execute(tx.select(t.environments))}
-    pending = {row.environment: row.old_revision for row in tx.execute(_journal(tx, ended=False))}
+    pending = {row.environment: row.old_revision for row in tx.execute(_journal(tx, has_ended=False))}
     rows = tx.execute(tx.select(history).order_by(history.c.environment, history.c.revision)).all()
     gone = 0
     for name, group in groupby(rows, lambda row: row.environment):
@@ -86,13 +86,15 @@ def _make_whole(tx: Transaction, rows: Sequence[sa.Row[Any]], revision: int) -> 
     tx.execute(row.values(snapshots=snapshots, views=views))
 
 
-def _journal(tx: Transaction, *, ended: bool) -> sa.Select[Any]:
+def _journal(tx: Transaction, *, has_ended: bool) -> sa.Select[Any]:
     status = t.promotions.c.status
-    return tx.select(t.promotions).where((status != Status.PENDING.value) if ended else status == Status.PENDING.value)
+    return tx.select(t.promotions).where(
+        (status != Status.PENDING.value) if has_ended else status == Status.PENDING.value
+    )
 
 
 def _forget_journal(tx: Transaction, before: datetime) -> int:
-    old = [row.id for row in tx.execute(_journal(tx, ended=True).where(t.promotions.c.ended_at < before))]
+    old = [row.id for row in tx.execute(_journal(tx, has_ended=True).where(t.promotions.c.ended_at < before))]
     for ids in chunks(old):
         tx.execute(tx.delete(t.promotion_steps).where(t.promotion_steps.c.promotion_id.in_(ids)))
         tx.execute(tx.delete(t.promotions).where(t.promotions.c.id.in_(ids)))

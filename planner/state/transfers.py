@@ -125,12 +125,12 @@ def _select_environment_rows(
 
 
 def _select_table_rows(
-    rows: Mapping[str, list[dict[str, Any]]], shown: Collection[str]
+    rows: Mapping[str, list[dict[str, Any]]], table_names: Collection[str]
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows about these physical tables, and about those that their views read."""
     reads = {row["name"]: row["reads"] for row in rows["physical_tables"]}
     tables: set[str] = set()
-    frontier = [name for name in reads if name in shown]
+    frontier = [name for name in reads if name in table_names]
     while frontier:
         name = frontier.pop()
         if name not in tables:

@@ -27,24 +27,24 @@ def nothing(columns: Iterable[Column]) -> str:
     return f"(SELECT {', '.join(cells)} WHERE FALSE)"
 
 
-def previous_rows_query(model: Model, table: Table, interval: Interval, held: Timeline, base: str = "") -> str:
+def previous_rows_query(model: Model, table: Table, interval: Interval, held_time: Timeline, base: str = "") -> str:
     """What the query of a batch reads under its model's own name, in brackets; '' for a model that does not.
 
-    `held` is the time that the table is recorded to hold; `base` names what holds the rows of before where that is not
-    the table itself.
+    `held_time` is the time that the table is recorded to hold; `base` names what holds the rows of before where that is
+    not the table itself.
     """
     if not model.reads_itself:
         return ""
     names = ", ".join(quote_column(column.name) for column in table.columns)
     rows = f"SELECT {names} FROM {base or table.name}"
-    if not held:
+    if not held_time:
         return nothing(table.columns)
     if not model.kind.is_by_time:
-        return f"({rows} WHERE {batch_condition(model, held)})"
+        return f"({rows} WHERE {batch_condition(model, held_time)})"
     assert table.partitioning is not None
-    if interval.start <= held[0].start:
+    if interval.start <= held_time[0].start:
         return nothing(table.columns)
-    by, bounds = table.partitioning, table.partitioning.bounds(Interval(held[0].start, interval.start))
+    by, bounds = table.partitioning, table.partitioning.bounds(Interval(held_time[0].start, interval.start))
     first, after = (f"CAST('{text}' AS {by.type})" for text in bounds)
     column = quote_column(by.column)
     return f"({rows} WHERE {column} >= {first} AND {column} < {after})"

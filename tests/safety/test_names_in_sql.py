@@ -36,7 +36,9 @@ MAKERS: dict[str, Callable[[], str]] = {
     "a table that reads itself": lambda: nothing(COLUMNS),
     "columns that went": lambda: add_missing_columns("SELECT 1 AS c", (Column("c", "string"),), COLUMNS),
     "columns that stay": lambda: add_missing_columns("SELECT 1 AS c", COLUMNS, COLUMNS[:1]),
-    "a column of time": lambda: "SELECT " + time_partitioning(COLUMNS, EVIL, "", 86400, hidden=True).expression,
+    "a column of time": lambda: (
+        "SELECT " + time_partitioning(COLUMNS, EVIL, "", 86400, use_hidden_column=True).expression
+    ),
 }
 
 

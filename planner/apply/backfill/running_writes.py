@@ -66,9 +66,9 @@ class BatchWrites:
     emit: Emit
     begun: list[Operation] = field(default_factory=list)
 
-    def take_leftover(self, asked: str) -> Operation | None:
+    def take_leftover(self, request_key: str) -> Operation | None:
         """The one that the run before began for just this, None without; others of the same place are ended."""
-        write = self.writes.left.pop(digest(self.read, asked), None)
+        write = self.writes.left.pop(digest(self.read, request_key), None)
         for key, other in list(self.writes.left.items()):
             if other.start == self.interval.start:
                 self.writes.drop(self.writes.left.pop(key))
@@ -77,10 +77,10 @@ class BatchWrites:
         self.begun.append(write.operation)
         return write.operation
 
-    def begin(self, asked: str, operation: Operation) -> None:
+    def begin(self, request_key: str, operation: Operation) -> None:
         """Write down that this one begins now."""
         lease = self.writes.lease
-        write = RunningWrite(operation, self.interval.start, digest(self.read, asked), lease.token)
+        write = RunningWrite(operation, self.interval.start, digest(self.read, request_key), lease.token)
         self.writes.store.running_writes.begin(self.writes.table, write, lease=lease)
         self.begun.append(operation)
 

@@ -82,16 +82,14 @@ def _load(batch: Batch) -> Written:
     assert seed is not None
     names = tuple(column.name for column in batch.table.columns)
     try:
-        return batch.engine.tables.load(
-            batch.table, list(read_seed(batch.root, seed, names)), untouched=batch.untouched
-        )
+        return batch.engine.tables.load(batch.table, list(read_seed(batch.root, seed, names)), is_fresh=batch.untouched)
     except QueryError as error:
         error.located = Place(seed.path, error.line)  # of a cell; 0 when it is about the whole file
         raise
 
 
 def _whole(batch: Batch, query: str) -> Written:
-    return batch.engine.tables.replace(batch.table, batch.query(query), untouched=batch.untouched)
+    return batch.engine.tables.replace(batch.table, batch.query(query), is_fresh=batch.untouched)
 
 
 def _interval(batch: Batch, query: str) -> Written:

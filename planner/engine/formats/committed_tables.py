@@ -21,7 +21,7 @@ class CommittedTables(ABC):
         self._sessions, self._comments = sessions, comments
         self._run = sessions.run
 
-    def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
+    def replace_all(self, table: Table, frame: Frame, *, is_fresh: bool = False) -> Written:
         """Put the rows in place of all, in one commit."""
         return self._replace(table, frame, ALL)
 

@@ -9,10 +9,12 @@ from mergeplan.planner.intervals import Timeline
 ALL = "true"
 
 
-def range_condition(by: PartitionColumn, low: str, high: str) -> str:
+def range_condition(partition: PartitionColumn, low: str, high: str) -> str:
     """The rows of partitions from the first value up to, and without, the second one."""
-    column = quote_name(by.column)
-    return f"{column} >= cast({literal(low)} as {by.type}) AND {column} < cast({literal(high)} as {by.type})"
+    column = quote_name(partition.column)
+    return (
+        f"{column} >= cast({literal(low)} as {partition.type}) AND {column} < cast({literal(high)} as {partition.type})"
+    )
 
 
 def within(table: Table, rows: Timeline) -> str:

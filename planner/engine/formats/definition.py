@@ -19,17 +19,17 @@ def create_table(
     properties: Iterable[tuple[str, str]],
     *,
     comments: bool,
-    listed: bool = True,
+    is_listed: bool = True,
 ) -> bool:
     """Create the schema and the empty table, with its properties; existing ones stay as they are. True when the table
-    was not there. `listed` is as in `create_in_schema`."""
+    was not there. `is_listed` is as in `create_in_schema`."""
     sql = f"{quote_name(table.name)} {_definition(table, properties, comments=comments)}"
     try:
-        create_in_schema(sessions, table.name, f"CREATE TABLE {sql}", listed=listed)
+        create_in_schema(sessions, table.name, f"CREATE TABLE {sql}", is_listed=is_listed)
     except Exception as error:
         if not is_spark(error):
             raise
-        create_in_schema(sessions, table.name, f"CREATE TABLE IF NOT EXISTS {sql}", listed=listed)
+        create_in_schema(sessions, table.name, f"CREATE TABLE IF NOT EXISTS {sql}", is_listed=is_listed)
         return False
     return True
 

@@ -83,7 +83,7 @@ class Delta(CommittedTables):
             self._run(f"DELETE FROM {name} WHERE NOT coalesce({wanted}, false)")
 
     def merge(
-        self, table: Table, merged: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
+        self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
         """Put the rows of a merge in place of all; a batch that is merged again starts from the version that the table
         had before it was merged the first time."""
@@ -93,11 +93,11 @@ class Delta(CommittedTables):
         if last.batch_id != batch_id and native is not None:
             return native.run(self._sessions, table, {METADATA: mark})
         if last.batch_id != batch_id:
-            return self._replace(table, merged(table.name), ALL, mark)
+            return self._replace(table, merge_rows(table.name), ALL, mark)
         view = f"mergeplan_{uuid4().hex}"
         self._run(f"SELECT * FROM {quote_name(table.name)} VERSION AS OF {before}").createOrReplaceTempView(view)
         try:
-            return self._replace(table, merged(view), ALL, mark)
+            return self._replace(table, merge_rows(view), ALL, mark)
         finally:
             self._run(f"DROP VIEW IF EXISTS {view}")
 
@@ -131,7 +131,7 @@ class Delta(CommittedTables):
         self._run(f"VACUUM {quote_name(name)} RETAIN {policy.hours} HOURS").collect()
         return Expiry(removed=True)
 
-    def files(self, name: str, known: Described, where: str) -> TableFiles | None:
+    def files(self, name: str, description: Described, where: str) -> TableFiles | None:
         """The files of its version; of a table that needs a newer reader its log: deletion vectors, column mapping and
         wider types decide how files are read. None for a cached table."""
         files = input_files(self._sessions, name, where)
@@ -139,8 +139,8 @@ class Delta(CommittedTables):
         # Asked last: what needs a newer reader is in the log before a file is read by it.
         properties = {row[0]: row[1] for row in self._run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()}
         if properties.get(READER) != PLAIN:
-            return TableFiles(("delta", "log"), columns, frozenset({known.details["Location"]}))
-        return TableFiles(("delta", *partition_types(known, columns)), columns, files) if files else None
+            return TableFiles(("delta", "log"), columns, frozenset({description.details["Location"]}))
+        return TableFiles(("delta", *partition_types(description, columns)), columns, files) if files else None
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its own files: those of a table that it is a clone of are not below it."""

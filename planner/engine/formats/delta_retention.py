@@ -69,10 +69,10 @@ def _interval(length: timedelta) -> str:
     return f"interval {-(-length // HOUR)} hours"
 
 
-def is_pinned(history: Iterable[Commit], needed: int | None, now: datetime) -> bool:
+def is_pinned(history: Iterable[Commit], needed_version: int | None, now: datetime) -> bool:
     """True when a version is needed that lost files longer ago than a VACUUM is sure to respect."""
-    return needed is not None and any(
-        commit.version > needed and commit.at <= now - WEEK + MARGIN for commit in history
+    return needed_version is not None and any(
+        commit.version > needed_version and commit.at <= now - WEEK + MARGIN for commit in history
     )
 
 

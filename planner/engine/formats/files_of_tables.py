@@ -20,6 +20,6 @@ def table_columns(sessions: Sessions, name: str) -> tuple[tuple[str, str], ...]:
     return schema_columns(sessions.run(f"SELECT * FROM {quote_name(name)}").schema.fields)
 
 
-def partition_types(known: Described, columns: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+def partition_types(description: Described, columns: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """What a table is partitioned by: names and types."""
-    return tuple(f"{name} {dict(columns).get(name)}" for name in known.partitions)
+    return tuple(f"{name} {dict(columns).get(name)}" for name in description.partitions)

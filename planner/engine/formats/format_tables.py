@@ -47,8 +47,8 @@ class FormatTables(Protocol):
         """Create the table with the rows of another one, partitioned alike: of these intervals, or all of them when it
         is not partitioned by time. A column that it lacks is NULL."""
 
-    def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
-        """Put the rows in place of all; `untouched` is as in `TableStore.replace`."""
+    def replace_all(self, table: Table, frame: Frame, *, is_fresh: bool = False) -> Written:
+        """Put the rows in place of all; `is_fresh` is as in `TableStore.replace`."""
 
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
         """Put the rows (all of the interval) in place of exactly the interval's; days without rows end empty."""
@@ -62,7 +62,7 @@ class FormatTables(Protocol):
         """
 
     def merge(
-        self, table: Table, merged: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
+        self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
         """Put the rows that are merged with those of a table or view (what the table held before the batch) in place
         of all, or do what comes to the same: see `TableStore.merge`."""
@@ -74,7 +74,7 @@ class FormatTables(Protocol):
         """Remove the versions of a table that exists which were replaced longer ago than that: see
         `TableStore.expire`."""
 
-    def files(self, name: str, known: Described, where: str) -> TableFiles | None:
+    def files(self, name: str, description: Described, where: str) -> TableFiles | None:
         """The files of a table's rows, or at least those with the rows of a condition (Spark SQL) on what it is
         partitioned by; None where they are not known. No row is read, and no file is opened."""
 

@@ -52,7 +52,7 @@ class HiveFiles:
     def create(self, table: Table) -> bool:
         """Create the schema and the empty table; existing ones stay as they are. True when the table was not there."""
         listed = _is_listed(table) or not table.partition_columns
-        return create_table(self._sessions, table, table.options, comments=self._comments, listed=listed)
+        return create_table(self._sessions, table, table.options, comments=self._comments, is_listed=listed)
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table over the files that another one points at, of these intervals or of all."""
@@ -67,10 +67,10 @@ class HiveFiles:
         else:
             self._run(f"ALTER TABLE {name} SET LOCATION {literal(HiveLocation(theirs).location)}")
 
-    def replace_all(self, table: Table, frame: Frame, *, untouched: bool = False) -> Written:
+    def replace_all(self, table: Table, frame: Frame, *, is_fresh: bool = False) -> Written:
         """Put the rows in place of all, with the location of the table."""
         known = self._find_location(table.name)
-        if untouched and not table.partition_columns and known.location == known.base:
+        if is_fresh and not table.partition_columns and known.location == known.base:
             return self._append(table, frame, known.base)
         return self._replace_all(table, frame, _batch_below(known, self._sessions.attempt))
 
@@ -90,7 +90,7 @@ class HiveFiles:
         return Written(rows)
 
     def merge(
-        self, table: Table, merged: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
+        self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
         """Put the rows of a merge in place of all; a batch that is merged again starts from what the table held before
         it was merged the first time."""
@@ -100,11 +100,11 @@ class HiveFiles:
             self._run(f"ALTER TABLE {quote_name(table.name)} SET TBLPROPERTIES ('{BEFORE}' = {before})")
         batch = _batch_below(self._find_location(table.name), batch_id + uuid4().hex[len(batch_id) :])
         if known.batch_id != batch_id:
-            return self._replace_all(table, merged(table.name), batch)
+            return self._replace_all(table, merge_rows(table.name), batch)
         view = f"mergeplan_{uuid4().hex}"
         self._read_location(table, self._previous_location(known, table.name)).createOrReplaceTempView(view)
         try:
-            return self._replace_all(table, merged(view), batch)
+            return self._replace_all(table, merge_rows(view), batch)
         finally:
             self._run(f"DROP VIEW IF EXISTS {view}")
 
@@ -120,21 +120,21 @@ class HiveFiles:
         """Nothing: other tables, and readers, may stand on files that this one is not pointed at any more."""
         return Expiry()
 
-    def files(self, name: str, known: Described, where: str) -> TableFiles | None:
+    def files(self, name: str, description: Described, where: str) -> TableFiles | None:
         """The place of the table; of listed partitions those in our folders, whose names say which values the catalog
         has for them, and None with other folders."""
-        options = known.details.get("Storage Properties", "")
-        if HIDDEN in options or "Location" not in known.details:
+        options = description.details.get("Storage Properties", "")
+        if HIDDEN in options or "Location" not in description.details:
             return None
         columns = table_columns(self._sessions, name)
-        read_as = (known.format, options, *partition_types(known, columns))
-        if known.format == "orc":  # files of older writers have no names: columns are found by their place
+        read_as = (description.format, options, *partition_types(description, columns))
+        if description.format == "orc":  # files of older writers have no names: columns are found by their place
             read_as += tuple(text for pair in columns for text in pair)
-        place = HiveLocation(known)
+        place = HiveLocation(description)
         if not place.lists_partitions:
             return TableFiles(read_as, columns, frozenset({place.location}))
         files = input_files(self._sessions, name, where)
-        if not files or not all(_is_ours(file, known.partitions) for file in files):
+        if not files or not all(_is_ours(file, description.partitions) for file in files):
             return None
         return TableFiles(read_as, columns, files)
 
@@ -153,10 +153,10 @@ class HiveFiles:
             raise QueryError(f"there is no table {name} to write to.")
         return HiveLocation(known)
 
-    def _previous_location(self, known: HiveLocation, name: str) -> str:
+    def _previous_location(self, location: HiveLocation, name: str) -> str:
         """Where a table's rows lay before the batch whose id it bears."""
         rows = self._run(f"SHOW TBLPROPERTIES {quote_name(name)} ('{BEFORE}')").collect()
-        return known.resolve_property(rows[0][1])
+        return location.resolve_property(rows[0][1])
 
     def _read_location(self, table: Table, place: str) -> Frame:
         """The rows of a table as they lie in a place where it pointed before."""
@@ -214,9 +214,9 @@ def _is_ours(file: str, partitions: tuple[str, ...]) -> bool:
     return BATCH.fullmatch(batch) is not None and names == partitions
 
 
-def _batch_below(known: HiveLocation, name: str) -> str:
+def _batch_below(location: HiveLocation, name: str) -> str:
     """A folder for a batch of a table, by a name of 32 hex digits, in the place where the table was created."""
-    return f"{known.base}/mergeplan-{name}"
+    return f"{location.base}/mergeplan-{name}"
 
 
 def _is_listed(table: Table) -> bool:

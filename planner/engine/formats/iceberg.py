@@ -72,7 +72,7 @@ class Iceberg(CommittedTables):
         self._replace(table, self._run(sql), ALL)
 
     def merge(
-        self, table: Table, merged: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
+        self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
         """Put the rows of a merge in place of all; a batch that is merged again starts from the snapshot that the table
         had before it was merged the first time."""
@@ -82,12 +82,12 @@ class Iceberg(CommittedTables):
         if last.batch_id != batch_id and native is not None:
             return native.run(self._sessions, table, {METADATA: mark})
         if last.batch_id != batch_id:
-            return self._replace(table, merged(table.name), ALL, mark)
+            return self._replace(table, merge_rows(table.name), ALL, mark)
         view = f"mergeplan_{uuid4().hex}"
         at = f"VERSION AS OF {before}" if before else "WHERE false"
         self._run(f"SELECT * FROM {quote_name(table.name)} {at}").createOrReplaceTempView(view)
         try:
-            return self._replace(table, merged(view), ALL, mark)
+            return self._replace(table, merge_rows(view), ALL, mark)
         finally:
             self._run(f"DROP VIEW IF EXISTS {view}")
 
@@ -121,7 +121,7 @@ class Iceberg(CommittedTables):
         counts = self._run(f"CALL {self._procedure(name, 'expire_snapshots')}({arguments})").collect()
         return Expiry(removed=any(map(any, counts)))  # none where branches and tags name all of them
 
-    def files(self, name: str, known: Described, where: str) -> TableFiles | None:
+    def files(self, name: str, description: Described, where: str) -> TableFiles | None:
         """Its metadata files, which name all others and how they are read; None in a catalog without them."""
         # All that a table had, the current one among them: no two metadata files name each other as earlier ones.
         rows = self._run(f"SELECT file FROM {quote_name(name)}.metadata_log_entries").collect()

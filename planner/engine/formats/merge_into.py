@@ -39,17 +39,17 @@ class NativeMerge:
             return Written(count)
 
 
-def statement(table: str, rows: str, columns: Sequence[str], into: MergeInto) -> str:
+def statement(table: str, rows: str, columns: Sequence[str], merge_into: MergeInto) -> str:
     """MERGE INTO as Spark SQL; without WHENs of its own a row that is met takes all values of the batch's."""
-    names = [quote_name(name) for name in columns if name != into.mark]
+    names = [quote_name(name) for name in columns if name != merge_into.mark]
     values = [f"source.{name}" for name in names]
     updated = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
-    added = f" AND {into.added}" if into.added else ""
+    added = f" AND {merge_into.added}" if merge_into.added else ""
     return "\n".join(
         (
             f"MERGE INTO {quote_name(table)} AS target USING {quote_name(rows)} AS source",
-            f"ON {into.on}",
-            *(into.matched or (f"WHEN MATCHED THEN UPDATE SET {updated}",)),
+            f"ON {merge_into.on}",
+            *(merge_into.matched or (f"WHEN MATCHED THEN UPDATE SET {updated}",)),
             f"WHEN NOT MATCHED{added} THEN INSERT ({', '.join(names)}) VALUES ({', '.join(values)})",
         )
     )

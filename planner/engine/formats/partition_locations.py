@@ -24,9 +24,9 @@ def specs_seen(columns: tuple[PartitionColumn, ...]) -> str:
     return f"collect_set(to_json(array({values})))"
 
 
-def specs_of(seen: Iterable[str]) -> frozenset[Spec]:
+def specs_of(texts: Iterable[str]) -> frozenset[Spec]:
     """What that aggregate gathered."""
-    return frozenset(tuple(json.loads(text)) for text in seen)
+    return frozenset(tuple(json.loads(text)) for text in texts)
 
 
 def catalog_partitions(run: Run, table: Table) -> frozenset[Spec]:
@@ -35,19 +35,19 @@ def catalog_partitions(run: Run, table: Table) -> frozenset[Spec]:
     return frozenset(tuple(_value(piece.partition("=")[2]) for piece in line) for line in lines)
 
 
-def point(run: Run, table: Table, batch: str, written: frozenset[Spec], existing: frozenset[Spec]) -> None:
+def point(run: Run, table: Table, batch: str, batch_specs: frozenset[Spec], existing: frozenset[Spec]) -> None:
     """Point the partitions of a batch at it: new ones in one statement, then the existing, one by one."""
     name = quote_name(table.name)
-    if new := _sort_specs(written - existing):
+    if new := _sort_specs(batch_specs - existing):
         parts = " ".join(f"{_partition(table, spec)} {_place(table, batch, spec)}" for spec in new)
         run(f"ALTER TABLE {name} ADD {parts}")
-    for spec in _sort_specs(written & existing):
+    for spec in _sort_specs(batch_specs & existing):
         run(f"ALTER TABLE {name} {_partition(table, spec)} SET {_place(table, batch, spec)}")
 
 
-def empty(run: Run, table: Table, folder: str, emptied: Iterable[Spec]) -> None:
+def empty(run: Run, table: Table, folder: str, specs: Iterable[Spec]) -> None:
     """Point partitions at an empty folder; they are not dropped: a reader that has planned its query would fail."""
-    for spec in _sort_specs(emptied):
+    for spec in _sort_specs(specs):
         run(f"ALTER TABLE {quote_name(table.name)} {_partition(table, spec)} SET LOCATION {literal(folder)}")
 
 

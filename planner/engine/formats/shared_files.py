@@ -39,8 +39,8 @@ def _part(table: Table, folder: str, rows: Timeline) -> str:
     return f"{_spec(pieces)} LOCATION {literal(folder)}"
 
 
-def _within(by: Partitioning, value: str, rows: Timeline) -> bool:
-    return any(low <= value < high for low, high in map(by.bounds, rows))
+def _within(partitioning: Partitioning, value: str, rows: Timeline) -> bool:
+    return any(low <= value < high for low, high in map(partitioning.bounds, rows))
 
 
 def _spec(pieces: Iterable[str]) -> str:

@@ -20,15 +20,15 @@ _LINE = re.compile(r"[-_](\d+\.\d+)_\d+\.\d+$")  # of an artifact's name: the Sp
 
 
 def settings_for(
-    formats: Iterable[str], conf: Conf, spark: str, folder: str | None, apart: Iterable[str] = ()
+    formats: Iterable[str], conf: Conf, spark: str, folder: str | None, separate_formats: Iterable[str] = ()
 ) -> dict[str, str]:
     """What a session with these formats is started with besides its own `conf`: jars, extensions and catalogs; with
-    those `apart`, whose catalogs `conf` configures, only jars and extensions.
+    `separate_formats`, whose catalogs `conf` configures, only jars and extensions.
 
     The jars are those of the `folder`, if one is given; else what `conf` brings itself; else the tested release.
     RequestError for a pair that is known to break, and where there is no tested one and nothing is brought.
     """
-    wanted, others = sorted(set(formats)), set(apart)
+    wanted, others = sorted(set(formats)), set(separate_formats)
     if not wanted and not others:
         return {}
     jars = _jars_of(folder) if folder else []
@@ -70,10 +70,10 @@ def how_to_bring(packages: str) -> str:
     )
 
 
-def _release(form: TableFormat, spark: str, given: Iterable[tuple[str, str]], folder: str | None) -> Release:
+def _release(form: TableFormat, spark: str, artifacts: Iterable[tuple[str, str]], folder: str | None) -> Release:
     """The release for this Spark; where none was tested, the newest stands for the settings of what is brought."""
     newest = form.releases[-1]
-    brought = _is_among(newest, given)
+    brought = _is_among(newest, artifacts)
     if folder and not brought:
         raise RequestError(f"`jars_dir` {folder} holds no jar of {form.title}.", hint=how_to_bring(newest.package))
     release = next((candidate for candidate in form.releases if spark.startswith(f"{candidate.spark}.")), newest)
@@ -91,8 +91,8 @@ def _is_among(release: Release, releases: Iterable[tuple[str, str]]) -> bool:
     return any(artifact.startswith(release.stem) for artifact, _ in releases)
 
 
-def _refuse_broken(form: TableFormat, release: Release, spark: str, given: Iterable[tuple[str, str]]) -> None:
-    for artifact, version in given:
+def _refuse_broken(form: TableFormat, release: Release, spark: str, artifacts: Iterable[tuple[str, str]]) -> None:
+    for artifact, version in artifacts:
         why = ""
         for broken in form.broken:
             if (broken.artifact, broken.version) == (artifact, version) and _is_at_least(spark, broken.spark):

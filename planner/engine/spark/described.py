@@ -67,12 +67,12 @@ def _partitions(titles: list[str]) -> tuple[str, ...]:
     return tuple(line.lower() for line in named[:end])
 
 
-def create_in_schema(sessions: Sessions, name: str, sql: str, *, listed: bool = True) -> None:
+def create_in_schema(sessions: Sessions, name: str, sql: str, *, is_listed: bool = True) -> None:
     """Run a statement that creates an object, and create its schema first when it is missing.
 
-    `listed` is False for a table of which Spark reads the partitions from its folders.
+    `is_listed` is False for a table of which Spark reads the partitions from its folders.
     """
-    run = sessions.run if listed else sessions.current.run_unlisted
+    run = sessions.run if is_listed else sessions.current.run_unlisted
     try:
         run(sql)
     except Exception as error:

@@ -162,17 +162,17 @@ def _innermost(text: str, condition: str | None) -> tuple[str, str | None]:
     return (text[matches[0].start() :], matches[0][1]) if matches else (text, condition)
 
 
-def _position(found: SparkMessage, sql: str) -> tuple[int, int]:
+def _position(message: SparkMessage, sql: str) -> tuple[int, int]:
     """The 1-based line and column in the query, (0, 0) when Spark speaks about another text.
 
     Spark may have been given the query in its wrapper; the fragment that it quotes tells.
     """
-    if found.context:
-        start, stop, fragment = found.context
+    if message.context:
+        start, stop, fragment = message.context
         for shift in (0, len(WRAPPER)):
             first, last = start - shift, stop - shift
             if 0 <= first <= last < len(sql) and sql[first : last + 1] == fragment:
                 return sql.count("\n", 0, first) + 1, first - sql.rfind("\n", 0, first)
         return 0, 0
-    spot = re.search(r"\(line (\d+), pos (\d+)\)", found.raw)
-    return (int(spot[1]) - found.is_wrapped, int(spot[2]) + 1) if spot else (0, 0)
+    spot = re.search(r"\(line (\d+), pos (\d+)\)", message.raw)
+    return (int(spot[1]) - message.is_wrapped, int(spot[2]) + 1) if spot else (0, 0)

@@ -51,11 +51,11 @@ def open_session(connection: Connection, home: Path, profile: Profile, wait: flo
             return session
 
 
-def _is_served(lock: CatalogLock, served: list[Owner]) -> bool:
+def _is_served(lock: CatalogLock, owners: list[Owner]) -> bool:
     owner = lock.owner()
     if owner is not None and owner.serves:
-        served.append(owner)
-    return bool(served)
+        owners.append(owner)
+    return bool(owners)
 
 
 def _warm(connection: Connection, lock: CatalogLock, owner: Owner) -> EngineSession | None:

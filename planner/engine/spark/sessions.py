@@ -21,8 +21,8 @@ T = TypeVar("T")
 class Sessions:
     """The session that all threads share, and those that some have for themselves inside of `beside`."""
 
-    def __init__(self, shared: EngineSession, functions: frozenset[str] = frozenset()) -> None:
-        self.shared = shared
+    def __init__(self, session: EngineSession, functions: frozenset[str] = frozenset()) -> None:
+        self.shared = session
         self.functions = functions  # that SQL may call beside Spark's own
         self._thread = threading.local()
         self._own: list[EngineSession] = []
@@ -64,8 +64,8 @@ class Sessions:
         operation: Operation | None = getattr(self._thread, "operation", None)
         return (operation.id if operation else str(uuid4())).replace("-", "")
 
-    def write_once(self, asked: Sequence[object], write: Callable[[], T]) -> T:
-        """What `write` returns, which does all of it that is `asked`.
+    def write_once(self, inputs: Sequence[object], write: Callable[[], T]) -> T:
+        """What `write` returns, which does all that these `inputs` describe.
 
         Where Spark goes on with a write without us, it is one that an earlier run began for the same, if there is one.
         Whatever becomes of that: a write that fails is done anew.
@@ -73,7 +73,7 @@ class Sessions:
         operations, server = self._outlasting()
         if operations is None or server is None:
             return write()
-        key = digest(*map(repr, asked))
+        key = digest(*map(repr, inputs))
         if left := operations.take_leftover(key):
             with suppress(OperationGone, QueryError, RequestError), self._within(lambda: server.attach(left)):
                 operations.report_resumed()
@@ -114,10 +114,10 @@ class Sessions:
             yield
 
     @contextmanager
-    def _within(self, opened: Callable[[], EngineSession]) -> Iterator[None]:
+    def _within(self, open_session: Callable[[], EngineSession]) -> Iterator[None]:
         """A context in which this thread has that session for its own."""
         with self.statement():
-            session = opened()
+            session = open_session()
         self._thread.session = session
         with self._lock:
             self._own.append(session)

@@ -128,10 +128,10 @@ class SparkCatalog:
         clauses = self._comment(view), self._columns(view), dict(view.properties)
         self._run(creation(view.name, text, *clauses, replace=True))
 
-    def _text(self, name: str, known: Described) -> str:
+    def _text(self, name: str, description: Described) -> str:
         """The query of a view."""
-        if "View Text" in known.details:
-            return known.details["View Text"]
+        if "View Text" in description.details:
+            return description.details["View Text"]
         shown: str = self._sessions.run(f"SHOW CREATE TABLE {quote_name(name)}").collect()[0][0]
         return shown.partition("\nAS\n")[2].strip()
 
@@ -195,14 +195,14 @@ class SparkCatalog:
         self._default = self._default or self._sessions.current.spark.catalog.currentCatalog()
         return self._default
 
-    def _set_properties(self, name: str, known: Described, wanted: dict[str, str]) -> bool:
+    def _set_properties(self, name: str, description: Described, properties: dict[str, str]) -> bool:
         """Set a view's properties, and take away those that were set here before; False when they were so already."""
-        if not wanted and OURS not in known.properties:
+        if not properties and OURS not in description.properties:
             return False
         listed = self._sessions.run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()
         present = {row[0]: row[1] for row in listed}
         ours = [key for key in present.get(OURS, "").split(",") if key]
-        now = {**wanted, **listing_ours(wanted)}
+        now = {**properties, **listing_ours(properties)}
         if gone := [key for key in (*ours, OURS) if key in present and key not in now]:
             keys = ", ".join(literal(key) for key in gone)
             self._run(f"ALTER VIEW {quote_name(name)} UNSET TBLPROPERTIES IF EXISTS ({keys})")

@@ -53,15 +53,15 @@ class SparkTables:
         with self._sessions.statement():
             self._format(table.format).take_over(table, old, rows)
 
-    def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
+    def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
         """Put the query's rows in place of all rows of a table that is not partitioned by time."""
         # Of a run and the one that waits for its write, only the first saw the table untouched: both write aside.
-        right_there = untouched and not self._sessions.outlasts
+        right_there = is_fresh and not self._sessions.outlasts
 
         def write() -> Written:
             with self._sessions.statement(sql):
                 frame = cast_frame(table, self._sessions.query(sql))
-                return self._format(table.format).replace_all(table, frame, untouched=right_there)
+                return self._format(table.format).replace_all(table, frame, is_fresh=right_there)
 
         return self._sessions.write_once(("replace", table, sql), write)
 
@@ -91,14 +91,18 @@ class SparkTables:
 
         return self._sessions.write_once(("replace_partitions", table, sql, first, others), write)
 
-    def merge(self, table: Table, merge: Merge, batch_id: str, into: MergeInto | None = None) -> Written:
+    def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
         """Put the rows of a merge in place of all rows; repeated, a batch starts from what there was before it."""
 
         def rows(sql: str, mark: str = "") -> Frame:
             marks = (Column(mark, "string"),) if mark else ()
             return cast_frame(replace(table, columns=(*table.columns, *marks)), self._sessions.query(sql))
 
-        native = NativeMerge(into, lambda: rows(into.rows, into.mark)) if into and _is_whole(table, into) else None
+        native = (
+            NativeMerge(merge_into, lambda: rows(merge_into.rows, merge_into.mark))
+            if merge_into and _is_whole(table, merge_into)
+            else None
+        )
         with self._sessions.statement():
             return self._format(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
 
@@ -107,7 +111,7 @@ class SparkTables:
         with self._sessions.statement():
             self._format(table.format).unmerge(table, batch_id)
 
-    def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, untouched: bool = False) -> Written:
+    def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
         """Put rows of text (a seed) in place of all rows, cast to the columns' types; a bad cell is a QueryError."""
         names = [column.name for column in table.columns]
         with self._sessions.statement():
@@ -116,7 +120,7 @@ class SparkTables:
             frame = self._sessions.current.spark.createDataFrame(numbered, ddl)
             try:
                 typed_frame = cast_frame(table, frame.drop("#"))
-                return self._format(table.format).replace_all(table, typed_frame, untouched=untouched)
+                return self._format(table.format).replace_all(table, typed_frame, is_fresh=is_fresh)
             except Exception as error:
                 bad = bad_cell(table, frame) if is_spark(error) else None
                 raise bad or error from None
@@ -169,6 +173,6 @@ class SparkTables:
         return self._formats.get(name) or self._formats["parquet"]
 
 
-def _is_whole(table: Table, into: MergeInto) -> bool:
+def _is_whole(table: Table, merge_into: MergeInto) -> bool:
     """True when a merge sets all columns: WHENs of a model say nothing of one that only its table has."""
-    return not into.matched or not any(column.hidden for column in table.partition_columns)
+    return not merge_into.matched or not any(column.hidden for column in table.partition_columns)

@@ -31,12 +31,12 @@ def comment_clause(text: str) -> str:
     return f" COMMENT {literal(text)}" if text else ""
 
 
-def properties_clause(given: Mapping[str, str]) -> str:
+def properties_clause(properties: Mapping[str, str]) -> str:
     """` TBLPROPERTIES (...)`, or nothing."""
-    pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in given.items())
+    pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
     return f" TBLPROPERTIES ({pairs})" if pairs else ""
 
 
-def listing_ours(given: Mapping[str, str]) -> dict[str, str]:
+def listing_ours(properties: Mapping[str, str]) -> dict[str, str]:
     """The property that says which of a view's properties are ours."""
-    return {OURS: ",".join(sorted(given))} if given else {}
+    return {OURS: ",".join(sorted(properties))} if properties else {}

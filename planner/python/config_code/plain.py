@@ -44,7 +44,7 @@ def _imported(node: ast.AST) -> list[ast.alias]:
     return node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
 
 
-def _is_plain(node: ast.AST, bound: set[str]) -> bool:
+def _is_plain(node: ast.AST, bound_names: set[str]) -> bool:
     match node:
         case ast.Import(names=names):
             return all(name.name in MODULES or _of_sqlmesh(name.name) for name in names)
@@ -53,7 +53,7 @@ def _is_plain(node: ast.AST, bound: set[str]) -> bool:
                 return all(name.name[0].isalpha() for name in names)
             return module == "__future__" or MODULES.get(module, set()).issuperset(name.name for name in names)
         case ast.Name(name):
-            return name in bound or name in BUILTINS
+            return name in bound_names or name in BUILTINS
         case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
             return False
         case ast.Attribute(attr=name):

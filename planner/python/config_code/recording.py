@@ -56,79 +56,86 @@ class Recording:
     unclear: list[tuple[Path, str]] = field(default_factory=list)
     count: int = 0
 
-    def record(self, value: Any, at: Path, line: int, depth: int = 0) -> Any:
+    def record(self, value: Any, key_path: Path, line: int, depth: int = 0) -> Any:
         """The value as data; `line` is that of the key that holds it."""
         own = value.__dict__["line"] if isinstance(value, Recorded) else getattr(value, "line", 0)
         line = line or (own if isinstance(own, int) else 0)
         self._count(1, depth, line)
         if line:
-            self.lines.append((at, line))
+            self.lines.append((key_path, line))
         if isinstance(value, Recorded):
-            return self._instance(value, at, depth)
+            return self._instance(value, key_path, depth)
         if isinstance(value, Mapping):
-            return self._mapping(value, getattr(value, "lines", {}), at, line, depth)
+            return self._mapping(value, getattr(value, "lines", {}), key_path, line, depth)
         if isinstance(value, list | tuple | Set):
             items = sorted(value, key=str) if isinstance(value, Set) else value
             lines = getattr(value, "lines", {})
-            return [self.record(item, (*at, index), lines.get(index, 0), depth + 1) for index, item in enumerate(items)]
-        return self._scalar(value, at, line)
+            return [
+                self.record(item, (*key_path, index), lines.get(index, 0), depth + 1)
+                for index, item in enumerate(items)
+            ]
+        return self._scalar(value, key_path, line)
 
-    def _instance(self, value: Recorded, at: Path, depth: int) -> Any:
+    def _instance(self, value: Recorded, key_path: Path, depth: int) -> Any:
         if not value.is_exact:
             return self._leave(
-                at, f"`{type(value).__name__}`, a class of this project, decides the configuration here."
+                key_path, f"`{type(value).__name__}`, a class of this project, decides the configuration here."
             )
         own = value.__dict__
-        if at == ("gateways",) and value.stands_for == "GatewayConfig":  # one without a name is the default one
-            return {"default": self.record(value, (*at, "default"), own["line"], depth + 1)}
-        return self._mapping(own["keywords"], own["lines"], at, own["line"], depth)
+        if key_path == ("gateways",) and value.stands_for == "GatewayConfig":  # one without a name is the default one
+            return {"default": self.record(value, (*key_path, "default"), own["line"], depth + 1)}
+        return self._mapping(own["keywords"], own["lines"], key_path, own["line"], depth)
 
-    def _mapping(self, values: Mapping[Any, Any], lines: Mapping[Any, int], at: Path, line: int, depth: int) -> Any:
+    def _mapping(
+        self, values: Mapping[Any, Any], lines: Mapping[Any, int], key_path: Path, line: int, depth: int
+    ) -> Any:
         data = {}
         for key, value in values.items():
             if isinstance(key, bool) or not isinstance(key, str | int):
                 self.references.refuse("A key must be a plain text.", lines.get(key, line))
-            name = str(self._text(key, at, line)) if isinstance(key, str) else str(key)
-            data[name] = self.record(value, (*at, name), lines.get(key, 0), depth + 1)
+            name = str(self._text(key, key_path, line)) if isinstance(key, str) else str(key)
+            data[name] = self.record(value, (*key_path, name), lines.get(key, 0), depth + 1)
         return data
 
-    def _scalar(self, value: Any, at: Path, line: int) -> Any:
+    def _scalar(self, value: Any, key_path: Path, line: int) -> Any:
         match value:
             case None | bool() | float():
                 return value
             case Member() | Enum():
-                return self._scalar(value.value, at, line)
+                return self._scalar(value.value, key_path, line)
             case int():
                 if abs(value) >= 2**63:
                     self.references.refuse("This number is too large.", line)
                 return int(value)
             case Number():
-                return self._text(value.text, at, line)
+                return self._text(value.text, key_path, line)
             case str() | PurePath():
-                return self._text(value, at, line)
+                return self._text(value, key_path, line)
             case date():
                 return value.isoformat()
             case type():
                 name = value.stands_for if issubclass(value, Recorded) else value.__name__
-                return self._leave(at, f"The class `{name}` decides the configuration here.")
+                return self._leave(key_path, f"The class `{name}` decides the configuration here.")
         if isinstance(value, Unknown):
-            return self._leave(at, value._why)
-        return self._leave(at, f"A value of Python's type `{type(value).__name__}` decides the configuration here.")
+            return self._leave(key_path, value._why)
+        return self._leave(
+            key_path, f"A value of Python's type `{type(value).__name__}` decides the configuration here."
+        )
 
     def _count(self, more: int, depth: int, line: int) -> None:
         self.count += more
         if self.count > MOST or depth > DEEPEST:
             self.references.refuse("This value is too large, or nested too deeply.", line)
 
-    def _leave(self, at: Path, why: str) -> None:
-        self.unclear.append((at, why))
+    def _leave(self, key_path: Path, why: str) -> None:
+        self.unclear.append((key_path, why))
 
-    def _text(self, value: Any, at: Path, line: int) -> str | None:
+    def _text(self, value: Any, key_path: Path, line: int) -> str | None:
         text = value.raw if isinstance(value, Text) else str.__str__(os.fspath(value))
         self._count(len(text) // 100, 0, line)
         known = Text(text, self.references)
         if why := next((part.why for part in known.parts if isinstance(part, Variable) and part.why), ""):
-            self._leave(at, why)
+            self._leave(key_path, why)
             return None
         if any(START in part or END in part for part in known.parts if isinstance(part, str)):
             self.references.refuse(

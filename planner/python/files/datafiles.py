@@ -53,10 +53,10 @@ class DataFiles:
     def _names(self) -> FileNames:
         return FileNames(self.paths)
 
-    def digest(self, reads: FileReads, given: Iterable[str]) -> str:
-        """A digest of the files that code may read, with their names; '' when there is none. `given` are texts that it
-        is given while it runs."""
-        named = frozenset(self.paths if reads.unknown else reads.select_files(self._names, given))
+    def digest(self, reads: FileReads, texts: Iterable[str]) -> str:
+        """A digest of the files that code may read, with their names; '' when there is none. `texts` are what it is
+        given while it runs."""
+        named = frozenset(self.paths if reads.unknown else reads.select_files(self._names, texts))
         if named and named not in self._digests:
             parts = (part for path in sorted(named) for part in (path, self._hash(path)))
             self._digests[named] = digest(*parts)

@@ -140,18 +140,18 @@ class _Piece:
     def _is_known(self, name: str) -> bool:
         return name in BUILTINS or self.names.is_bound(name) or bool(list(self.names.meanings([name])))
 
-    def _other(self, node: ast.Name | ast.Attribute, dotted: str) -> None:
+    def _other(self, node: ast.Name | ast.Attribute, dotted_name: str) -> None:
         """A name of another package."""
         call = self.parents.get(node)
         called = call if isinstance(call, ast.Call) and call.func is node else None
-        if any(dotted == path or dotted.startswith(f"{path}.") for path in PATHS):
-            if called is not None and (dotted in PATHS or dotted.endswith((".cwd", ".home"))):
+        if any(dotted_name == path or dotted_name.startswith(f"{path}.") for path in PATHS):
+            if called is not None and (dotted_name in PATHS or dotted_name.endswith((".cwd", ".home"))):
                 self._path(called)
-            elif not (dotted in PATHS and self._is_type(node)):
+            elif not (dotted_name in PATHS and self._is_type(node)):
                 self._unknown(called or node)
-        elif dotted in OPENERS:
-            self._opener(node, dotted, called)
-        elif not opens_no_file(dotted) and dotted not in SAME_PATH:
+        elif dotted_name in OPENERS:
+            self._opener(node, dotted_name, called)
+        elif not opens_no_file(dotted_name) and dotted_name not in SAME_PATH:
             self._unknown(called or node)
 
     def _is_type(self, node: ast.AST) -> bool:
@@ -163,8 +163,8 @@ class _Piece:
             return isinstance(above.func, ast.Name) and above.func.id == "isinstance" and above.args[0] is not node
         return isinstance(above, ast.MatchClass)
 
-    def _opener(self, node: ast.AST, dotted: str, call: ast.Call | None) -> None:
-        opener = OPENERS[dotted]
+    def _opener(self, node: ast.AST, dotted_name: str, call: ast.Call | None) -> None:
+        opener = OPENERS[dotted_name]
         if call is None or any(word.arg is None or word.arg in opener.refuses for word in call.keywords):
             self._unknown(call or node)
             return

@@ -48,14 +48,14 @@ _SHORT = frozenset("bltns docscrape np pa pd pyspark rich".split())  # as which 
 _LEAKS = sys.stdlib_module_names - set(_WHOLE)  # a module's own imports are its attributes
 
 
-def opens_no_file(dotted: str) -> bool:
+def opens_no_file(dotted_name: str) -> bool:
     """True if this name of another package opens no file by itself.
 
     >>> opens_no_file("pandas.DataFrame"), opens_no_file("pandas.read_xml"), opens_no_file("json.codecs.open")
     (True, False, False)
     """
-    parts = dotted.split(".")
-    if any(dotted == name or dotted.startswith(f"{name}.") for name in _EXCEPT):
+    parts = dotted_name.split(".")
+    if any(dotted_name == name or dotted_name.startswith(f"{name}.") for name in _EXCEPT):
         return False
     for end in range(len(parts) - 1, 0, -1):
         names = WHOLE_OR_IN_PART.get(".".join(parts[:end]))

@@ -42,9 +42,9 @@ def source(batch: MergeBatch) -> exp.Select:
     return exp.select(exp.Star(), _present(batch).as_(PRESENT)).from_(keyed.subquery("keyed"))
 
 
-def target(batch: MergeBatch, kept: Iterable[Column] = ()) -> exp.Select:
+def target(batch: MergeBatch, extra_columns: Iterable[Column] = ()) -> exp.Select:
     """The rows that the table held, each marked and with its keys."""
-    names = (*batch.names, *(column.name for column in kept))
+    names = (*batch.names, *(column.name for column in extra_columns))
     rows = exp.select(*(exp.column(name, quoted=True) for name in names)).from_(exp.to_table(batch.base))
     return exp.select(exp.Star(), exp.true().as_(PRESENT), *_keys(batch)).from_(rows.subquery("held"))
 

@@ -50,9 +50,9 @@ class _Versions:
         """When a row that is met in another version became what it is: when it says so, or when that was noticed."""
         return cast(side_column("source", self.history.updated_at), self.history.type) if self.is_by_time else self.now
 
-    def boundary(self, at: exp.Expr) -> exp.Expr:
-        """When the version in force ends that `at` ends: never before it began, and the next begins with it."""
-        return greatest(at, side_column("target", self.history.valid_from))
+    def boundary(self, moment: exp.Expr) -> exp.Expr:
+        """When the version in force ends that `moment` ends: never before it began, and the next begins with it."""
+        return greatest(moment, side_column("target", self.history.valid_from))
 
     @property
     def first_change_time(self) -> exp.Expr:
@@ -147,8 +147,10 @@ def versions_into(batch: MergeBatch, history: History, execution: datetime) -> M
     )
 
 
-def _over_both(made: _Versions, rows: exp.Select) -> exp.Select:
-    return rows.with_("target", as_=target(made.batch, made.validity_columns)).with_("source", as_=source(made.batch))
+def _over_both(builder: _Versions, rows: exp.Select) -> exp.Select:
+    return rows.with_("target", as_=target(builder.batch, builder.validity_columns)).with_(
+        "source", as_=source(builder.batch)
+    )
 
 
 def _expand_versions(rows: exp.Select) -> exp.Select:
@@ -163,34 +165,36 @@ def _explode_versions(versions: Sequence[exp.Expr]) -> exp.Select:
     return exp.select(exp.Anonymous(this="explode", expressions=[some]).as_("version"))
 
 
-def _changes(made: _Versions) -> exp.Select:
+def _changes(builder: _Versions) -> exp.Select:
     """What a batch does to the versions in force: each that begins, and the rows by which others end."""
-    both = exp.and_(exp.not_(absent("target")), exp.not_(absent("source")), made.is_new_version)
+    both = exp.and_(exp.not_(absent("target")), exp.not_(absent("source")), builder.is_new_version)
     versions = [
-        exp.Case(ifs=[exp.If(this=both, true=made.row("source", made.nothing, made.change_time, ENDS))]),
-        exp.Case(ifs=[exp.If(this=made.begins, true=_new(made, BEGINS))]),
+        exp.Case(ifs=[exp.If(this=both, true=builder.row("source", builder.nothing, builder.change_time, ENDS))]),
+        exp.Case(ifs=[exp.If(this=builder.begins, true=_new(builder, BEGINS))]),
     ]
-    if made.history.invalidates_deleted:
-        gone = made.row("target", made.nothing, made.now, GONE)
+    if builder.history.invalidates_deleted:
+        gone = builder.row("target", builder.nothing, builder.now, GONE)
         versions.append(exp.Case(ifs=[exp.If(this=absent("source"), true=gone)]))
-    in_force = exp.select(exp.Star()).from_("target").where(_is_open_condition("target", made))
+    in_force = exp.select(exp.Star()).from_("target").where(_is_open_condition("target", builder))
     rows = _explode_versions(versions).from_(in_force.subquery("target"))
-    kind = "full outer" if made.history.invalidates_deleted else "right"
-    rows = rows.join("source", on=exp.and_(*key_conditions(made.batch)), join_type=kind)
+    kind = "full outer" if builder.history.invalidates_deleted else "right"
+    rows = rows.join("source", on=exp.and_(*key_conditions(builder.batch)), join_type=kind)
     return rows.join(
-        _keys_without_version(made).subquery("gone"), on=exp.and_(*key_conditions(made.batch, "gone")), join_type="left"
+        _keys_without_version(builder).subquery("gone"),
+        on=exp.and_(*key_conditions(builder.batch, "gone")),
+        join_type="left",
     )
 
 
-def _meets(made: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
+def _meets(builder: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
     """Which version of the table a row of the batch meets: the one that it ends, or itself.
 
     What another run has done of the same since the rows were computed is not done twice: a version that has its end
     is met by nothing, one that has begun meets itself and stays.
     """
     same = [exp.NullSafeEQ(this=one.copy(), expression=other.copy()) for one, other in keys]
-    changed = exp.Coalesce(this=made.is_new_version, expressions=[exp.false()])
-    since = side_column("target", made.history.valid_from), side_column("source", made.history.valid_from)
+    changed = exp.Coalesce(this=builder.is_new_version, expressions=[exp.false()])
+    since = side_column("target", builder.history.valid_from), side_column("source", builder.history.valid_from)
     itself = exp.and_(
         *(other.copy().is_(exp.null()).not_() for _, other in keys),
         exp.NullSafeEQ(this=since[0], expression=since[1]),
@@ -198,55 +202,65 @@ def _meets(made: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Ex
     )
     mark = side_column("source", MARK)
     ifs = [exp.If(this=_is(mark, GONE), true=exp.true()), exp.If(this=_is(mark, ENDS), true=changed)]
-    unended = exp.paren(exp.or_(_is_open_condition("target", made), never(keys[0][1])))
+    unended = exp.paren(exp.or_(_is_open_condition("target", builder), never(keys[0][1])))
     return exp.and_(unended, *same, exp.Case(ifs=ifs, default=itself))
 
 
-def _is_open_condition(side: str, made: _Versions) -> exp.Expr:
-    return side_column(side, made.history.valid_to).is_(exp.null())
+def _is_open_condition(side: str, builder: _Versions) -> exp.Expr:
+    return side_column(side, builder.history.valid_to).is_(exp.null())
 
 
 def _is(mark: exp.Expr, text_: str) -> exp.Expr:
     return mark.copy().eq(exp.Literal.string(text_))
 
 
-def _join_versions(made: _Versions) -> exp.Select:
+def _join_versions(builder: _Versions) -> exp.Select:
     """Each row as the versions that come of it: none, one or two."""
-    old = exp.Case(ifs=[exp.If(this=exp.not_(absent("target")), true=_old(made))])
-    new = exp.Case(ifs=[exp.If(this=made.begins, true=_new(made))])
-    on = exp.and_(*key_conditions(made.batch), _is_open_condition("target", made))
+    old = exp.Case(ifs=[exp.If(this=exp.not_(absent("target")), true=_old(builder))])
+    new = exp.Case(ifs=[exp.If(this=builder.begins, true=_new(builder))])
+    on = exp.and_(*key_conditions(builder.batch), _is_open_condition("target", builder))
     rows = _explode_versions([old, new]).from_("target").join("source", on=on, join_type="full outer")
     return rows.join(
-        _keys_without_version(made).subquery("gone"), on=exp.and_(*key_conditions(made.batch, "gone")), join_type="left"
+        _keys_without_version(builder).subquery("gone"),
+        on=exp.and_(*key_conditions(builder.batch, "gone")),
+        join_type="left",
     )
 
 
-def _old(made: _Versions) -> exp.Expr:
+def _old(builder: _Versions) -> exp.Expr:
     """A version that the table held: as it was, or closed."""
-    valid_from, valid_to = side_column("target", made.history.valid_from), side_column("target", made.history.valid_to)
-    ifs = [exp.If(this=exp.and_(exp.not_(absent("source")), made.is_new_version), true=made.boundary(made.change_time))]
-    if made.history.invalidates_deleted:
-        ifs.append(
-            exp.If(this=exp.and_(absent("source"), valid_to.copy().is_(exp.null())), true=made.boundary(made.now))
+    valid_from, valid_to = (
+        side_column("target", builder.history.valid_from),
+        side_column("target", builder.history.valid_to),
+    )
+    ifs = [
+        exp.If(
+            this=exp.and_(exp.not_(absent("source")), builder.is_new_version),
+            true=builder.boundary(builder.change_time),
         )
-    return made.row("target", valid_from, exp.Case(ifs=ifs, default=valid_to))
+    ]
+    if builder.history.invalidates_deleted:
+        ifs.append(
+            exp.If(this=exp.and_(absent("source"), valid_to.copy().is_(exp.null())), true=builder.boundary(builder.now))
+        )
+    return builder.row("target", valid_from, exp.Case(ifs=ifs, default=valid_to))
 
 
-def _new(made: _Versions, mark: str = "") -> exp.Expr:
+def _new(builder: _Versions, mark: str = "") -> exp.Expr:
     """A version that begins: of a row that changed, of one that comes back, of a new one."""
-    gone, updated = side_column("gone", made.history.valid_to), made.change_time
-    ifs = [exp.If(this=exp.not_(absent("target")), true=made.boundary(updated))]
-    if made.is_by_time:
+    gone, updated = side_column("gone", builder.history.valid_to), builder.change_time
+    ifs = [exp.If(this=exp.not_(absent("target")), true=builder.boundary(updated))]
+    if builder.is_by_time:
         ifs.append(exp.If(this=exp.not_(gone.is_(exp.null())), true=greatest(gone.copy(), updated.copy())))
-    by_clock = made.history.begins_when_seen or not made.is_by_time
-    began = made.first_change_time if by_clock else made.moment(EVER)
-    return made.row("source", exp.Case(ifs=ifs, default=began), made.nothing, mark)
+    by_clock = builder.history.begins_when_seen or not builder.is_by_time
+    began = builder.first_change_time if by_clock else builder.moment(EVER)
+    return builder.row("source", exp.Case(ifs=ifs, default=began), builder.nothing, mark)
 
 
-def _keys_without_version(made: _Versions) -> exp.Select:
+def _keys_without_version(builder: _Versions) -> exp.Select:
     """The keys of which no version is in force, and since when."""
-    valid_to = exp.column(made.history.valid_to, quoted=True)
-    keys = [exp.column(f"{KEY}{n}") for n in range(len(made.batch.keys))]
-    latest = exp.Max(this=valid_to).as_(made.history.valid_to, quoted=True)
+    valid_to = exp.column(builder.history.valid_to, quoted=True)
+    keys = [exp.column(f"{KEY}{n}") for n in range(len(builder.batch.keys))]
+    latest = exp.Max(this=valid_to).as_(builder.history.valid_to, quoted=True)
     gone = exp.select(*keys, latest).from_("target").group_by(*keys)
     return gone.having(exp.Count(this=exp.Star()).eq(exp.Count(this=valid_to.copy())))

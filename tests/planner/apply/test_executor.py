@@ -88,9 +88,9 @@ def test_what_is_created_and_filled_goes_on_one_pool_of_threads(
             creating.add(threading.current_thread().name)
             return engine.tables.create(table)
 
-        def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
+        def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
             filling.add(threading.current_thread().name)
-            return engine.tables.replace(table, sql, untouched=untouched)
+            return engine.tables.replace(table, sql, is_fresh=is_fresh)
 
     applied(written(root), Watched(engine), store)
 
@@ -196,7 +196,7 @@ def test_rows_that_another_process_left_in_a_new_table_are_replaced(
         if isinstance(event, TableCreated) and event.model == "shop.total":
             table = Table(event.table, (Column("total", "bigint"),))
             with store.leases.hold(table_lease(event.table), "another"):
-                engine.tables.replace(table, "SELECT 7L AS total", untouched=True)
+                engine.tables.replace(table, "SELECT 7L AS total", is_fresh=True)
 
     project = written(root, shown="")
     applied(project, engine, store, emit=another)
@@ -211,11 +211,11 @@ def test_rows_that_were_not_recorded_are_not_doubled(
     class Dying(Double):
         """The process is killed when the first rows of the model are in its table."""
 
-        def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
-            return self._written(table, engine.tables.replace(table, sql, untouched=untouched), untouched)
+        def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
+            return self._written(table, engine.tables.replace(table, sql, is_fresh=is_fresh), is_fresh)
 
-        def load(self, table: Table, rows: list[list[str | None]], *, untouched: bool = False) -> Written:
-            return self._written(table, engine.tables.load(table, rows, untouched=untouched), untouched)
+        def load(self, table: Table, rows: list[list[str | None]], *, is_fresh: bool = False) -> Written:
+            return self._written(table, engine.tables.load(table, rows, is_fresh=is_fresh), is_fresh)
 
         def _written(self, table: Table, done: Written, untouched: bool) -> Written:
             assert untouched

@@ -54,9 +54,9 @@ class Watched(Lent):
         super().__init__(engine)
         self.name, self.seen = name, seen
 
-    def replace(self, table: Table, sql: str, *, untouched: bool = False) -> Written:
+    def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
         self.seen.append((self.name, "wrote", table.name.split("__")[2]))
-        written: Written = self._engine.tables.replace(table, sql, untouched=untouched)
+        written: Written = self._engine.tables.replace(table, sql, is_fresh=is_fresh)
         return written
 
     def fetch(self, sql: str, limit: int | None = None) -> object:

@@ -113,7 +113,7 @@ def test_a_write_drops_the_hours_that_lie_in_it(store: StateStore) -> None:
 
 def mark_garbage(store: StateStore) -> None:
     with held(store) as lease:
-        assert store.tables.mark_garbage("s.t", lease=lease, seen=store.environments.generation())
+        assert store.tables.mark_garbage("s.t", lease=lease, seen_generation=store.environments.generation())
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,6 @@ def test_a_table_is_ours_when_all_that_it_stands_on_are(store: StateStore) -> No
 def test_a_table_that_is_to_be_dropped_is_not_looked_at(store: StateStore) -> None:
     store.tables.register("s.a", ())
     with store.leases.hold("table:s.a", "test") as lease:
-        assert store.tables.mark_garbage("s.a", lease=lease, seen=0)
+        assert store.tables.mark_garbage("s.a", lease=lease, seen_generation=0)
 
     assert not are_ours(store.tables.all(), ["s.a"])

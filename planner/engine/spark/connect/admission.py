@@ -65,13 +65,13 @@ class ReadScope:
     catalog: str = SESSION_CATALOG
     functions: frozenset[str] = frozenset()  # beside Spark's own: those of the operator, and of the session
 
-    def reads(self, written: str) -> bool:
+    def reads(self, identifier: str) -> bool:
         """True for the name of a table or view that it may read. Beyond Spark's own catalog case may tell tables apart:
         there a name must be written as it is."""
-        parts = written.split(".")
+        parts = identifier.split(".")
         outer = parts[0] if len(parts) == 3 else self.catalog
         folds = len(parts) == 1 or outer.lower() == SESSION_CATALOG
-        name = without_default(written.lower() if folds else written, self.catalog)
+        name = without_default(identifier.lower() if folds else identifier, self.catalog)
         return name in self.tables or name in self.views
 
 

@@ -36,19 +36,19 @@ class ConnectSession:
         server: Server,
         owner: Owner | None = None,
         visit: Visit | None = None,
-        attached: Operation | None = None,
+        operation: Operation | None = None,
     ) -> None:
         from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession as Connected
 
         self._server, self._owner, self._visit = server, owner, visit
         self._tag = f"mergeplan-{uuid4().hex}"
-        self.attached, self._attaching = attached, Attaching()
+        self.attached, self._attaching = operation, Attaching()
         self._stages: set[int] = set()
         where = "the warm Spark" if owner else without_token(server.url)
         spark: Any = None
         try:
-            address = session_url(server.url, attached.session) if attached else server.url
+            address = session_url(server.url, operation.session) if operation else server.url
             spark = Connected.builder.channelBuilder(self._attaching.channel(address)).create()
             # A server that restarts is waited for a moment; pyspark's own ten minutes look like a hang.
             spark.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=2000)])
@@ -63,7 +63,7 @@ class ConnectSession:
         try:
             for key, value in {**dict(server.conf), "spark.sql.connect.serverStacktrace.enabled": "false"}.items():
                 self._set(key, value)
-            if attached is None:  # what runs there began in agreement, and a format may have set more since
+            if operation is None:  # what runs there began in agreement, and a format may have set more since
                 self._agree(where, dict(server.conf))
             if server.catalog:
                 spark.catalog.setCurrentCatalog(server.catalog)
@@ -81,7 +81,7 @@ class ConnectSession:
         if self._owner is not None:
             return None  # the warm Spark restarts when its clients have gone
         server = self._server
-        return ConnectOperations(self, self._attaching, lambda operation: ConnectSession(server, attached=operation))
+        return ConnectOperations(self, self._attaching, lambda operation: ConnectSession(server, operation=operation))
 
     @property
     def has_ended(self) -> bool:

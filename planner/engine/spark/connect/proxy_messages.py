@@ -70,13 +70,13 @@ def depth_of(kind: Any, data: bytes) -> int:
     return deepest
 
 
-def _number(data: bytes, at: int, end: int) -> tuple[int, int]:
+def _number(data: bytes, offset: int, end: int) -> tuple[int, int]:
     """The number that begins at a place, and the place after it."""
     value = shift = 0
-    while at < end and shift < 70:
-        byte = data[at]
+    while offset < end and shift < 70:
+        byte = data[offset]
         value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
+        offset, shift = offset + 1, shift + 7
         if byte < 128:
-            return value, at
+            return value, offset
     raise Malformed("The request cannot be read.")

@@ -154,7 +154,7 @@ def archive_folder(environ: Mapping[str, str]) -> Path | None:
 
 
 @cache
-def _java_says(java: Path, _changed: float) -> str:
+def _java_says(java: Path, _mtime: float) -> str:
     """All that a Java says of its version, once per process."""
     done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     return done.stderr + done.stdout

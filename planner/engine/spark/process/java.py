@@ -79,9 +79,9 @@ class Profile(StrEnum):
         return "1g" if self is Profile.METADATA else "4g"
 
 
-def profile_of(wanted: str) -> Profile:
+def profile_of(profile_name: str) -> Profile:
     """The profile that was asked for, unless the environment variable says otherwise."""
-    name = os.environ.get(PROFILE_VARIABLE) or wanted
+    name = os.environ.get(PROFILE_VARIABLE) or profile_name
     try:
         return Profile(name)
     except ValueError:
@@ -194,16 +194,16 @@ def _start(command: list[str], limits: Confinement | None, **how: Any) -> subpro
 
 
 def _launch_with_archive(
-    archive: ClassArchive | None, launched: Callable[[Sequence[str]], tuple[subprocess.Popen[bytes], int, str]]
+    archive: ClassArchive | None, launch: Callable[[Sequence[str]], tuple[subprocess.Popen[bytes], int, str]]
 ) -> tuple[subprocess.Popen[bytes], int, str]:
     """Start it with the archive; if Java ends at once, without it: then the archive is to blame, and is removed."""
     using = archive.options if archive else ()
     if archive is None or not using:
-        return launched(())
+        return launch(())
     try:
-        launch_result = launched(using)
+        launch_result = launch(using)
     except SparkEnded:
-        launch_result = launched(())
+        launch_result = launch(())
         archive.discard()
     else:
         archive.used()

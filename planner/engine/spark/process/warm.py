@@ -105,16 +105,16 @@ def _start_session(lock: CatalogLock, connection: Connection, home: Path, profil
 
 
 def _restart_session(
-    lock: CatalogLock, known: Connection, asked: Asked, home: Path, profile: str
+    lock: CatalogLock, connection: Connection, session_request: Asked, home: Path, profile: str
 ) -> tuple[ClassicSession, Connection]:
     """A session with what a client asked for; where that fails the request is refused, and all is as before."""
-    path, request = asked
-    wanted = request.extend_connection(known)
+    path, request = session_request
+    wanted = request.extend_connection(connection)
     try:
         session = _start_session(lock, wanted, home, profile)
     except RequestError as error:
         refuse(path, error)
-        return _start_session(lock, known, home, profile), known
+        return _start_session(lock, connection, home, profile), connection
     accept(lock.folder, path, request)
     return session, wanted
 

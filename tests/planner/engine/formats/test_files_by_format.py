@@ -24,7 +24,7 @@ iceberg = pytest.mark.skipif(FORMAT != "iceberg", reason="of Iceberg")
 
 COLUMNS = (Column("day", "date"), Column("id", "int"), Column("name", "string"))
 NAMES = ("day", "id", "name")
-DAILY = Table("s.one", COLUMNS, time_partitioning(COLUMNS, "day", "", 86_400, hidden=True), format=FORMAT)
+DAILY = Table("s.one", COLUMNS, time_partitioning(COLUMNS, "day", "", 86_400, use_hidden_column=True), format=FORMAT)
 ROWS = "SELECT date_add(date'2026-01-01', cast(id AS int)) day, cast(id AS int) id, 'a' name FROM range(5)"
 ALL = Interval(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 6, tzinfo=UTC))
 MAPPED = "'delta.columnMapping.mode' = 'name', 'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5'"

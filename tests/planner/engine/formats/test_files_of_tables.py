@@ -29,7 +29,7 @@ NAMES = ("day", "id", "name")
 SEEDS = 6 if "MERGEPLAN_CASES" in os.environ else 1  # more by `make prove`
 WHOLE = Table("s.whole", COLUMNS)
 BY_DAY = Table("s.daily", COLUMNS, time_partitioning(COLUMNS, "day", "", 86_400))
-HIDDEN = Table("s.hidden", COLUMNS, time_partitioning(COLUMNS, "day", "", 86_400, hidden=True))
+HIDDEN = Table("s.hidden", COLUMNS, time_partitioning(COLUMNS, "day", "", 86_400, use_hidden_column=True))
 ORC = Table("s.orc", COLUMNS, format="orc")
 ROWS = "SELECT date_add(date'2026-01-01', cast(id AS int)) day, cast(id AS int) id, 'a' name FROM range(5)"
 

@@ -309,7 +309,7 @@ def test_rows_of_a_new_table_lie_in_it_and_the_next_take_their_place(engine: Spa
     assert engine.tables.create(ORDERS)
     assert not engine.tables.create(ORDERS)
 
-    first = engine.tables.replace(ORDERS, "SELECT id, 'a' name FROM range(3)", untouched=True)
+    first = engine.tables.replace(ORDERS, "SELECT id, 'a' name FROM range(3)", is_fresh=True)
     reader = engine.fetch(f"SELECT count(*) FROM {ORDERS.name}").rows
     engine.tables.replace(ORDERS, "SELECT 7 id, 'b' name")
     again = engine.fetch(f"SELECT * FROM {ORDERS.name}").rows
@@ -323,14 +323,14 @@ def test_whoever_takes_a_table_for_new_that_is_not_replaces_its_rows(engine: Spa
     engine.tables.create(ORDERS)
     engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name")
 
-    engine.tables.replace(ORDERS, "SELECT 2 id, 'b' name", untouched=True)
+    engine.tables.replace(ORDERS, "SELECT 2 id, 'b' name", is_fresh=True)
 
     assert engine.fetch(f"SELECT id FROM {ORDERS.name}").rows == ((2,),)
 
 
 def test_a_merge_into_rows_that_lie_in_the_table_itself_can_be_taken_back(engine: SparkEngine) -> None:
     engine.tables.create(ORDERS)
-    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name", untouched=True)
+    engine.tables.replace(ORDERS, "SELECT 1 id, 'a' name", is_fresh=True)
 
     for _ in range(2):  # repeated, it starts from what there was before
         merge = "SELECT * FROM {0} UNION ALL SELECT 2, 'b'"
@@ -358,7 +358,7 @@ def test_rows_of_a_new_table_are_the_same_as_rows_that_replace_others(engine: Sp
     rows = []
     for untouched in (True, False):
         engine.tables.create(table)
-        engine.tables.replace(table, "SELECT id, 'ab' c FROM range(2)", untouched=untouched)
+        engine.tables.replace(table, "SELECT id, 'ab' c FROM range(2)", is_fresh=untouched)
         rows.append(engine.fetch("SELECT id, c, length(c) FROM s.t ORDER BY 1").rows)
         files = {Path(row[0]).name for row in engine.fetch("SELECT DISTINCT input_file_name() FROM s.t").rows}
         assert FORMAT == "iceberg" or all(("zstd" in file) == bool(table.options) for file in files)

@@ -64,10 +64,10 @@ class Noted:
     awaited: int = 0
     repeated: int = 0
 
-    def take_leftover(self, asked: str) -> Operation | None:
-        return self.known.pop(asked, None)
+    def take_leftover(self, request_key: str) -> Operation | None:
+        return self.known.pop(request_key, None)
 
-    def begin(self, asked: str, operation: Operation) -> None:
+    def begin(self, request_key: str, operation: Operation) -> None:
         self.begun.append(operation)
 
     def report_resumed(self) -> None:
@@ -212,5 +212,5 @@ class _Always(Noted):
         super().__init__()
         self.operation = operation
 
-    def take_leftover(self, asked: str) -> Operation | None:
+    def take_leftover(self, request_key: str) -> Operation | None:
         return self.operation
