@@ -64,7 +64,7 @@ def key_question(model: Model, table: str) -> str:
 
 
 def resolve_loaded_time(
-    model: Model, found: Found, start: datetime, end: datetime, *, declared: bool
+    model: Model, table_content: Found, start: datetime, end: datetime, *, is_declared: bool
 ) -> tuple[Timeline, tuple[str, ...]]:
     """The time that a table holds between two moments, and what somebody should know of the rest; RequestError when
     rows would be lost.
@@ -76,31 +76,31 @@ def resolve_loaded_time(
     whole = build_timeline(model.cron.cut(start), model.cron.cut(end))
     if not model.kind.is_by_time:
         return whole, ()
-    if found.timeless:
-        raise RequestError(f"{found.timeless} of its rows have no `{model.time_column}`: they are of no day.")
-    before = sum(count for at, count in found.units.items() if at < model.cron.cut(start))
-    if before and not declared:
+    if table_content.timeless:
+        raise RequestError(f"{table_content.timeless} of its rows have no `{model.time_column}`: they are of no day.")
+    before = sum(count for at, count in table_content.units.items() if at < model.cron.cut(start))
+    if before and not is_declared:
         raise RequestError(
             f"{before} of its rows are older than {start:%Y-%m-%d}, where `{model.name}` begins: prod would lose them. "
             "Set `start` of the model, or declare `start` of the table."
         )
-    with_rows = merge(Interval(at, model.cron.next_cut(at)) for at in found.units if start <= at < end)
+    with_rows = merge(Interval(at, model.cron.next_cut(at)) for at in table_content.units if start <= at < end)
     empty = subtract(whole, with_rows)
-    held = whole if declared else with_rows
+    held = whole if is_declared else with_rows
     if not with_rows:
         raise RequestError(f"it holds no rows between {start:%Y-%m-%d} and {end:%Y-%m-%d}.")
-    return held, tuple(_notes(found, start, end, empty, declared, model))
+    return held, tuple(_notes(table_content, start, end, empty, is_declared, model))
 
 
 def _notes(
-    found: Found, start: datetime, end: datetime, empty: Timeline, declared: bool, model: Model
+    table_content: Found, start: datetime, end: datetime, empty: Timeline, is_declared: bool, model: Model
 ) -> Iterable[str]:
     for count, where in (
-        (sum(n for at, n in found.units.items() if at < model.cron.cut(start)), f"before {start:%Y-%m-%d}"),
-        (sum(n for at, n in found.units.items() if at >= end), f"from {end:%Y-%m-%d} on"),
+        (sum(n for at, n in table_content.units.items() if at < model.cron.cut(start)), f"before {start:%Y-%m-%d}"),
+        (sum(n for at, n in table_content.units.items() if at >= end), f"from {end:%Y-%m-%d} on"),
     ):
         if count:
             yield f"{count} of its rows lie {where} and are left out: prod no longer shows them."
     if empty:
         shown = ", ".join(map(str, empty[:3])) + (" and more" if len(empty) > 3 else "")
-        yield f"No rows: {shown}. " + ("That counts as computed." if declared else "The next run computes it.")
+        yield f"No rows: {shown}. " + ("That counts as computed." if is_declared else "The next run computes it.")

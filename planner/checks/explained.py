@@ -118,9 +118,9 @@ class _Open:
     inputs: list[_Open] = field(default_factory=list)
 
 
-def _tree(drawn: str, blocks: Mapping[int, str]) -> Operator:
+def _tree(tree_text: str, blocks: Mapping[int, str]) -> Operator:
     path: list[_Open] = []
-    for line in drawn.rstrip("\n").split("\n"):
+    for line in tree_text.rstrip("\n").split("\n"):
         match = _LINE.fullmatch(line)
         if match is None:
             raise NotUnderstood("a line of its tree")
@@ -134,13 +134,13 @@ def _tree(drawn: str, blocks: Mapping[int, str]) -> Operator:
     return _build_operator(path[0], blocks)
 
 
-def _build_operator(found: _Open, blocks: Mapping[int, str]) -> Operator:
-    head, _, text = blocks.get(found.id, "").partition("\n")
-    if not head.startswith(found.name.split(" ", 1)[0]):
+def _build_operator(open_operator: _Open, blocks: Mapping[int, str]) -> Operator:
+    head, _, text = blocks.get(open_operator.id, "").partition("\n")
+    if not head.startswith(open_operator.name.split(" ", 1)[0]):
         raise NotUnderstood("an operator without details")
     reused = _REUSES.search(head)
-    inputs = tuple(_build_operator(child, blocks) for child in found.inputs)
-    return Operator(found.id, found.name, text, inputs, int(reused[1]) if reused else None)
+    inputs = tuple(_build_operator(child, blocks) for child in open_operator.inputs)
+    return Operator(open_operator.id, open_operator.name, text, inputs, int(reused[1]) if reused else None)
 
 
 def _is_runtime_filter(tree: Operator) -> bool:

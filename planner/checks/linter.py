@@ -103,22 +103,30 @@ def lint(project: Project, only: Collection[str] | None = None) -> tuple[Violati
                 for message, place in CHECKS[rule](linted, model)
             )
     violations += _own(linted, only)
-    return tuple(sorted(violations, key=lambda each: (each.place.path, each.place.line, each.place.column, each.rule)))
+    return tuple(
+        sorted(
+            violations,
+            key=lambda violation: (violation.place.path, violation.place.line, violation.place.column, violation.rule),
+        )
+    )
 
 
-def _own(linted: LintedProject, only: Collection[str] | None) -> Iterator[Violation]:
+def _own(linted_project: LintedProject, only: Collection[str] | None) -> Iterator[Violation]:
     """The violations of custom rules, which run in a separate process."""
-    project = linted.project
+    project = linted_project.project
     wanted = [name for name in project.models if only is None or name in only]
     requests = [
         RuleRequest(
-            own.name, own.class_name, own.place, tuple(name for name in wanted if _holds(linted, own.name, name))
+            own.name,
+            own.class_name,
+            own.place,
+            tuple(name for name in wanted if _holds(linted_project, own.name, name)),
         )
         for own in project.rules.own
     ]
     if not any(request.models for request in requests):
         return
-    columns = {name: _column_types(linted, name) for name in project.models}
+    columns = {name: _column_types(linted_project, name) for name in project.models}
     violations = run_rules(project.root, project.rule_files, requests, project.models, columns, project.code.isolation)
     for violation in violations:
         model = project.models[violation.model]
@@ -128,37 +136,43 @@ def _own(linted: LintedProject, only: Collection[str] | None) -> Iterator[Violat
         )
 
 
-def _holds(linted: LintedProject, rule: str, name: str) -> bool:
-    return rule in applicable(linted.project.rules, linted.models[name]).every
+def _holds(linted_project: LintedProject, rule: str, name: str) -> bool:
+    return rule in applicable(linted_project.project.rules, linted_project.models[name]).every
 
 
-def _column_types(linted: LintedProject, name: str) -> list[tuple[str, str]] | None:
+def _column_types(linted_project: LintedProject, name: str) -> list[tuple[str, str]] | None:
     """A model's columns with their types, '' where one is not known; None when the columns are not known."""
-    table = linted.column_lineage[name].table
-    types = dict(table.types) | {column.name: column.type for column in linted.models[name].columns}
+    table = linted_project.column_lineage[name].table
+    types = dict(table.types) | {column.name: column.type for column in linted_project.models[name].columns}
     return (
         None if table.columns is None else [(column_name, types.get(column_name, "")) for column_name in table.columns]
     )
 
 
-def _no_select_star(linted: LintedProject, model: Model) -> Found:
-    for number in _stars(linted, model):
+def _no_select_star(linted_project: LintedProject, model: Model) -> Found:
+    for number in _stars(linted_project, model):
         yield "the outermost SELECT uses `*`: name its columns.", _output_place(model, number)
 
 
-def _invalid_star(linted: LintedProject, model: Model) -> Found:
-    stars = _stars(linted, model)
+def _invalid_star(linted_project: LintedProject, model: Model) -> Found:
+    stars = _stars(linted_project, model)
     unknown = [
-        f"`{name}`" for name in model.depends_on if linted.column_lineage.get(name, Followed(UNKNOWN)).columns is None
+        f"`{name}`"
+        for name in model.depends_on
+        if linted_project.column_lineage.get(name, Followed(UNKNOWN)).columns is None
     ]
     if stars and unknown:
         message = f"`*` cannot be expanded: the columns of {', '.join(unknown)} are not known."
         yield message, _output_place(model, stars[0])
 
 
-def _column_names(linted: LintedProject, model: Model) -> Found:
-    tree = linted.tree(model)
-    parents = {name: linted.column_lineage[name].table for name in model.depends_on if name in linted.column_lineage}
+def _column_names(linted_project: LintedProject, model: Model) -> Found:
+    tree = linted_project.tree(model)
+    parents = {
+        name: linted_project.column_lineage[name].table
+        for name in model.depends_on
+        if name in linted_project.column_lineage
+    }
     known = {name: frozenset(parent.columns) for name, parent in parents.items() if parent.columns is not None}
     if tree is None:
         return
@@ -188,8 +202,8 @@ def _missing_columns(model: Model, parents: Mapping[str, Parent]) -> list[str]:
     return missing
 
 
-def _projections(linted: LintedProject, model: Model) -> Found:
-    tree = linted.tree(model)
+def _projections(linted_project: LintedProject, model: Model) -> Found:
+    tree = linted_project.tree(model)
     names: set[str] = set()
     for number, output in enumerate(tree.selects if tree is not None else ()):
         name = output.alias_or_name.lower()
@@ -210,25 +224,25 @@ def _audits(_: LintedProject, model: Model) -> Found:
         yield f"`{model.name}` has no audits.", _head(model)
 
 
-def _unit_tests(linted: LintedProject, model: Model) -> Found:
-    if model.name not in linted.models_with_tests and model.kind.has_query:
+def _unit_tests(linted_project: LintedProject, model: Model) -> Found:
+    if model.name not in linted_project.models_with_tests and model.kind.has_query:
         yield f"`{model.name}` has no unit test in tests/.", _head(model)
 
 
-def _external_models(linted: LintedProject, model: Model) -> Found:
-    refused = linted.project.refused
+def _external_models(linted_project: LintedProject, model: Model) -> Found:
+    refused = linted_project.project.refused
     for name in model.depends_on:
-        if name not in linted.models and refused.clear and name not in refused.names:
+        if name not in linted_project.models and refused.clear and name not in refused.names:
             yield f"`{name}` is neither a model nor declared in external_models.yaml.", model.locate(name)
 
 
-def _table_misspelling(linted: LintedProject, model: Model) -> Found:
+def _table_misspelling(linted_project: LintedProject, model: Model) -> Found:
     """A table that no file defines, and a model whose name differs from it by a letter or two."""
     for name in model.depends_on:
-        refused = linted.project.refused
-        if name in linted.models or name in refused.names or not refused.clear:
+        refused = linted_project.project.refused
+        if name in linted_project.models or name in refused.names or not refused.clear:
             continue  # a file that cannot be opened may define it
-        near = next((candidate for candidate in linted.models if _is_near(name, candidate)), "")
+        near = next((candidate for candidate in linted_project.models if _is_near(name, candidate)), "")
         if near and near != model.name:
             message = f"`{name}` is neither a model nor declared in external_models.yaml. Did you mean `{near}`?"
             yield message, model.locate(name)
@@ -248,9 +262,9 @@ def _is_near(name: str, other: str) -> bool:
     return bool(get_close_matches(pairs[0][0], [pairs[0][1]], n=1, cutoff=NEAR))
 
 
-def _crons(linted: LintedProject, model: Model) -> Found:
+def _crons(linted_project: LintedProject, model: Model) -> Found:
     for name in model.depends_on:
-        parent = linted.models.get(name)
+        parent = linted_project.models.get(name)
         if parent is None or not parent.kind.has_query or not model.kind.has_query:
             continue
         if _pause(parent.cron) > _pause(model.cron):
@@ -259,8 +273,8 @@ def _crons(linted: LintedProject, model: Model) -> Found:
             yield message, model.locate("cron", in_block=True)
 
 
-def _joins(linted: LintedProject, model: Model) -> Found:
-    tree = linted.tree(model)
+def _joins(linted_project: LintedProject, model: Model) -> Found:
+    tree = linted_project.tree(model)
     for join in tree.find_all(exp.Join) if tree is not None else ():
         on = join.args.get("on")
         if isinstance(on, exp.Boolean) and on.this and isinstance(join.this, (exp.Table, exp.Subquery)):
@@ -278,9 +292,9 @@ def _owner(_: LintedProject, model: Model) -> Found:
         yield f"`{model.name}` has no owner.", _head(model)
 
 
-def _stars(linted: LintedProject, model: Model) -> list[int]:
+def _stars(linted_project: LintedProject, model: Model) -> list[int]:
     """The numbers of the outermost outputs that are `*` or `t.*`."""
-    tree = linted.tree(model)
+    tree = linted_project.tree(model)
     return [number for number, output in enumerate(tree.selects if tree is not None else ()) if output.is_star]
 
 

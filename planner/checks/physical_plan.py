@@ -84,16 +84,16 @@ _TRIVIAL = re.compile(r"isnotnull\(\w+#\d+\)|IsNotNull\([^(),]+\)|Subquery [\w-]
 _SCAN_FILTERS = tuple(form.scan_filters for form in FORMATS.values() if form.scan_filters is not None)
 
 
-def read_plan(text: str, known: KnownTables) -> PhysicalPlan:
+def read_plan(text: str, known_tables: KnownTables) -> PhysicalPlan:
     """What is expensive in an explained plan; NotUnderstood for one with an operator that is not known here."""
-    return _Reading(parse_explain(text), known).plan()
+    return _Reading(parse_explain(text), known_tables).plan()
 
 
 class _Reading:
     """One plan on the way to what is compared of it."""
 
-    def __init__(self, plan: Explained, known: KnownTables) -> None:
-        self._plan, self._known = plan, known
+    def __init__(self, plan: Explained, known_tables: KnownTables) -> None:
+        self._plan, self._known = plan, known_tables
         self._steps = tuple(plan.steps())
         self._by_id = {step.id: step for step in self._steps}
         self._found: dict[int, frozenset[str]] = {}
@@ -253,5 +253,5 @@ def _single_task_exchange(step: Operator) -> Operator | None:
     return step if alone else None
 
 
-def _sort(found: Iterable[T]) -> tuple[T, ...]:
-    return tuple(sorted(found, key=repr))
+def _sort(items: Iterable[T]) -> tuple[T, ...]:
+    return tuple(sorted(items, key=repr))

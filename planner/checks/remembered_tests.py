@@ -125,8 +125,8 @@ def _definition(test: UnitTest) -> str:
     return repr(replace(test, path="", line=0, description="", inputs=inputs, ctes=ctes, query=query))
 
 
-def _rows(given: TestRows) -> TestRows:
-    return replace(given, line=0)
+def _rows(rows: TestRows) -> TestRows:
+    return replace(rows, line=0)
 
 
 def _content(model: Model) -> str:

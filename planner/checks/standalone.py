@@ -17,12 +17,12 @@ from mergeplan.planner.parsing.render import render_audit
 def standalone_query(
     audit: Audit,
     tables: Mapping[str, str],
-    embedded: Mapping[str, Model],
+    embedded_models: Mapping[str, Model],
     interval: Interval | None,
     execution: datetime,
 ) -> str:
     """The SELECT of failing rows in Spark SQL over physical tables, with the interval's dates."""
-    return render_audit(bind_standalone(audit), tables, embedded, interval, execution)
+    return render_audit(bind_standalone(audit), tables, embedded_models, interval, execution)
 
 
 def run_standalone(
@@ -50,19 +50,19 @@ def read_by(audit: Audit, parents: Mapping[str, tuple[str, ...]]) -> frozenset[s
     return frozenset(tables)
 
 
-def due(audit: Audit, written: Timeline) -> bool:
+def due(audit: Audit, written_time: Timeline) -> bool:
     """True when the written intervals contain a tick of the audit's cron after its start."""
     return any(
         audit.cron.floor(interval.end) > audit.cron.floor(interval.start)
         and (audit.start is None or interval.end > audit.start)
-        for interval in written
+        for interval in written_time
     )
 
 
-def dates_interval(audit: Audit, written: Timeline) -> Interval | None:
+def dates_interval(audit: Audit, written_time: Timeline) -> Interval | None:
     """The interval of the audit's dates: from the first written moment, but not before its start."""
-    if not written:
+    if not written_time:
         return None
-    start, end = written[0].start, written[-1].end
+    start, end = written_time[0].start, written_time[-1].end
     start = max(start, audit.start) if audit.start else start
     return Interval(start, end) if start < end else None

@@ -98,14 +98,14 @@ def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Ro
 
 
 def _result(
-    test: UnitTest, queries: tuple[_OutputQuery, ...] | MergeplanError, found: Mapping[str, Rows | MergeplanError]
+    test: UnitTest, queries: tuple[_OutputQuery, ...] | MergeplanError, results: Mapping[str, Rows | MergeplanError]
 ) -> TestResult:
     """The result of one test."""
     if isinstance(queries, MergeplanError):
         return TestResult(test, error=_add_place(queries, test))
     outputs = []
     for query in queries:
-        actual, wanted = found[query.sql], found[query.expected_sql] if query.expected_sql else None
+        actual, wanted = results[query.sql], results[query.expected_sql] if query.expected_sql else None
         for answer in (actual, wanted):
             if isinstance(answer, MergeplanError):
                 return TestResult(test, error=_add_place(answer, test))
@@ -172,12 +172,12 @@ def _output_queries(
     return tuple(_one(engine, name, sql, relation, test, model.dialect) for name, sql, relation in wanted)
 
 
-def _one(engine: Engine, name: str, sql: str, expected: TestRows, test: UnitTest, dialect: str) -> _OutputQuery:
+def _one(engine: Engine, name: str, sql: str, expected_rows: TestRows, test: UnitTest, dialect: str) -> _OutputQuery:
     """The query for one output; times are compared as strings, so that no time zone interferes."""
     columns = engine.schema(sql)
-    own = own_query(expected.query, dialect, test) if expected.query else ""
+    own = own_query(expected_rows.query, dialect, test) if expected_rows.query else ""
     own = _times_as_texts(own, engine.schema(own)) if own else ""
-    return _OutputQuery(test, name, _times_as_texts(sql, columns), columns, expected, own)
+    return _OutputQuery(test, name, _times_as_texts(sql, columns), columns, expected_rows, own)
 
 
 def _times_as_texts(sql: str, columns: tuple[Column, ...]) -> str:
@@ -232,9 +232,9 @@ def _reads(project: Project, model: Model) -> set[str]:
     return tables
 
 
-def _frozen(tree: exp.Expr, at: datetime) -> exp.Expr:
+def _frozen(tree: exp.Expr, moment: datetime) -> exp.Expr:
     """The query with a given current time."""
-    values = dates(None, at)
+    values = dates(None, moment)
     for now in clock_calls(tree):
         is_date = isinstance(now, exp.CurrentDate) or now.name.lower() == "current_date"
         name = "execution_date" if is_date else "execution_dt"
@@ -255,25 +255,27 @@ def _cte(tree: exp.Expr, sql: str, name: str, test: UnitTest) -> str:
     return spark_text(shown)
 
 
-def _as_rows(expected: TestRows, columns: tuple[Column, ...]) -> Rows:
+def _as_rows(expected_rows: TestRows, columns: tuple[Column, ...]) -> Rows:
     """Expected rows over the columns they name; of a full comparison over all columns, a missing key being NULL."""
-    named = dict.fromkeys(key for row in expected.rows for key in row)
+    named = dict.fromkeys(key for row in expected_rows.rows for key in row)
     known = [column.name for column in columns]
-    order = [name for name in known if name in named or not expected.partial] + [n for n in named if n not in known]
-    return Rows(tuple(order), tuple(tuple(row.get(name) for name in order) for row in expected.rows))
+    order = [name for name in known if name in named or not expected_rows.partial] + [
+        n for n in named if n not in known
+    ]
+    return Rows(tuple(order), tuple(tuple(row.get(name) for name in order) for row in expected_rows.rows))
 
 
 def _input_query(
-    name: str, given: TestRows | None, known: tuple[Column, ...] | None, test: UnitTest, dialect: str
+    name: str, input_rows: TestRows | None, known_columns: tuple[Column, ...] | None, test: UnitTest, dialect: str
 ) -> str:
     """An input as a query: each cell cast to its column's type; a table without given rows is empty."""
-    if given is not None and given.query:
-        return own_query(given.query, dialect, test)
-    types = {column.name: column.type for column in known or ()} | dict(given.types if given else ())
-    rows = given.rows if given else ()
+    if input_rows is not None and input_rows.query:
+        return own_query(input_rows.query, dialect, test)
+    types = {column.name: column.type for column in known_columns or ()} | dict(input_rows.types if input_rows else ())
+    rows = input_rows.rows if input_rows else ()
     for column in dict.fromkeys(key for row in rows for key in row):
-        if column not in types and known:
-            place = replace(test.place, line=given.line if given else test.line)
+        if column not in types and known_columns:
+            place = replace(test.place, line=input_rows.line if input_rows else test.line)
             raise ProjectError(f"`{name}` has no column `{column}`.", place=place, hint=did_you_mean(column, types))
         types.setdefault(column, type_of([row.get(column) for row in rows]))
     if not types:

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def options_from(kind: type[T], given: Mapping[str, Any]) -> T:
+def options_from(kind: type[T], option_values: Mapping[str, Any]) -> T:
     """The options of this dataclass among those that were given; they bear its fields' names.
 
     >>> options_from(TestOptions, {"names": ("a",), "verbose": True})
     TestOptions(names=('a',), patterns=())
     """
     names = {option.name for option in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: value for name, value in given.items() if name in names})
+    return kind(**{name: value for name, value in option_values.items() if name in names})

@@ -45,9 +45,9 @@ class JsonLines:
         self._recovered: dict[str, Names] = {}
         self._pending: dict[str, Names] = {}
 
-    def lint(self, found: Sequence[Violation]) -> None:
+    def lint(self, violations: Sequence[Violation]) -> None:
         """One line a broken rule."""
-        for violation in found:
+        for violation in violations:
             line(lint_line(violation))
 
     def tests(self, results: Sequence[TestResult], seconds: float) -> None:
@@ -129,7 +129,7 @@ class JsonLines:
         line(AuditLine(**dict(row)))
 
 
-def line(each: Line) -> None:
+def line(json_line: Line) -> None:
     """One line on stdout, at once."""
-    sys.stdout.write(serialize_line(each) + "\n")
+    sys.stdout.write(serialize_line(json_line) + "\n")
     sys.stdout.flush()

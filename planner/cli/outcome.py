@@ -19,18 +19,18 @@ NOTHING: Mapping[str, object] = {}
 
 def report_unapplied(
     out: Output,
-    planned: Plan,
+    new_plan: Plan,
     before: PromotionRow | None = None,
-    compared: Mapping[str, object] = NOTHING,
+    comparisons: Mapping[str, object] = NOTHING,
 ) -> int:
-    """An empty plan is done; a blocked one is refused, each blocker reported. What was `compared` are keys of the
+    """An empty plan is done; a blocked one is refused, each blocker reported. The `comparisons` are keys of the
     result."""
     if isinstance(out, JsonLines):
-        for blocker in planned.blockers:
+        for blocker in new_plan.blockers:
             out.error(Refused(blocker.message, place=blocker.place))
-        result = ResultLine(ok=not planned.blockers, promoted_before=before)
-        out.result(result.model_copy(update=compared))
-    return Refused.exit_code if planned.blockers else 0
+        result = ResultLine(ok=not new_plan.blockers, promoted_before=before)
+        out.result(result.model_copy(update=comparisons))
+    return Refused.exit_code if new_plan.blockers else 0
 
 
 def report_outcome(out: Output, outcome: Outcome, result: ResultLine = DONE) -> int:

@@ -96,8 +96,8 @@ def _choice(question: str, *answers: str) -> int:
     return chosen - 1
 
 
-def _next_steps(folder: Path, wishes: Wishes, written: tuple[Path, ...]) -> None:
-    for path in written:
+def _next_steps(folder: Path, wishes: Wishes, paths: tuple[Path, ...]) -> None:
+    for path in paths:
         click.echo(f"  {path}")
     click.echo("\nYour mergeplan project is ready!\n")
     click.echo("Next steps:")

@@ -70,9 +70,9 @@ class Terminal:
         self._rounds: dict[Stage, bool] | None = None  # where comparing divides the work: stage -> all of it is done
         click.get_current_context().call_on_close(self._stop)  # a bar that is left alone keeps the cursor hidden
 
-    def lint(self, found: Sequence[Violation]) -> None:
+    def lint(self, violations: Sequence[Violation]) -> None:
         """Each broken rule with its place, as editors and CI make it a link."""
-        for violation in found:
+        for violation in violations:
             word, style = ("Error", "bold red") if violation.blocking else ("Warning", "bold yellow")
             where = f"{violation.place}:{violation.place.column}" if violation.place.column else str(violation.place)
             self._line(Text.assemble((f"{word}: ", style), f"{where}: {violation.rule}: {violation.message}"))

@@ -37,12 +37,12 @@ def workspace(command: Callable[P, R]) -> Callable[P, R]:
     return where(command)
 
 
-def _one_folder(context: click.Context, option: click.Parameter, given: tuple[Path, ...]) -> Path:
+def _one_folder(context: click.Context, option: click.Parameter, paths: tuple[Path, ...]) -> Path:
     """The folder; wrong usage for several: if the last one alone counted, a plan would remove the others' models."""
-    if len(given) > 1:
+    if len(paths) > 1:
         hint = "Plan each by itself, with `project: NAME` in its config.yaml; what it reads of others is external."
         raise click.UsageError(f"`-p` is given twice: one project is planned at a time. {hint}")
-    return given[0] if given else Path()
+    return paths[0] if paths else Path()
 
 
 def settings(root: Path, gateway: str | None) -> SessionSettings:

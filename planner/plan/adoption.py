@@ -23,28 +23,30 @@ def as_adopted(change: Change) -> Change:
     return replace(change, needed=rows, missing=copied, copies=copied)
 
 
-def models_of_adoption(models: Mapping[str, Model], adopted: Collection[str], deployed: Collection[str]) -> list[str]:
+def models_of_adoption(
+    models: Mapping[str, Model], adopted_names: Collection[str], deployed_names: Collection[str]
+) -> list[str]:
     """The models that come into prod with these: they themselves, and whatever costs nothing over them.
 
     That are views and embedded models that read nothing else, and the seeds that are read. RequestError when one of
-    `adopted` reads a model with a table of its own that is neither among them nor in prod.
+    `adopted_names` reads a model with a table of its own that is neither among them nor in prod.
     """
-    graph, there = graph_of(models), {*adopted, *deployed}
+    graph, there = graph_of(models), {*adopted_names, *deployed_names}
     names: list[str] = []
     for name in graph.order:
         model = models[name]
         if name in there or model.kind.is_external:
-            names += [name] if name in adopted else []
+            names += [name] if name in adopted_names else []
             there.add(name)
         elif model.kind.is_seed or (not model.kind.is_stored and there.issuperset(graph.parents[name])):
             names.append(name)
             there.add(name)
     _check_read(graph, names, there)
-    return _without_idle(graph, names, adopted)
+    return _without_idle(graph, names, adopted_names)
 
 
-def _check_read(graph: Graph, found: Iterable[str], there: Collection[str]) -> None:
-    for name in found:
+def _check_read(graph: Graph, names: Iterable[str], there: Collection[str]) -> None:
+    for name in names:
         for parent in graph.parents[name]:
             if parent not in there:
                 stored = _first_stored(graph, parent, there)
@@ -62,9 +64,9 @@ def _first_stored(graph: Graph, name: str, there: Collection[str]) -> str:
     return _first_stored(graph, next(parent for parent in graph.parents[name] if parent not in there), there)
 
 
-def _without_idle(graph: Graph, found: list[str], adopted: Collection[str]) -> list[str]:
+def _without_idle(graph: Graph, names: list[str], adopted_names: Collection[str]) -> list[str]:
     """The models less the seeds, and what is made of seeds alone, that nothing adopted has to do with."""
-    near = {*adopted, *graph.downstream(adopted)}
-    wanted = {name for name in found if name in near}
-    wanted |= graph.upstream(wanted) & set(found)
-    return [name for name in found if name in wanted]
+    near = {*adopted_names, *graph.downstream(adopted_names)}
+    wanted = {name for name in names if name in near}
+    wanted |= graph.upstream(wanted) & set(names)
+    return [name for name in names if name in wanted]

@@ -21,30 +21,31 @@ def only(changes: Iterable[Change], graph: Graph, names: Collection[str]) -> tup
     )
 
 
-def apply_empty_backfill(changes: Iterable[Change], loaded: Loaded) -> tuple[Change, ...]:
+def apply_empty_backfill(changes: Iterable[Change], table_state: Loaded) -> tuple[Change, ...]:
     """The changes whose new tables are recorded as holding their time without being computed.
 
     A table that an environment shows holds rows: what it lacks is computed.
     """
     return tuple(
         replace(change, missing=(), copies=(), recorded=change.missing)
-        if change.missing and change.new and change.new.table not in loaded.complete
+        if change.missing and change.new and change.new.table not in table_state.complete
         else change
         for change in changes
     )
 
 
-def gaps(changes: Iterable[Change], shown: Environment, loaded: Loaded) -> tuple[Blocker, ...]:
+def gaps(changes: Iterable[Change], old_environment: Environment, table_state: Loaded) -> tuple[Blocker, ...]:
     """A blocker for each model whose new table would lack time that the table holds which the environment shows now."""
     blockers = []
     for change in changes:
-        old = shown.snapshots.get(change.name)
+        old = old_environment.snapshots.get(change.name)
         if change.new is None or old is None or old.table == change.new.table or not change.new.kind.is_incremental:
             continue
         # what is recorded as held counts: it was asked for that it be empty
         if gone := subtract(
-            loaded.timeline_of(old), merge((*loaded.timeline_of(change.new), *change.missing, *change.recorded))
+            table_state.timeline_of(old),
+            merge((*table_state.timeline_of(change.new), *change.missing, *change.recorded)),
         ):
-            message = f"`{change.name}` would lack {gone[0]}, which `{shown.name}` shows now."
+            message = f"`{change.name}` would lack {gone[0]}, which `{old_environment.name}` shows now."
             blockers.append(Blocker(message, change.new.model.place))
     return tuple(blockers)

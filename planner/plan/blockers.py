@@ -14,10 +14,10 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
 def find_column_problem(
-    graph: Graph, model: Model, shape: Shape | None, effects: Mapping[str, Columns], known: Iterable[str] = ()
+    graph: Graph, model: Model, shape: Shape | None, effects: Mapping[str, Columns], known_columns: Iterable[str] = ()
 ) -> Blocker | ProjectError | None:
-    """A column that no parent has is an error; one that a parent has lost in this very change blocks it. `known` are
-    the columns that its parents have."""
+    """A column that no parent has is an error; one that a parent has lost in this very change blocks it. Its
+    parents have the `known_columns`."""
     if shape is None or shape.unresolved is None:
         return None
     column = shape.unresolved
@@ -31,7 +31,7 @@ def find_column_problem(
     return ProjectError(
         f"`{model.name}` reads the column `{column}`, which is not in {parents}.",
         place=place,
-        hint=did_you_mean(column, known, most=12) or "Name a column that is there.",
+        hint=did_you_mean(column, known_columns, most=12) or "Name a column that is there.",
     )
 
 

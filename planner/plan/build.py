@@ -119,7 +119,7 @@ def build_plan(
     models: Mapping[str, Model],
     target: Environment,
     base: Environment,
-    loaded: Loaded,
+    table_state: Loaded,
     request: Request,
     overrides: Iterable[Override] = (),
 ) -> Plan:
@@ -132,19 +132,19 @@ def build_plan(
     graph = graph_of(models)
     forward = resolve_selectors(request.forward, graph, request.window.now)
     decided, uncompared, overrides = _decide_changes(
-        graph, base, loaded, replace(request, forward=forward), tuple(overrides)
+        graph, base, table_state, replace(request, forward=forward), tuple(overrides)
     )
     # A table that goes on with another one's rows holds them from its creation on: nothing of that is missing.
-    loaded, snapshots = include_inherited_rows(loaded, decided.changes), decided.snapshots
-    changes = schedule_changes(graph, snapshots, decided.changes, loaded, request.window)
+    table_state, snapshots = include_inherited_rows(table_state, decided.changes), decided.snapshots
+    changes = schedule_changes(graph, snapshots, decided.changes, table_state, request.window)
     # Looked for before previews stand in for the tables that prod gets, and before the request takes any time away.
     lost = history_lost(changes)
     if target.name != PROD:
-        stage = PreviewStage(target.name, loaded, request.window, request.naming, forward.preview)
+        stage = PreviewStage(target.name, table_state, request.window, request.naming, forward.preview)
         snapshots, changes = build_previews(graph, snapshots, changes, stage)
-    changes = _as_asked(changes, graph, loaded, request)
-    gone = gaps(changes, target if target.exists else base, loaded) if request.no_gaps else ()
-    changes = tuple(_set_owner(change, loaded.owners) for change in changes)
+    changes = _as_asked(changes, graph, table_state, request)
+    gone = gaps(changes, target if target.exists else base, table_state) if request.no_gaps else ()
+    changes = tuple(_set_owner(change, table_state.owners) for change in changes)
     new = _build_environment(target, base, snapshots, changes, request)
     swaps = digest_of(changes)
     return Plan(
@@ -167,7 +167,7 @@ def build_plan(
             if snapshots[comparison.model].table == comparison.new.table
         ),
         spared=_rebuilt(uncompared.changes) - _rebuilt(decided.changes),
-        relies=input_timelines(graph, snapshots, changes, loaded),
+        relies=input_timelines(graph, snapshots, changes, table_state),
     )
 
 
@@ -196,18 +196,18 @@ def _build_environment(
 
 
 def input_timelines(
-    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], loaded: Loaded
+    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], table_state: Loaded
 ) -> Mapping[str, Timeline]:
     """The time that tables hold, or will by then, on which the computations of these changes rest: a restatement that
     begins meanwhile takes it away, and what is computed from a table that lacks it would stay wrong."""
     filled = {change.name: intersection(change.missing, change.needed) for change in changes if change.missing}
     inputs = {
-        snapshots[name].table: merge((*loaded.timeline_of(snapshots[name]), *filled.get(name, ())))
+        snapshots[name].table: merge((*table_state.timeline_of(snapshots[name]), *filled.get(name, ())))
         for name in graph.upstream(filled)
         if snapshots[name].kind.is_stored
     }
     copied = {
-        copy_change.old.table: loaded.timeline_of(copy_change.old)
+        copy_change.old.table: table_state.timeline_of(copy_change.old)
         for copy_change in changes
         if copy_change.copies and copy_change.missing and copy_change.old
     }
@@ -215,29 +215,29 @@ def input_timelines(
 
 
 def _decide_changes(
-    graph: Graph, base: Environment, loaded: Loaded, request: Request, overrides: tuple[Override, ...]
+    graph: Graph, base: Environment, table_state: Loaded, request: Request, overrides: tuple[Override, ...]
 ) -> tuple[Decisions, Decisions, tuple[Override, ...]]:
     """What is decided, what would be if no table had been compared, and all overrides: earlier ones and these."""
     limited, since = find_limited_models(graph, request.window), str(request.window.start or "")
     if request.window.min_intervals:  # more days than from the start on: what is made of them is another preview
         since += f" {request.window.min_intervals}"
 
-    def decide_with(overrides: tuple[Override, ...], known: Loaded) -> Decisions:
+    def decide_with(overrides: tuple[Override, ...], known_state: Loaded) -> Decisions:
         options = (limited, since, request.naming, request.forward, request.empty_backfill, request.adopted)
-        return decide(Inputs(graph, base, known, overrides, *options, request.shapes))
+        return decide(Inputs(graph, base, known_state, overrides, *options, request.shapes))
 
-    decided = decide_with(overrides, loaded)
+    decided = decide_with(overrides, table_state)
     if request.categories:
         # An override names the fingerprints of the change that it is about, and these are known once it is decided.
         chosen = overrides_for(decided.changes, request.categories, request.who)
         overrides = (*(override for override in overrides if override.model not in request.categories), *chosen)
-        decided = decide_with(overrides, loaded)
+        decided = decide_with(overrides, table_state)
     compared = any(change.rule == "same-data" for change in decided.changes)
     # decided once more, so that the plan can say what the comparisons were worth
-    return decided, decide_with(overrides, replace(loaded, contents=None)) if compared else decided, overrides
+    return decided, decide_with(overrides, replace(table_state, contents=None)) if compared else decided, overrides
 
 
-def _as_asked(changes: tuple[Change, ...], graph: Graph, loaded: Loaded, request: Request) -> tuple[Change, ...]:
+def _as_asked(changes: tuple[Change, ...], graph: Graph, table_state: Loaded, request: Request) -> tuple[Change, ...]:
     """The changes without what the request leaves uncomputed, and with the difference that it wants shown."""
     changes = tuple(map(as_adopted, changes))
     if request.skip_backfill:
@@ -245,7 +245,7 @@ def _as_asked(changes: tuple[Change, ...], graph: Graph, loaded: Loaded, request
     if request.backfill is not None:
         changes = only(changes, graph, request.backfill)
     if request.empty_backfill:
-        changes = apply_empty_backfill(changes, loaded)
+        changes = apply_empty_backfill(changes, table_state)
     if request.diff_rendered:
         changes = tuple(replace(change, diff=query_diff(change)) for change in changes)
     return changes
@@ -257,7 +257,7 @@ def _rebuilt(changes: Iterable[Change]) -> frozenset[str]:
 
 def build_run(
     environment: Environment,
-    loaded: Loaded,
+    table_state: Loaded,
     window: Window,
     base: Environment | None = None,
     only: Collection[str] | None = None,
@@ -274,7 +274,7 @@ def build_run(
     if only is not None:
         left |= graph.models.keys() - only
     late: dict[str, Timeline] = {}
-    lost = _find_lost_rows(environment, loaded, window) if environment.name != PROD else {}
+    lost = _find_lost_rows(environment, table_state, window) if environment.name != PROD else {}
 
     def select_ready_time(model: Model, missing: Timeline) -> Timeline:
         available = ready(model, missing) if ready else missing
@@ -282,29 +282,31 @@ def build_run(
             late[model.name] = waits
         return subtract(available, lost.get(model.name, ()))
 
-    behind = dict(schedule_run(graph, environment.snapshots, loaded, window, left, select_ready_time))
+    behind = dict(schedule_run(graph, environment.snapshots, table_state, window, left, select_ready_time))
     # what no cron fills is made again too, where its table is gone: a seed, and the view of a model without a table
     for name in graph.order:
-        if environment.snapshots[name].table in loaded.lost and name not in behind and name not in left:
+        if environment.snapshots[name].table in table_state.lost and name not in behind and name not in left:
             once = ONCE if environment.snapshots[name].kind.is_seed else ()
             behind[name] = (once, once)
-    changes = tuple(_due(environment.snapshots[name], *behind[name], loaded) for name in graph.order if name in behind)
-    return replace(build_backfill_plan(environment, graph, changes, loaded, window), late=late)
+    changes = tuple(
+        _due(environment.snapshots[name], *behind[name], table_state) for name in graph.order if name in behind
+    )
+    return replace(build_backfill_plan(environment, graph, changes, table_state, window), late=late)
 
 
-def _find_lost_rows(environment: Environment, loaded: Loaded, window: Window) -> Mapping[str, Timeline]:
+def _find_lost_rows(environment: Environment, table_state: Loaded, window: Window) -> Mapping[str, Timeline]:
     """The time that tables lack which go on with another's rows, by model: a restatement of prod took it, and its rows
     are the other table's, which a plan gives them again. Their own query returns others."""
     time_lost: dict[str, Timeline] = {}
     for name, snapshot in environment.snapshots.items():
         if snapshot.is_mixed and not snapshot.is_preview:
-            held = loaded.timeline_of(snapshot)
+            held = table_state.timeline_of(snapshot)
             time_lost[name] = subtract(build_timeline(EPOCH, held[-1].end if held else window.now), held)
     return time_lost
 
 
 def build_backfill_plan(
-    environment: Environment, graph: Graph, changes: tuple[Change, ...], loaded: Loaded, window: Window
+    environment: Environment, graph: Graph, changes: tuple[Change, ...], table_state: Loaded, window: Window
 ) -> Plan:
     """The plan that fills tables of an environment with these changes, and shows nothing anew."""
     swaps = digest_of(changes)
@@ -318,7 +320,7 @@ def build_backfill_plan(
         changes=changes,
         views=ViewChanges(),
         parents=graph.parents,
-        relies=input_timelines(graph, environment.snapshots, changes, loaded),
+        relies=input_timelines(graph, environment.snapshots, changes, table_state),
     )
 
 
@@ -338,11 +340,11 @@ def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[s
     return frozenset(over | same)
 
 
-def _due(snapshot: Snapshot, needed: Timeline, missing: Timeline, loaded: Loaded) -> Change:
+def _due(snapshot: Snapshot, needed_time: Timeline, missing: Timeline, table_state: Loaded) -> Change:
     reason = "Its table lacks time that is due."
-    if snapshot.table in loaded.lost:
+    if snapshot.table in table_state.lost:
         reason = "Its table was gone from the catalog."
-    elif not subtract(missing, loaded.timeline_of(snapshot)):
+    elif not subtract(missing, table_state.timeline_of(snapshot)):
         reason = "Its latest time is computed again."
     return Change(
         name=snapshot.name,
@@ -354,7 +356,7 @@ def _due(snapshot: Snapshot, needed: Timeline, missing: Timeline, loaded: Loaded
         old=snapshot,
         new=snapshot,
         recomputed=False,
-        needed=needed,
+        needed=needed_time,
         missing=missing,
     )
 

@@ -30,20 +30,20 @@ class Comparison:
     def model(self) -> str:
         return self.new.name
 
-    def answer(self, loaded: Loaded) -> bool | None:
+    def answer(self, table_state: Loaded) -> bool | None:
         """True when both are known to hold the same rows, in every period that either holds; None: not known yet."""
-        held = loaded.timeline_of(self.old), loaded.timeline_of(self.new)
+        held = table_state.timeline_of(self.old), table_state.timeline_of(self.new)
         periods = {period for timeline in held for period in _periods(self.new, timeline)}
-        one, two = (_contents(loaded, snapshot).period_contents(self.columns) for snapshot in (self.old, self.new))
+        one, two = (_contents(table_state, snapshot).period_contents(self.columns) for snapshot in (self.old, self.new))
         # one period that differs settles it; to call tables equal takes every period of both
         if not all(held) or not periods <= one.keys() or not periods <= two.keys():
             return False if any(one[p] != two[p] for p in one.keys() & two.keys()) else None
         return all(one[period] == two[period] for period in periods)
 
-    def equal_periods(self, loaded: Loaded) -> frozenset[str]:
+    def equal_periods(self, table_state: Loaded) -> frozenset[str]:
         """The periods that both hold, and in which both are known to hold the same rows."""
-        held = [set(_periods(snapshot, loaded.timeline_of(snapshot))) for snapshot in (self.old, self.new)]
-        one, two = (_contents(loaded, snapshot) for snapshot in (self.old, self.new))
+        held = [set(_periods(snapshot, table_state.timeline_of(snapshot))) for snapshot in (self.old, self.new)]
+        one, two = (_contents(table_state, snapshot) for snapshot in (self.old, self.new))
         return equal_periods(one, two, self.columns, held[0] & held[1])
 
 
@@ -67,7 +67,9 @@ def comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snap
     return Comparison(reader, old, new, tuple(sorted(columns)))
 
 
-def equal_time(reader: Snapshot, shape: Shape | None, comparisons: Iterable[Comparison], loaded: Loaded) -> Timeline:
+def equal_time(
+    reader: Snapshot, shape: Shape | None, comparisons: Iterable[Comparison], table_state: Loaded
+) -> Timeline:
     """The time in which a reader that goes by the same days has nothing to compute anew.
 
     Its rows of a day come from its parents' rows of that day alone: it holds their time columns within its own interval
@@ -78,7 +80,7 @@ def equal_time(reader: Snapshot, shape: Shape | None, comparisons: Iterable[Comp
         # rows that come out otherwise each time are not the old ones, though its inputs are
         if shape is None or shape.volatile or shape.volatile_rows or not _same_days(reader, question.new, shape):
             return ()
-        equal = question.equal_periods(loaded)
+        equal = question.equal_periods(table_state)
         periods = equal if periods is None else periods & equal
     step = timedelta(seconds=min(UNITS[reader.model.cron.unit], UNITS["day"]))
     starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in periods or ())
@@ -95,13 +97,13 @@ def _same_days(reader: Snapshot, parent: Snapshot, shape: Shape) -> bool:
     return plain and shape.day == day and day[1] in shape.bounded.get(parent.name, frozenset())
 
 
-def open_questions(comparisons: Iterable[Comparison], loaded: Loaded) -> tuple[Comparison, ...]:
+def open_questions(comparisons: Iterable[Comparison], table_state: Loaded) -> tuple[Comparison, ...]:
     """The comparisons that nobody has made yet."""
-    return tuple(question for question in comparisons if question.answer(loaded) is None)
+    return tuple(question for question in comparisons if question.answer(table_state) is None)
 
 
-def _contents(loaded: Loaded, snapshot: Snapshot) -> Contents:
-    return (loaded.contents or {}).get(snapshot.table, Contents())
+def _contents(table_state: Loaded, snapshot: Snapshot) -> Contents:
+    return (table_state.contents or {}).get(snapshot.table, Contents())
 
 
 def _cut(snapshot: Snapshot) -> tuple[str, str] | None:

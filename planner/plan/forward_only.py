@@ -55,16 +55,16 @@ class Finding:
     policy: str
 
 
-def resolve_selectors(asked: ForwardOnly, graph: Graph, now: datetime) -> ForwardOnly:
+def resolve_selectors(request: ForwardOnly, graph: Graph, now: datetime) -> ForwardOnly:
     """The request with the selected models in place of selectors; RequestError for what makes no sense."""
-    if asked.since and not asked.every:
+    if request.since and not request.every:
         raise RequestError("A forward-only plan alone has an effective date.", hint="Add `--forward-only`.")
-    if asked.since and asked.since > now:
-        raise RequestError(f"The effective date {asked.since:%Y-%m-%d} lies in the future.", hint="Leave it out.")
+    if request.since and request.since > now:
+        raise RequestError(f"The effective date {request.since:%Y-%m-%d} lies in the future.", hint="Leave it out.")
     return replace(
-        asked,
-        destructive=tuple(sorted(select(graph, asked.destructive))),
-        additive=tuple(sorted(select(graph, asked.additive))),
+        request,
+        destructive=tuple(sorted(select(graph, request.destructive))),
+        additive=tuple(sorted(select(graph, request.additive))),
     )
 
 
@@ -95,10 +95,10 @@ def build_mixed_snapshot(old: Snapshot, fresh: Snapshot, version: str, *, recomp
     # `before` is what the old table holds, and `query` what its query meant, which is not the same after an earlier
     # forward-only change: a column is the old one only if the query still means what it meant.
 
-    def choose_digest(old_digest: str | None, meant: str | None, means: str, fresh_digest: str) -> str:
+    def choose_digest(old_digest: str | None, old_meaning: str | None, means: str, fresh_digest: str) -> str:
         # Rows that are computed again are what they were only if they came of this very query, and not of an earlier
         # one or of a clock.
-        is_same = meant == means and (not recomputes or old_digest == meant)
+        is_same = old_meaning == means and (not recomputes or old_digest == old_meaning)
         return old_digest if old_digest and is_same else digest("forward-only", version, fresh_digest)[:24]
 
     rows = choose_digest(before.rows, query.rows, fresh.raw.rows, new.rows)
@@ -114,22 +114,30 @@ def still_mixed(snapshot: Snapshot, old: Snapshot) -> Snapshot:
     return _holding(replace(snapshot, forced=True), old.visible_digest) if old.is_mixed else snapshot
 
 
-def _holding(snapshot: Snapshot, seen: TableDigest) -> Snapshot:
+def _holding(snapshot: Snapshot, visible_digest: TableDigest) -> Snapshot:
     assert snapshot.meaning is not None
-    return replace(snapshot, meaning=replace(snapshot.meaning, held_rows=seen.rows, held=tuple(seen.columns.items())))
+    return replace(
+        snapshot,
+        meaning=replace(snapshot.meaning, held_rows=visible_digest.rows, held=tuple(visible_digest.columns.items())),
+    )
 
 
 def apply_forward_only(
-    found: Verdict, old: Model, new: Model, edited: bool, forward_only_parents: tuple[str, ...], asked: ForwardOnly
+    rule_verdict: Verdict,
+    old: Model,
+    new: Model,
+    was_edited: bool,
+    forward_only_parents: tuple[str, ...],
+    request: ForwardOnly,
 ) -> Verdict:
     """The verdict as a forward-only one, where the model, the plan or what it reads (`calm`) asks for that."""
     # a layout is changed by copying rows, which keeps them anyway; a seed of a forward-only plan is loaded anew, and
     # only its readers keep their rows
-    if found.rule == "layout-changed" or (why_not(old, new) and not (asked.every and new.kind.is_seed)):
-        return found
+    if rule_verdict.rule == "layout-changed" or (why_not(old, new) and not (request.every and new.kind.is_seed)):
+        return rule_verdict
     if new.forward_only and new.kind.is_stored:
         rule, why = "forward-only-model", "Its kind says `forward_only`"
-    elif edited and asked.every:
+    elif was_edited and request.every:
         rule, why = "forward-only-plan", "The plan is forward-only"
     elif forward_only_parents:
         rule, why = (
@@ -137,8 +145,13 @@ def apply_forward_only(
             f"Only forward-only changes touch it (of {_quote_names(forward_only_parents)})",
         )
     else:
-        return found
-    return Verdict(Category.FORWARD_ONLY, rule, f"{why}: {_rows_kept(new, asked.since)}. {found.reason}", found.columns)
+        return rule_verdict
+    return Verdict(
+        Category.FORWARD_ONLY,
+        rule,
+        f"{why}: {_rows_kept(new, request.since)}. {rule_verdict.reason}",
+        rule_verdict.columns,
+    )
 
 
 def _rows_kept(model: Model, since: datetime | None) -> str:
@@ -152,38 +165,44 @@ def _rows_kept(model: Model, since: datetime | None) -> str:
     return "the rows that are there stay" if model.kind.is_order_dependent else "its table is computed as a whole"
 
 
-def going_on(old: Snapshot, new: Snapshot, loaded: Loaded, asked: ForwardOnly) -> Forward:
+def going_on(old: Snapshot, new: Snapshot, table_state: Loaded, request: ForwardOnly) -> Forward:
     """How the table of a forward-only change goes on: with all that the old one holds, or with that before the
     effective date."""
     model = new.model
 
-    def policy(own: str, allowed: tuple[str, ...]) -> str:
-        return "allow" if model.name in allowed and own != "ignore" else own
+    def policy(own: str, allowed_names: tuple[str, ...]) -> str:
+        return "allow" if model.name in allowed_names and own != "ignore" else own
 
     return Forward(
-        _time_before(model, loaded.timeline_of(old), asked.since),
-        policy(model.on_destructive_change, asked.destructive),
-        policy(model.on_additive_change, asked.additive),
+        _time_before(model, table_state.timeline_of(old), request.since),
+        policy(model.on_destructive_change, request.destructive),
+        policy(model.on_additive_change, request.additive),
     )
 
 
-def _time_before(model: Model, held: Timeline, since: datetime | None) -> Timeline:
-    if since is None or not held:
-        return held
+def _time_before(model: Model, held_time: Timeline, since: datetime | None) -> Timeline:
+    if since is None or not held_time:
+        return held_time
     if not model.kind.is_by_time:
-        return held if model.kind.is_order_dependent else ()  # FULL: it is computed whole, or not at all
+        return held_time if model.kind.is_order_dependent else ()  # FULL: it is computed whole, or not at all
     # the interval in which the date lies is computed anew as a whole
     cut = model.cron.cut(since)
-    return subtract(held, (Interval(min(cut, held[-1].end), held[-1].end),)) if cut < held[-1].end else held
+    return (
+        subtract(held_time, (Interval(min(cut, held_time[-1].end), held_time[-1].end),))
+        if cut < held_time[-1].end
+        else held_time
+    )
 
 
-def include_inherited_rows(loaded: Loaded, changes: Iterable[Change]) -> Loaded:
+def include_inherited_rows(table_state: Loaded, changes: Iterable[Change]) -> Loaded:
     """What lies in tables, with those that will take over rows as if they held them already."""
     # last wins: what a table is known to hold outweighs what it is to take over
     changes = tuple(changes)
     new = {c.new.table: c.forward.rows for c in changes if c.new and c.forward and c.keeps_rows}
     new |= {c.new.table: c.adopts.rows for c in changes if c.new and c.adopts}
-    return replace(loaded, timelines={**new, **{name: held for name, held in loaded.timelines.items() if held}})
+    return replace(
+        table_state, timelines={**new, **{name: held for name, held in table_state.timelines.items() if held}}
+    )
 
 
 def schema_findings(

@@ -13,7 +13,7 @@ from mergeplan.planner.plan.new_table import free_version, version_details
 from mergeplan.planner.snapshot.snapshot import Snapshot, assign_version, version_of
 
 
-def keep_rows(candidate: Candidate, found: Verdict) -> Decision:
+def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
     """A change that keeps the rows there are: of a table in one that takes them over, of a view in those below it."""
     inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, candidate.inputs.forward.since
     takes_over = fresh.kind.is_stored and not fresh.kind.is_seed
@@ -22,7 +22,7 @@ def keep_rows(candidate: Candidate, found: Verdict) -> Decision:
     moved = _columns_that_move(old, snapshot, forward) if forward else {}
     # Without an effective date the table holds all that it needs from its creation on, like one that prod shares.
     anew = not takes_over or since is not None
-    change = build_change(candidate, snapshot, found, recomputed=fresh.kind.is_stored and anew)
+    change = build_change(candidate, snapshot, rule_verdict, is_recomputed=fresh.kind.is_stored and anew)
     return Decision(
         snapshot,
         replace(change, shares=None if anew else inputs.compared.name, forward=forward),

@@ -44,7 +44,7 @@ ALL_OPENED = Unopened()
 
 
 def blockers_for_held_models(
-    changes: tuple[Change, ...], unopened: Unopened, models: Mapping[str, Model]
+    changes: tuple[Change, ...], unopened_files: Unopened, models: Mapping[str, Model]
 ) -> list[Blocker]:
     """Every held model that a change of what it reads would compute anew, or give a preview."""
     return [
@@ -54,5 +54,5 @@ def blockers_for_held_models(
             models[change.name].place,
         )
         for change in changes
-        if change.name in unopened.held and (change.category in REBUILT or change.recomputed or change.missing)
+        if change.name in unopened_files.held and (change.category in REBUILT or change.recomputed or change.missing)
     ]

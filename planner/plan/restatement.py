@@ -67,28 +67,31 @@ class Past:
         return frozenset(snapshot.table for shown in maps for snapshot in shown.values())
 
 
-def graph_with_outer_tables(shown: Mapping[str, Snapshot]) -> Graph:
+def graph_with_outer_tables(shown_snapshots: Mapping[str, Snapshot]) -> Graph:
     """The graph of what an environment shows, and of the tables that its models read and nobody declared."""
-    models = {name: snapshot.model for name, snapshot in shown.items()}
+    models = {name: snapshot.model for name, snapshot in shown_snapshots.items()}
     outer = {read for model in models.values() for read in model.depends_on} - models.keys()
     return graph_of(models | {name: Model(name, Kind.EXTERNAL, "", 0, "") for name in outer})
 
 
 def cascade(
-    graph: Graph, shown: Mapping[str, Snapshot], chosen: Collection[str], kept: Collection[str] = ()
+    graph: Graph,
+    shown_snapshots: Mapping[str, Snapshot],
+    chosen_names: Collection[str],
+    kept_tables: Collection[str] = (),
 ) -> tuple[frozenset[str], tuple[LeftOut, ...]]:
     """The models whose tables are restated with the chosen ones, down the graph, and those that are left out.
 
-    What is left out keeps its rows, and so does what reads only that. `kept` are tables that prod shows and that
+    What is left out keeps its rows, and so does what reads only that. `kept_tables` are tables that prod shows and that
     another environment must not write.
     """
     reached: set[str] = set()
     restated: set[str] = set()
     left_out: list[LeftOut] = []
     for name in graph.order:
-        if name not in chosen and reached.isdisjoint(graph.parents[name]):
+        if name not in chosen_names and reached.isdisjoint(graph.parents[name]):
             continue
-        why = _why_not(graph.models[name], name in shown and shown[name].table in kept)
+        why = _why_not(graph.models[name], name in shown_snapshots and shown_snapshots[name].table in kept_tables)
         if why:
             left_out.append(LeftOut(name, why))
         if not why or graph.models[name].kind.is_seed:  # a seed keeps its rows, and its readers are restated
@@ -118,7 +121,7 @@ def interval_in_window(model: Model, window: Window) -> Timeline:
     return build_timeline(start, end)
 
 
-def windows(graph: Graph, restated: Collection[str], window: Window) -> Mapping[str, Window]:
+def windows(graph: Graph, restated_names: Collection[str], window: Window) -> Mapping[str, Window]:
     """Model -> the window in which it is restated: what reads a table that is filled in order, and so restated as a
     whole, may come out otherwise at any time."""
     # A batch of such a table builds on the batches before it, and its rows carry no time by which a reader could tell
@@ -126,10 +129,10 @@ def windows(graph: Graph, restated: Collection[str], window: Window) -> Mapping[
     unbounded: set[str] = set()
     onward: set[str] = set()  # what reads one that reads itself: at any time after its start
     for name in graph.order:
-        in_order = name in restated and graph.models[name].kind.is_order_dependent
+        in_order = name in restated_names and graph.models[name].kind.is_order_dependent
         if in_order or not unbounded.isdisjoint(graph.parents[name]):
             unbounded.add(name)
-        if (name in restated and graph.models[name].reads_itself) or not onward.isdisjoint(graph.parents[name]):
+        if (name in restated_names and graph.models[name].reads_itself) or not onward.isdisjoint(graph.parents[name]):
             onward.add(name)
     since = {name: None if name in unbounded else window.start for name in graph.order}
     until = {name: None if name in unbounded | onward else window.end for name in graph.order}
@@ -137,13 +140,17 @@ def windows(graph: Graph, restated: Collection[str], window: Window) -> Mapping[
 
 
 def time_to_restate(
-    graph: Graph, shown: Mapping[str, Snapshot], loaded: Loaded, window: Window, restated: Collection[str]
+    graph: Graph,
+    shown_snapshots: Mapping[str, Snapshot],
+    table_state: Loaded,
+    window: Window,
+    restated_names: Collection[str],
 ) -> Mapping[str, Timeline]:
     """Model -> the time to compute anew, for those that have any: what the window asks for, from the model's start up
     to its last cron tick, and never past what the tables it reads hold."""
     times: dict[str, Timeline] = {}
     frontier: dict[str, datetime | None] = {}
-    asked = windows(graph, restated, window)
+    asked = windows(graph, restated_names, window)
     for name in graph.order:  # parents first, so that each knows up to where all that it reads will be filled
         model, bound = graph.models[name], least(frontier[p] for p in graph.parents[name])
         frontier[name] = bound
@@ -151,8 +158,8 @@ def time_to_restate(
             continue
         due = window.due(model)
         start = whole_start(graph, model, window)
-        held = loaded.timeline_of(shown[name])
-        if name in restated:
+        held = table_state.timeline_of(shown_snapshots[name])
+        if name in restated_names:
             latest = least([due, model.end, bound])
             assert latest is not None
             whole = build_timeline(start, model.cron.cut(latest))
@@ -166,7 +173,11 @@ def time_to_restate(
 
 
 def find_outdated_tables(
-    target: Environment, past: Past, restated: Mapping[str, Timeline], chosen: Collection[str], window: Window
+    target: Environment,
+    past: Past,
+    restated_time: Mapping[str, Timeline],
+    chosen_names: Collection[str],
+    window: Window,
 ) -> tuple[Mapping[str, Timeline], tuple[Touched, ...]]:
     """What is forgotten by table, and which environments feel it.
 
@@ -174,7 +185,7 @@ def find_outdated_tables(
     table that was built before could be promoted with old rows. Elsewhere it is what was made of these very tables;
     tables that prod shows are left alone.
     """
-    mine = {target.snapshots[name].table: time for name, time in restated.items()}
+    mine = {target.snapshots[name].table: time for name, time in restated_time.items()}
     forgets = dict(mine)
     # The target's own tables that are left out keep their rows on purpose; and nobody but prod changes prod's.
     kept = {version.table for version in target.snapshots.values()} - mine.keys()
@@ -184,7 +195,7 @@ def find_outdated_tables(
     for environment, now, shown in past.maps:
         graph = graph_with_outer_tables(shown)
         if target.name == PROD:  # by name: any version of a chosen model may have been built from the old rows
-            roots = graph.models.keys() & chosen
+            roots = graph.models.keys() & chosen_names
         else:
             roots = {name for name, version in shown.items() if version.table in mine}
         names, _ = cascade(graph, shown, roots)
@@ -197,7 +208,7 @@ def find_outdated_tables(
                 forgets[table] = merge((*forgets.get(table, ()), *interval_in_window(shown[name].model, asked[name])))
             if now and environment != target.name:
                 touched.setdefault(environment, (set(), set()))[table not in mine].add(name)
-    names = _downstream_by_name(past, chosen if target.name == PROD else restated.keys())
+    names = _downstream_by_name(past, chosen_names if target.name == PROD else restated_time.keys())
     for table, snapshot in past.built.items():
         # of a table that nobody knows any more it cannot be told what it was computed from: it goes too
         if table not in kept and (snapshot is None or snapshot.name in names):

@@ -27,11 +27,11 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 def build_restatement(
     environment: Environment,
-    loaded: Loaded,
+    table_state: Loaded,
     window: Window,
     selectors: Iterable[str],
     past: Past,
-    changed: Changed | None = None,
+    changed_models: Changed | None = None,
 ) -> Plan:
     """The plan that computes anew, in the window, the selected models of an environment and all that reads them.
 
@@ -40,12 +40,12 @@ def build_restatement(
     """
     shown = environment.snapshots
     graph = graph_with_outer_tables(shown)
-    chosen = select(graph, selectors, changed)
+    chosen = select(graph, selectors, changed_models)
     # another environment must not write tables that prod shows: it would change prod without a plan for it
     kept = past.tables_of_prod if environment.name != PROD else frozenset[str]()
     names, left_out = cascade(graph, shown, chosen, kept)
     inner = graph_of({name: snapshot.model for name, snapshot in shown.items()})
-    restated = time_to_restate(inner, shown, loaded, window, names)
+    restated = time_to_restate(inner, shown, table_state, window, names)
     if not restated:
         raise RequestError(_nothing(chosen, names, left_out, window), hint=_hint(left_out))
     forgets, touched = find_outdated_tables(environment, past, restated, chosen, window)
@@ -55,23 +55,23 @@ def build_restatement(
         for name in inner.order
         if name in restated
     )
-    plan = build_backfill_plan(environment, inner, changes, Loaded(_less(loaded, forgets)), window)
+    plan = build_backfill_plan(environment, inner, changes, Loaded(_less(table_state, forgets)), window)
     return replace(plan, restatement=Restatement(forgets, left_out, touched))
 
 
-def _less(loaded: Loaded, forgets: Mapping[str, Timeline]) -> dict[str, Timeline]:
-    return {table: subtract(held, forgets.get(table, ())) for table, held in loaded.timelines.items()}
+def _less(table_state: Loaded, forgets: Mapping[str, Timeline]) -> dict[str, Timeline]:
+    return {table: subtract(held, forgets.get(table, ())) for table, held in table_state.timelines.items()}
 
 
-def _why(graph: Graph, name: str, chosen: Collection[str], restated: Collection[str]) -> str:
-    if name in chosen:
+def _why(graph: Graph, name: str, chosen_names: Collection[str], restated_names: Collection[str]) -> str:
+    if name in chosen_names:
         return "Its rows are computed anew."
     above = graph.upstream([name])
-    if not above.isdisjoint(restated):
+    if not above.isdisjoint(restated_names):
         return "It reads what is computed anew."
     # a seed or an external table is computed by nobody, and its readers are restated in its place
-    selected = ", ".join(f"`{ancestor}`" for ancestor in sorted(above & {*chosen}))
-    return f"It reads {selected}, which {'is' if len(above & {*chosen}) == 1 else 'are'} selected."
+    selected = ", ".join(f"`{ancestor}`" for ancestor in sorted(above & {*chosen_names}))
+    return f"It reads {selected}, which {'is' if len(above & {*chosen_names}) == 1 else 'are'} selected."
 
 
 def _build_restated_change(snapshot: Snapshot, time: Timeline, reason: str) -> Change:
@@ -90,14 +90,16 @@ def _build_restated_change(snapshot: Snapshot, time: Timeline, reason: str) -> C
     )
 
 
-def _nothing(chosen: Iterable[str], names: Iterable[str], left_out: Iterable[LeftOut], window: Window) -> str:
-    reasons = "; ".join(f"`{model.model}`: {model.reason}" for model in left_out)
+def _nothing(
+    chosen_names: Iterable[str], names: Iterable[str], left_out_models: Iterable[LeftOut], window: Window
+) -> str:
+    reasons = "; ".join(f"`{model.model}`: {model.reason}" for model in left_out_models)
     if not names:
-        none = ", ".join(f"`{name}`" for name in sorted(chosen))
+        none = ", ".join(f"`{name}`" for name in sorted(chosen_names))
         return f"Nothing can be restated: {reasons}." if reasons else f"Nothing is computed from {none}."
     asked = [f" {word} {at:%Y-%m-%d}" for word, at in (("from", window.start), ("up to", window.end)) if at]
     return f"Nothing is to be restated{' and'.join(asked)}: no table of these models has rows of that time."
 
 
-def _hint(left_out: tuple[LeftOut, ...]) -> str:
-    return "" if left_out else "`mergeplan dag` shows who reads whom."
+def _hint(left_out_models: tuple[LeftOut, ...]) -> str:
+    return "" if left_out_models else "`mergeplan dag` shows who reads whom."

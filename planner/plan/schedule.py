@@ -62,7 +62,7 @@ class Loaded:
 
 
 def schedule_changes(
-    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], loaded: Loaded, window: Window
+    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], table_state: Loaded, window: Window
 ) -> tuple[Change, ...]:
     """The changes with the time their tables need and lack.
 
@@ -81,17 +81,17 @@ def schedule_changes(
         elif not snapshot.kind.is_stored:
             frontier[name] = bound
         else:
-            end = _end(snapshot, change, loaded, window, bound)
+            end = _end(snapshot, change, table_state, window, bound)
             needed = _find_needed_time(graph, snapshot.model, end, window)
             held = (
                 end
                 if builds
-                else contiguous_end(loaded.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
+                else contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             )
             frontier[name] = held if held < window.due(snapshot.model) else None
         if change is not None and builds:
-            missing = _missing(snapshot.model, needed, loaded.timeline_of(snapshot))
-            there = loaded.timeline_of(change.old) if change.old and change.copies else ()
+            missing = _missing(snapshot.model, needed, table_state.timeline_of(snapshot))
+            there = table_state.timeline_of(change.old) if change.old and change.copies else ()
             copies = intersection(intersection(change.copies, there), missing)
             if snapshot.model.is_order_dependent and copies != there:
                 copies = ()  # such a table is copied as it is, or not at all
@@ -102,15 +102,15 @@ def schedule_changes(
 def schedule_run(
     graph: Graph,
     snapshots: Mapping[str, Snapshot],
-    loaded: Loaded,
+    table_state: Loaded,
     window: Window,
-    left: frozenset[str] = frozenset(),
+    late_names: frozenset[str] = frozenset(),
     ready: Readiness | None = None,
 ) -> Mapping[str, tuple[Timeline, Timeline]]:
     """For a run: name -> (needed, missing) of every stored table that is behind its last cron tick.
 
-    Those in `left` stay as they are, and what reads them is filled no further than they; the same goes for time that is
-    not `ready` yet. What is missing past what is needed is a unit that is not over, of a model that allows that.
+    Those in `late_names` stay as they are, and what reads them is filled no further than they; so does time that
+    is not `ready` yet. What is missing past what is needed is a unit that is not over, of a model that allows that.
     """
     behind: dict[str, tuple[Timeline, Timeline]] = {}
     frontier: dict[str, datetime | None] = {}
@@ -120,25 +120,25 @@ def schedule_run(
         frontier[name] = bound
         if snapshot.kind.is_seed or not snapshot.kind.is_stored:
             continue
-        if name in left:
-            held = contiguous_end(loaded.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
+        if name in late_names:
+            held = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             frontier[name] = held if held < window.due(snapshot.model) else None
             continue
         end = least([window.end or window.due(snapshot.model), snapshot.model.end, bound])
         assert end is not None
         needed = _find_needed_time(graph, snapshot.model, snapshot.model.cron.cut(end), window)
         if snapshot.is_preview:  # it goes on from where it began, and is never filled backwards
-            begun = loaded.timeline_of(snapshot)
+            begun = table_state.timeline_of(snapshot)
             needed = intersection(needed, build_timeline(begun[0].start, end)) if begun else ()
         missing = merge(
-            (*_missing(snapshot.model, needed, loaded.timeline_of(snapshot)), *_partial(snapshot.model, window))
+            (*_missing(snapshot.model, needed, table_state.timeline_of(snapshot)), *_partial(snapshot.model, window))
         )
         late = subtract(missing, ready(snapshot.model, missing)) if missing and ready else ()
         missing = subtract(missing, late)
         if late := intersection(late, needed):
             # What waits for a signal is a hole, and nothing downstream may be computed past a hole.
             needed = subtract(needed, late)
-            held = contiguous_end(loaded.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
+            held = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             end = min(end, late[0].start if snapshot.kind.is_incremental else held)
         frontier[name] = end if end < window.due(snapshot.model) else None
         if missing:
@@ -146,16 +146,18 @@ def schedule_run(
     return behind
 
 
-def _end(snapshot: Snapshot, change: Change | None, loaded: Loaded, window: Window, bound: datetime | None) -> datetime:
+def _end(
+    snapshot: Snapshot, change: Change | None, table_state: Loaded, window: Window, end_bound: datetime | None
+) -> datetime:
     model = snapshot.model
-    latest = least([window.end or window.due(model), model.end, bound])
+    latest = least([window.end or window.due(model), model.end, end_bound])
     assert latest is not None
     if change is None or window.end:
         return model.cron.cut(latest)
     # No further than the table that it replaces: the merge, days later, would find the days since missing.
-    replaced = loaded.end(change.old) if change.old and change.old.kind.is_stored else None
-    if replaced is None and change.change is ChangeKind.ADDED and snapshot.table in loaded.complete:
-        replaced = loaded.end(snapshot)
+    replaced = table_state.end(change.old) if change.old and change.old.kind.is_stored else None
+    if replaced is None and change.change is ChangeKind.ADDED and snapshot.table in table_state.complete:
+        replaced = table_state.end(snapshot)
     return model.cron.cut(min(latest, replaced) if replaced else latest)
 
 
@@ -196,10 +198,10 @@ def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
     return model.cron.cut(range_start(graph, model, window))
 
 
-def contiguous_end(held: Timeline, start: datetime) -> datetime:
+def contiguous_end(held_time: Timeline, start: datetime) -> datetime:
     """Up to where a table holds all since its start: past a hole (time that is being restated, or whose audit failed)
     nothing may be computed from it. EPOCH when it holds nothing, or begins later."""
-    return next((interval.end for interval in held if interval.start <= start <= interval.end), EPOCH)
+    return next((interval.end for interval in held_time if interval.start <= start <= interval.end), EPOCH)
 
 
 def _upstream_start(graph: Graph, model: Model) -> datetime | None:
@@ -207,17 +209,19 @@ def _upstream_start(graph: Graph, model: Model) -> datetime | None:
     return min(starts, default=None)
 
 
-def _missing(model: Model, needed: Timeline, held: Timeline) -> Timeline:
-    missing = subtract(needed, held)
+def _missing(model: Model, needed_time: Timeline, held_time: Timeline) -> Timeline:
+    missing = subtract(needed_time, held_time)
     # such a table has no parts that could be computed alone: it is written as a whole
-    if not model.kind.is_incremental or out_of_order(model, missing, held):
-        return needed if missing else ()
-    return add_lookback(model.cron, missing, model.lookback if held else 0, needed[0].start) if missing else ()
+    if not model.kind.is_incremental or out_of_order(model, missing, held_time):
+        return needed_time if missing else ()
+    return (
+        add_lookback(model.cron, missing, model.lookback if held_time else 0, needed_time[0].start) if missing else ()
+    )
 
 
-def out_of_order(model: Model, missing: Timeline, held: Timeline) -> bool:
+def out_of_order(model: Model, missing: Timeline, held_time: Timeline) -> bool:
     """True when a table that is filled in order lacks time before what it holds: then all of it is filled anew."""
-    return model.is_order_dependent and bool(held and missing) and missing[0].start < held[-1].end
+    return model.is_order_dependent and bool(held_time and missing) and missing[0].start < held_time[-1].end
 
 
 def _partial(model: Model, window: Window) -> Timeline:

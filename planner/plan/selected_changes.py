@@ -13,17 +13,17 @@ from mergeplan.planner.snapshot.environment import Environment
 
 def select_models(
     models: Mapping[str, Model],
-    deployed: Environment,
+    deployed_environment: Environment,
     selectors: Iterable[str],
-    changed: Changed | None = None,
+    changed_models: Changed | None = None,
 ) -> Mapping[str, Model]:
     """The models of a plan in which only the selected ones count; one that the files no longer have can be selected
     too, and goes.
 
     RequestError when a selected model reads one that is neither selected nor deployed.
     """
-    there = {name: snapshot.model for name, snapshot in deployed.snapshots.items()}
-    chosen = select(graph_of({**there, **models}), selectors, changed)
+    there = {name: snapshot.model for name, snapshot in deployed_environment.snapshots.items()}
+    chosen = select(graph_of({**there, **models}), selectors, changed_models)
     kept = {name: model for name, model in there.items() if name not in chosen}
     # tables that no model defines are no changes: they are there for every model that reads them
     outer = {name: model for name, model in models.items() if model.kind.is_external and name not in kept}
@@ -31,6 +31,6 @@ def select_models(
     for name in sorted(chosen & models.keys()):
         for read in models[name].depends_on:
             if read in models and read not in result:
-                message = f"`{name}` reads `{read}`, which is neither selected nor in `{deployed.name}`."
+                message = f"`{name}` reads `{read}`, which is neither selected nor in `{deployed_environment.name}`."
                 raise RequestError(message, hint=f"Select it too: `+{name}`.")
     return result

@@ -188,15 +188,15 @@ def _are_same_files(engine: Engine, question: Question, both: Collection[str]) -
     return are_same_files(engine, (first.table.name, second.table.name), both, first.where)
 
 
-def _compare_rows(engine: Engine, question: Question, both: Collection[str], found: ModelDiff) -> ModelDiff:
+def _compare_rows(engine: Engine, question: Question, both: Collection[str], model_diff: ModelDiff) -> ModelDiff:
     key, why = key_of(question.model, both)
     options = DiffOptions(on=key, where=question.where, samples=question.samples)
     tables = question.sides[0].sql, question.sides[1].sql
     diff = compare_tables(engine, question.names, tables, options, question.model.name)
-    assert found.counts is not None
-    rows = replace(diff.rows, counts=found.counts, common=diff.rows.common + question.equal_rows)
+    assert model_diff.counts is not None
+    rows = replace(diff.rows, counts=model_diff.counts, common=diff.rows.common + question.equal_rows)
     samples = mask_samples(diff.samples, diff.key, question.shown)
-    return replace(found, rows=rows, key=diff.key, samples=samples, note=join_notes(question.note, why))
+    return replace(model_diff, rows=rows, key=diff.key, samples=samples, note=join_notes(question.note, why))
 
 
 def join_notes(*notes: str) -> str:
@@ -231,14 +231,14 @@ def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str
     return (), "whole rows: a key's column differs" if declared else "whole rows: the model declares no `grain`"
 
 
-def mask_samples(samples: Samples, key: Collection[str], shown: Collection[str]) -> Samples:
+def mask_samples(samples: Samples, key: Collection[str], shown_columns: Collection[str]) -> Samples:
     """The samples with every value masked that is not in a column which may be shown.
 
     Of changed rows the key comes first, then each column of both tables, as `s__name` and `t__name`.
     """
 
     def mask_cells(rows: Rows, names: Sequence[str]) -> Rows:
-        plain = [name.lower() in shown for name in names]
+        plain = [name.lower() in shown_columns for name in names]
         cells = (tuple(c if ok else mask(c) for c, ok in zip(row, plain, strict=True)) for row in rows.rows)
         return Rows(rows.columns, tuple(cells))
 

@@ -43,17 +43,19 @@ class RowDifference:
         return f"  {cells}{where}"
 
 
-def compare_rows(expected: Rows, actual: Rows, types: Mapping[str, str], partial: bool) -> tuple[RowDifference, ...]:
+def compare_rows(
+    expected_rows: Rows, actual: Rows, types: Mapping[str, str], partial: bool
+) -> tuple[RowDifference, ...]:
     """How the rows differ, () if they do not; `partial` compares the expected columns only."""
-    odd = [f"`{name}` is expected and does not exist" for name in expected.columns if name not in actual.columns]
+    odd = [f"`{name}` is expected and does not exist" for name in expected_rows.columns if name not in actual.columns]
     if not partial:
-        odd += [f"`{name}` is not expected" for name in actual.columns if name not in expected.columns]
+        odd += [f"`{name}` is not expected" for name in actual.columns if name not in expected_rows.columns]
     if odd:
         return (RowDifference((), None, None, tuple(odd)),)
-    columns = expected.columns
+    columns = expected_rows.columns
     order = [actual.columns.index(name) for name in columns]
     kinds = [types.get(name, "string") for name in columns]
-    left = [(_key(row, kinds), row) for row in expected.rows]
+    left = [(_key(row, kinds), row) for row in expected_rows.rows]
     right = [(_key(row, kinds), row) for row in (tuple(row[index] for index in order) for row in actual.rows)]
     lonely = Counter(key for key, _ in left)
     lonely.subtract(key for key, _ in right)
@@ -141,19 +143,19 @@ def _pick_rows(rows: Sequence[Keyed], lonely: Counter[tuple[str, ...]]) -> list[
     return selection
 
 
-def _pair_rows(columns: tuple[str, ...], missing: list[Keyed], unexpected: list[Keyed]) -> list[RowDifference]:
+def _pair_rows(columns: tuple[str, ...], missing: list[Keyed], unexpected_rows: list[Keyed]) -> list[RowDifference]:
     """Each missing row with the most similar unexpected one, if at least one cell is the same."""
     differences = []
     for key, row in missing:
-        likeness = [sum(a == b for a, b in zip(key, other, strict=True)) for other, _ in unexpected]
-        best = max(range(len(unexpected)), key=lambda index: likeness[index], default=None)
+        likeness = [sum(a == b for a, b in zip(key, other, strict=True)) for other, _ in unexpected_rows]
+        best = max(range(len(unexpected_rows)), key=lambda index: likeness[index], default=None)
         if best is None or not likeness[best]:
             differences.append(RowDifference(columns, row, None, columns))
             continue
-        other, actual = unexpected.pop(best)
+        other, actual = unexpected_rows.pop(best)
         differing = tuple(name for name, a, b in zip(columns, key, other, strict=True) if a != b)
         differences.append(RowDifference(columns, row, actual, differing))
-    return differences + [RowDifference(columns, None, row, columns) for _, row in unexpected]
+    return differences + [RowDifference(columns, None, row, columns) for _, row in unexpected_rows]
 
 
 def _row_text(columns: Sequence[str], row: Sequence[Value]) -> str:

@@ -27,7 +27,7 @@ from mergeplan.planner.wording import count_noun
 @click.option("--samples", type=click.Choice(["full", "masked", "none"]), help="How bad rows are shown this time.")
 @output_option
 @workspace
-def audit(environment: str, root: Path, gateway: str | None, output: str, **given: Any) -> int:
+def audit(environment: str, root: Path, gateway: str | None, output: str, **option_values: Any) -> int:
     """Run the audits of ENVIRONMENT's models, and the standalone ones, on what its tables hold now.
 
     \b
@@ -39,7 +39,7 @@ def audit(environment: str, root: Path, gateway: str | None, output: str, **give
         shown = work.environment(parse_environment_name(environment))
         if isinstance(out, JsonLines):
             out.knows(shown.snapshots)
-        results = list(stream_audits(work, shown, options_from(AuditOptions, given)))
+        results = list(stream_audits(work, shown, options_from(AuditOptions, option_values)))
     failed = [result for result in results if not result.ok]
     blocked = any(result.blocking for result in failed)
     if isinstance(out, JsonLines):

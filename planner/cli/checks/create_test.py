@@ -48,7 +48,7 @@ class NewTest:
 @click.option("--include-ctes", is_flag=True, help="Expect the rows of each CTE, too.")
 @click.option("-o", "--overwrite", is_flag=True, help="Replace the file when there is one.")
 @workspace
-def create_test(model: str, root: Path, gateway: str | None, **given: Any) -> int:
+def create_test(model: str, root: Path, gateway: str | None, **option_values: Any) -> int:
     """Write a unit test of MODEL: rows that queries find now go in, and what the model makes of them is expected.
 
     \b
@@ -57,7 +57,7 @@ def create_test(model: str, root: Path, gateway: str | None, **given: Any) -> in
     mergeplan create_test shop.daily --var start 2026-01-01 \\
         --query shop.items "select * from shop.items"
     """
-    asked = options_from(NewTest, given)
+    asked = options_from(NewTest, option_values)
     with open_workspace(root, gateway, only_looks=True) as work:
         name = without_default(model.lower(), work.project.catalogs.default)
         selected_model = work.project.models.get(name)
@@ -77,16 +77,16 @@ def create_test(model: str, root: Path, gateway: str | None, **given: Any) -> in
     return 0
 
 
-def _body(work: Workspace, model: Model, title: str, file: Path, asked: NewTest) -> Written:
+def _body(work: Workspace, model: Model, title: str, file: Path, options: NewTest) -> Written:
     """The test as it will stand in its file: read from there, it gives the outputs that it expects."""
     catalog = work.project.catalogs.default
-    named = ((_table(model, table, catalog), sql) for table, sql in asked.queries)
+    named = ((_table(model, table, catalog), sql) for table, sql in options.queries)
     inputs = {name: _input(work, name, sql) for name, sql in named}
     body: Written = {"model": model.name, "inputs": inputs, "outputs": {"query": []}}
-    if asked.variables:
-        body["vars"] = {key: yaml.safe_load(value) if value else value for key, value in asked.variables}
+    if options.variables:
+        body["vars"] = {key: yaml.safe_load(value) if value else value for key, value in options.variables}
     test = _read(work, title, file, body)
-    body["outputs"] = _outputs(work, model, test, ctes=asked.include_ctes)
+    body["outputs"] = _outputs(work, model, test, ctes=options.include_ctes)
     return body
 
 

@@ -33,7 +33,7 @@ from mergeplan.planner.snapshot.environment import PROD
 @data_diff_options()
 @output_option
 @workspace
-def data_diff(environment: str, root: Path, gateway: str | None, output: str, **given: Any) -> int:
+def data_diff(environment: str, root: Path, gateway: str | None, output: str, **option_values: Any) -> int:
     """Compare the tables of ENVIRONMENT with prod's, over the time that both hold: all that differ, or MODELS.
 
     \b
@@ -41,7 +41,7 @@ def data_diff(environment: str, root: Path, gateway: str | None, output: str, **
     mergeplan data_diff dev shop.orders --where "amount > 100"
     mergeplan data_diff dev --detail sample --detail tag:pii=off --unmasked id
     """
-    asked = options_of(given)
+    asked = options_of(option_values)
     out = output_of(output)
     with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
         work.look()
@@ -60,15 +60,15 @@ def data_diff(environment: str, root: Path, gateway: str | None, output: str, **
 
 
 def diff_plan_data(
-    work: Workspace, out: Output, plan: Plan, asked: DataDiffOptions | None
+    work: Workspace, out: Output, plan: Plan, options: DataDiffOptions | None
 ) -> Sequence[DataDifference] | None:
     """What an applied plan did to rows; None when that was not asked for, and when it could not be told, with a
     warning: the plan is carried out, and stays so."""
-    if asked is None:
+    if options is None:
         return None
     differences, names = [], (plan.base, plan.environment)
     try:
-        for diff in data_diffs(work, pairs_of_plan(plan), names, asked):
+        for diff in data_diffs(work, pairs_of_plan(plan), names, options):
             differences.append(data_difference(diff))
             show(out, diff, names)
     except Cancelled:

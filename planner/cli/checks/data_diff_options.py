@@ -22,7 +22,7 @@ def data_diff_options(prefix: str = "") -> Callable[[C], C]:
             "detail",
             multiple=True,
             metavar="DETAIL|SELECTOR=DETAIL",
-            callback=lambda _context, _option, each: details(each) if each else (),
+            callback=lambda _context, _option, value: details(value) if value else (),
             help="off, counts or sample: of all models, or of a name, a glob or tag:x; the last that fits counts.",
         ),
         click.option(
@@ -56,6 +56,8 @@ def data_diff_options(prefix: str = "") -> Callable[[C], C]:
     return add
 
 
-def options_of(given: dict[str, Any]) -> DataDiffOptions:
+def options_of(option_values: dict[str, Any]) -> DataDiffOptions:
     """What was asked, with the default for what was not."""
-    return options_from(DataDiffOptions, {name: value for name, value in given.items() if name != "detail" or value})
+    return options_from(
+        DataDiffOptions, {name: value for name, value in option_values.items() if name != "detail" or value}
+    )

@@ -79,12 +79,12 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
     return 1 if check and changed else 0
 
 
-def _style(config: Style, given: dict[str, Any]) -> Style:
-    given.pop("gateway")  # every verb takes it; here there is nothing to run
-    rewrite = given.pop("rewrite_casts")
+def _style(config: Style, option_values: dict[str, Any]) -> Style:
+    option_values.pop("gateway")  # every verb takes it; here there is nothing to run
+    rewrite = option_values.pop("rewrite_casts")
     if rewrite is not None:
-        given["no_rewrite_casts"] = not rewrite
-    return replace(config, **{key: value for key, value in given.items() if value is not None})
+        option_values["no_rewrite_casts"] = not rewrite
+    return replace(config, **{key: value for key, value in option_values.items() if value is not None})
 
 
 def _format_all(files: Iterable[SqlFile], dialect: str, style: Style) -> list[Result]:

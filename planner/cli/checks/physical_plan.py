@@ -15,14 +15,14 @@ from mergeplan.planner.snapshot.environment import PROD
 
 
 def physical_of_plan(
-    work: Workspace, out: Output, plan: Plan, wanted: bool | None
+    work: Workspace, out: Output, plan: Plan, is_wanted: bool | None
 ) -> tuple[PhysicalPlanRow, ...] | None:
     """What an applied plan does to the physical plans of edited queries; None when nobody asks, and when that is not
     known, with a warning: the plan is carried out, and stays so.
 
-    Unless that is `wanted` or not, it is shown of every environment but prod, if Spark runs anyway.
+    Where `is_wanted` is None, it is shown of every environment but prod, if Spark runs anyway.
     """
-    if not (wanted if wanted is not None else plan.environment != PROD and work.has_engine):
+    if not (is_wanted if is_wanted is not None else plan.environment != PROD and work.has_engine):
         return None
     try:
         rows = tuple(physical_plan_row(diff) for diff in physical_diffs_of_plan(work, plan))
@@ -36,12 +36,12 @@ def physical_of_plan(
     return rows
 
 
-def _show(out: Terminal, found: tuple[PhysicalPlanRow, ...]) -> None:
+def _show(out: Terminal, rows: tuple[PhysicalPlanRow, ...]) -> None:
     lines = [
         f"  {'!' if is_worse(change) else '+'} {row.model}: {physical_sentence(change, str)}"
-        for row in found
+        for row in rows
         for change in row.changes
     ]
-    lines += [f"  {row.model}: {row.note}" for row in found if row.note]
+    lines += [f"  {row.model}: {row.note}" for row in rows if row.note]
     for line in ("Physical plan, before and after:", *lines) if lines else ():
         out.say(line)

@@ -36,7 +36,7 @@ DIFFERS = 5  # the exit code when something differs
     "--rename",
     multiple=True,
     metavar="OLD=NEW",
-    callback=lambda _context, _option, each: _parse_renames(each),
+    callback=lambda _context, _option, value: _parse_renames(value),
     help="The column OLD of A is the column NEW of B.",
 )
 @click.option("--schema-diff-ignore-case", is_flag=True, help="Column names in any case; with Spark it is always so.")
@@ -47,7 +47,9 @@ DIFFERS = 5  # the exit code when something differs
 )
 @output_option
 @workspace
-def table_diff(sides: str, model: str | None, root: Path, gateway: str | None, output: str, **given: Any) -> int:
+def table_diff(
+    sides: str, model: str | None, root: Path, gateway: str | None, output: str, **option_values: Any
+) -> int:
     """Compare the tables A and B, or MODEL in the environments A and B; without MODEL all that differ there.
 
     \b
@@ -59,8 +61,8 @@ def table_diff(sides: str, model: str | None, root: Path, gateway: str | None, o
     first, colon, second = sides.partition(":")
     if not (colon and first and second):
         raise RequestError(f"`{sides}` does not name two tables or environments.", hint=FORM)
-    samples = given["limit"] if given["show_sample"] else 0
-    options = options_from(TableDiffOptions, {**given, "samples": samples})
+    samples = option_values["limit"] if option_values["show_sample"] else 0
+    options = options_from(TableDiffOptions, {**option_values, "samples": samples})
     differences = []
     out = output_of(output)
     with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:

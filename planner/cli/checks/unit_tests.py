@@ -29,7 +29,7 @@ from mergeplan.planner.session.use_cases.unit_tests import run_tests
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), help="Also write JUnit's XML to this file.")
 @output_option
 @workspace
-def test(verbose: bool, junit: Path | None, root: Path, gateway: str | None, output: str, **given: Any) -> int:
+def test(verbose: bool, junit: Path | None, root: Path, gateway: str | None, output: str, **option_values: Any) -> int:
     """Run the project's unit tests, all or those of the given NAMES: tests, models, files, FILE::TEST, also as globs.
 
     \b
@@ -39,7 +39,7 @@ def test(verbose: bool, junit: Path | None, root: Path, gateway: str | None, out
     """
     out = output_of(output)
     with open_workspace(root, gateway) as work:
-        report = run_tests(work, options_from(TestOptions, given))
+        report = run_tests(work, options_from(TestOptions, option_values))
     results, seconds = report.results, report.seconds
     if isinstance(out, Terminal):
         out.tests(results, seconds, verbose=verbose)

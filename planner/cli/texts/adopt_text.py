@@ -33,18 +33,18 @@ def adoption_text(view: AdoptionView) -> Iterator[str]:
         yield f"The view {name} is replaced by the model's."
 
 
-def _table(each: AdoptedTable) -> Iterator[str]:
-    rows = "" if each.rows is None else f", {count_noun(each.rows, 'row')}"
-    how = "its rows are copied" if each.copies else "its files stay where they are"
-    yield f"{each.model} <- {each.table}{rows}" + (f"; {how}" if each.fits else "")
-    yield from (f"  refused: {problem}" for problem in each.problems)
-    if each.holds:
-        yield f"  counts as computed: {_time(each.holds)}"
-    if each.left:
-        yield f"  the next run computes: {_time(each.left)}"
-    if each.moved_to:
-        yield f"  {each.table} is renamed {each.moved_to}: the view of the model takes its name"
-    yield from (f"  {note}" for note in each.notes)
+def _table(adopted_table: AdoptedTable) -> Iterator[str]:
+    rows = "" if adopted_table.rows is None else f", {count_noun(adopted_table.rows, 'row')}"
+    how = "its rows are copied" if adopted_table.copies else "its files stay where they are"
+    yield f"{adopted_table.model} <- {adopted_table.table}{rows}" + (f"; {how}" if adopted_table.fits else "")
+    yield from (f"  refused: {problem}" for problem in adopted_table.problems)
+    if adopted_table.holds:
+        yield f"  counts as computed: {_time(adopted_table.holds)}"
+    if adopted_table.left:
+        yield f"  the next run computes: {_time(adopted_table.left)}"
+    if adopted_table.moved_to:
+        yield f"  {adopted_table.table} is renamed {adopted_table.moved_to}: the view of the model takes its name"
+    yield from (f"  {note}" for note in adopted_table.notes)
 
 
 def _time(spans: Spans) -> str:

@@ -63,7 +63,7 @@ class Rendering:
 @click.option("--no-format", is_flag=True, help="Print each query in one line.")
 @click.option("--audits", is_flag=True, help="Print what its audits ask.")
 @workspace
-def render(model: str, audits: bool, root: Path, gateway: str | None, **given: Any) -> int:
+def render(model: str, audits: bool, root: Path, gateway: str | None, **option_values: Any) -> int:
     """Print MODEL's query as Spark would run it, dates and embedded models filled in.
 
     \b
@@ -71,47 +71,47 @@ def render(model: str, audits: bool, root: Path, gateway: str | None, **given: A
     mergeplan render shop.orders --expand '+shop.orders' --dialect duckdb
     mergeplan render shop.orders --audits
     """
-    into = _dialect(given["dialect"])
-    with open_workspace(root, gateway, execution_time=given["execution_time"]) as work:
-        wanted = _rendering(work, model, options_from(RenderFilling, given))
+    into = _dialect(option_values["dialect"])
+    with open_workspace(root, gateway, execution_time=option_values["execution_time"]) as work:
+        wanted = _rendering(work, model, options_from(RenderFilling, option_values))
         if wanted.model.python and not audits:
             click.echo(wanted.model.source, nl=False)  # it has no query: its code is what there is to show
             return 0
         queries = list(_audits(work, wanted) if audits else _query(work, wanted))
     for sql in queries:
-        text = _write_sql(sql, into, in_one_line=given["no_format"])
+        text = _write_sql(sql, into, in_one_line=option_values["no_format"])
         click.echo(f"{text};" if audits else text)
     return 0
 
 
-def _rendering(work: Workspace, name: str, given: RenderFilling) -> Rendering:
+def _rendering(work: Workspace, name: str, filling: RenderFilling) -> Rendering:
     models = work.project.models
     called = without_default(name.lower(), work.project.catalogs.default)
     model = models.get(called)
     if model is None:
         work.project.refused.check_model(called)
         raise RequestError(f"There is no model `{name}`.", hint=did_you_mean(name, models))
-    since, until = moment(given.start, work.now), moment(given.end, work.now, end=True) or work.now
+    since, until = moment(filling.start, work.now), moment(filling.end, work.now, end=True) or work.now
     if since and since >= until:
         raise RequestError("The end does not come after the start.")
-    chosen = select(graph_of(models), given.expand, git_change_finder(work.project)) - {model.name}
+    chosen = select(graph_of(models), filling.expand, git_change_finder(work.project)) - {model.name}
     expanded = {model_name: models[model_name] for model_name in chosen if models[model_name].sql}
     return Rendering(model, Interval(since, until) if since else None, {**work.project.models_to_inline, **expanded})
 
 
-def _query(work: Workspace, asked: Rendering) -> Iterator[str]:
-    if not asked.model.sql:
-        raise RequestError(f"`{asked.model.name}` has no query: its kind is {asked.model.kind}.")
-    yield rendered(asked.model, {}, asked.expanded, asked.interval, work.now)
+def _query(work: Workspace, rendering: Rendering) -> Iterator[str]:
+    if not rendering.model.sql:
+        raise RequestError(f"`{rendering.model.name}` has no query: its kind is {rendering.model.kind}.")
+    yield rendered(rendering.model, {}, rendering.expanded, rendering.interval, work.now)
 
 
-def _audits(work: Workspace, asked: Rendering) -> Iterator[str]:
-    model = asked.model
-    options = AuditContext(work.project.audits, embedded=asked.expanded, execution=work.now)
+def _audits(work: Workspace, rendering: Rendering) -> Iterator[str]:
+    model = rendering.model
+    options = AuditContext(work.project.audits, embedded=rendering.expanded, execution=work.now)
     if not model.audits:
         raise RequestError(f"`{model.name}` has no audits.")
     for call in model.audits:
-        yield audit_query(model, call, model.name, asked.interval, options)
+        yield audit_query(model, call, model.name, rendering.interval, options)
 
 
 def _write_sql(sql: str, dialect: str, *, in_one_line: bool) -> str:

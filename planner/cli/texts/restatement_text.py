@@ -23,11 +23,11 @@ def restatement_lines(plan: Plan) -> Iterator[Text]:
         yield Text(restatement_effect_text(touched), style="yellow")
 
 
-def restatement_effect_text(touched: Touched | EnvironmentTouched) -> str:
+def restatement_effect_text(effect: Touched | EnvironmentTouched) -> str:
     """What another environment feels of a restatement, in a sentence."""
     effects = []
-    if touched.shared:
-        effects.append(f"shows the same table of {join_names(touched.shared)}")
-    if touched.outdated:
-        effects.append(f"must compute this time of {join_names(touched.outdated)} again, at its next plan or run")
-    return f"`{touched.environment}` {' and '.join(effects)}."
+    if effect.shared:
+        effects.append(f"shows the same table of {join_names(effect.shared)}")
+    if effect.outdated:
+        effects.append(f"must compute this time of {join_names(effect.outdated)} again, at its next plan or run")
+    return f"`{effect.environment}` {' and '.join(effects)}."

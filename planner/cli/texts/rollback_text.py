@@ -30,30 +30,30 @@ def rollback_text(plan: RollbackPlan) -> str:
     return "\n".join(lines)
 
 
-def behind_text(environment: str, each: Behind) -> str:
+def behind_text(environment: str, behind: Behind) -> str:
     """What a table lacks, and what of it a run computes."""
     run = f"`mergeplan run {environment}`"
-    if not each.shown.kind.is_incremental:
-        then = f"{run} computes it again" if each.due else "no run is due"
-        return f"{'; '.join((*_as_of(each), then))}."
+    if not behind.shown.kind.is_incremental:
+        then = f"{run} computes it again" if behind.due else "no run is due"
+        return f"{'; '.join((*_as_of(behind), then))}."
     parts = (
-        [f"lacks up-to-date rows of {_timeline_text(each.lacks)}, which the later table holds"]
-        if each.lacks
+        [f"lacks up-to-date rows of {_timeline_text(behind.lacks)}, which the later table holds"]
+        if behind.lacks
         else ["lacks time"]
     )
-    if each.due:
-        parts.append(f"{run} computes {_timeline_text(each.due)}")
-    if rest := subtract(each.lacks, each.due):
+    if behind.due:
+        parts.append(f"{run} computes {_timeline_text(behind.due)}")
+    if rest := subtract(behind.lacks, behind.due):
         parts.append(f"no run is due for {_timeline_text(rest)}")
     return f"{'; '.join(parts)}."
 
 
-def _as_of(each: Behind) -> Iterator[str]:
-    if not each.held:
+def _as_of(behind: Behind) -> Iterator[str]:
+    if not behind.held:
         # not that it is empty: a restatement takes away what tables of earlier revisions count as loaded, and no row
         yield "has no rows that are up to date"
-    elif each.lacks:
-        before, later = (timeline[-1].end - timedelta(seconds=1) for timeline in (each.held, each.lacks))
+    elif behind.lacks:
+        before, later = (timeline[-1].end - timedelta(seconds=1) for timeline in (behind.held, behind.lacks))
         yield f"is as of {before:%Y-%m-%d}, the later table as of {later:%Y-%m-%d}"
     else:
         yield "is late"

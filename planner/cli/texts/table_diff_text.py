@@ -90,11 +90,11 @@ def _sample(title: str, rows: Rows, diff: TableDiff) -> Table:
     return table
 
 
-def _alike(rows: Rows, at: int, diff: TableDiff) -> bool:
+def _alike(rows: Rows, index: int, diff: TableDiff) -> bool:
     """Whether a column of the changed rows is beside its twin, equal in every row."""
-    twin = at + (1 if rows.columns[at].startswith("s__") else -1)
+    twin = index + (1 if rows.columns[index].startswith("s__") else -1)
     paired = rows is diff.samples.changed
-    return paired and all(row[at] == row[twin] for row in rows.rows)
+    return paired and all(row[index] == row[twin] for row in rows.rows)
 
 
 def _percent(part: int, whole: int) -> str:

@@ -41,7 +41,7 @@ from mergeplan.planner.session.workspace import Workspace
 @execution_time_option
 @output_option
 @workspace
-def adopt(root: Path, gateway: str | None, output: str, **given: Any) -> int:
+def adopt(root: Path, gateway: str | None, output: str, **option_values: Any) -> int:
     """Take tables over that are there already, as the first versions of models in prod. Nothing is computed, and no
     table of yours is written or dropped. Without --table and --file the project is looked over.
 
@@ -52,29 +52,31 @@ def adopt(root: Path, gateway: str | None, output: str, **given: Any) -> int:
     mergeplan adopt --table shop.orders=legacy.orders --end 2026-01-31
     """
     out = output_of(output)
-    declared = _collect_declarations(given)
-    looks = declared is None or given["dry_run"]
-    at = given["execution_time"]
+    declared = _collect_declarations(option_values)
+    looks = declared is None or option_values["dry_run"]
+    at = option_values["execution_time"]
     with open_workspace(root, gateway, "backfill", at, on_event=showing(out), only_looks=looks) as work:
         if declared is None:
-            return _print_survey(work, out, given["look_in"], given["target"])
+            return _print_survey(work, out, option_values["look_in"], option_values["target"])
         prepared = prepare_adoption(work, declared)
         result = ResultLine(ok=True, adoption=adoption_view(prepared))
         if (code := _print_adoption(out, prepared)) is not None:
             return code
-        if given["dry_run"] or not (given["auto_apply"] or _confirm_adoption(out)):
+        if option_values["dry_run"] or not (option_values["auto_apply"] or _confirm_adoption(out)):
             if isinstance(out, JsonLines):
                 out.result(result)
             return 0
-        return report_outcome(out, adopt_tables(work, prepared, Record(given["who"], given["note"])), result)
+        return report_outcome(
+            out, adopt_tables(work, prepared, Record(option_values["who"], option_values["note"])), result
+        )
 
 
-def _collect_declarations(given: Mapping[str, Any]) -> tuple[Declared, ...] | None:
+def _collect_declarations(option_values: Mapping[str, Any]) -> tuple[Declared, ...] | None:
     """The tables that options and a file name; None when neither was given."""
-    start, end = given["start"], given["end"]
-    named = tuple(parse_declaration(text, start, end, copy=given["copy"]) for text in given["tables"])
-    if given["file"] is not None:
-        return named + read_declarations(given["file"])
+    start, end = option_values["start"], option_values["end"]
+    named = tuple(parse_declaration(text, start, end, copy=option_values["copy"]) for text in option_values["tables"])
+    if option_values["file"] is not None:
+        return named + read_declarations(option_values["file"])
     return named or None
 
 
@@ -96,16 +98,16 @@ def _print_survey(work: Workspace, out: Output, schema: str, target: Path | None
     return 0
 
 
-def _print_adoption(out: Output, prepared: Adopting) -> int | None:
+def _print_adoption(out: Output, preparation: Adopting) -> int | None:
     """Show what was checked; the exit code when a table does not fit, None when all do."""
-    view = adoption_view(prepared)
+    view = adoption_view(preparation)
     if isinstance(out, Terminal):
         for line in adoption_text(view):
             click.echo(line)
-    if not prepared.problems:
+    if not preparation.problems:
         return None
     if isinstance(out, JsonLines):
-        for problem in prepared.problems:
+        for problem in preparation.problems:
             out.error(RequestError(problem))
         out.result(ResultLine(ok=False, adoption=view))
     return RequestError.exit_code

@@ -55,32 +55,32 @@ def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str)
         return carry_out(work, out, now, asked, Handling(True, False, False, False, True, note, None))
 
 
-def carry_on(work: Workspace, out: Output, planned: Plan, handling: Handling) -> int:
+def carry_on(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -> int:
     """What follows a plan that is empty, or blocked: the run, the comparisons, or the answer to a program."""
-    if not planned.blockers and handling.then_run:
-        return report_outcome(out, _run(work, out, planned))
-    compared = {} if planned.blockers else _comparison_results(work, out, planned, handling)
-    before = _earlier_promotion_row(find_earlier_promotion(work, planned.environment, handling.note))
-    return report_unapplied(out, planned, before, compared)
+    if not new_plan.blockers and handling.then_run:
+        return report_outcome(out, _run(work, out, new_plan))
+    compared = {} if new_plan.blockers else _comparison_results(work, out, new_plan, handling)
+    before = _earlier_promotion_row(find_earlier_promotion(work, new_plan.environment, handling.note))
+    return report_unapplied(out, new_plan, before, compared)
 
 
-def _comparison_results(work: Workspace, out: Output, planned: Plan, handling: Handling) -> Mapping[str, object]:
+def _comparison_results(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -> Mapping[str, object]:
     """What a plan did to rows and to physical plans, as keys of the result; only what was asked for."""
     if isinstance(out, Terminal):
         out.finish()  # what follows stands below the last stage
-    rows = diff_plan_data(work, out, planned, handling.data_diff)
-    plans = physical_of_plan(work, out, planned, handling.physical_plan)
+    rows = diff_plan_data(work, out, new_plan, handling.data_diff)
+    plans = physical_of_plan(work, out, new_plan, handling.physical_plan)
     shown = {"data_diff": None if rows is None else tuple(rows), "physical_plan": plans}
     return {key: value for key, value in shown.items() if value is not None}
 
 
-def carry_out(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, handling: Handling) -> int:
+def carry_out(work: Workspace, out: Output, new_plan: Plan, options: PlanOptions, handling: Handling) -> int:
     """Apply the plan, run what is due and compare what changed if that is wanted, and report how it ended."""
     started = time.monotonic()
-    outcome = apply_plan(work, planned, asked, handling.note)
-    final = outcome.plan or planned
+    outcome = apply_plan(work, new_plan, options, handling.note)
+    final = outcome.plan or new_plan
     if handling.then_run and not outcome.failures:
-        outcome = replace(outcome, filled=outcome.filled.plus(_run(work, out, planned).filled))
+        outcome = replace(outcome, filled=outcome.filled.plus(_run(work, out, new_plan).filled))
     seconds = round(time.monotonic() - started, 3)
     expected = handling.expect_digest in (None, final.digest)
     result = ResultLine(ok=True, seconds=seconds, expected=expected)
@@ -89,13 +89,13 @@ def carry_out(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, h
     return report_outcome(out, outcome, result)
 
 
-def _run(work: Workspace, out: Output, planned: Plan) -> Outcome:
+def _run(work: Workspace, out: Output, new_plan: Plan) -> Outcome:
     """What `plan --run` does when the plan is carried out."""
     if isinstance(out, Terminal):
         out.finish()
-    return run_after_plan(work, planned.environment).outcome or Outcome((), Filled(), None)
+    return run_after_plan(work, new_plan.environment).outcome or Outcome((), Filled(), None)
 
 
-def _earlier_promotion_row(found: Promoted | None) -> PromotionRow | None:
+def _earlier_promotion_row(promotion: Promoted | None) -> PromotionRow | None:
     """What an earlier call promoted under the same note; None when nothing."""
-    return None if found is None else PromotionRow(views=view_counts(found), revision=found.revision)
+    return None if promotion is None else PromotionRow(views=view_counts(promotion), revision=promotion.revision)

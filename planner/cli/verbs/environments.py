@@ -86,7 +86,9 @@ def _list(environment: str | None, root: Path, gateway: str | None, out: Output)
 @click.option("--note", default="", help="Why, for the history.")
 @output_option
 @workspace
-def rollback(environment: str, root: Path, gateway: str | None, output: str, dry_run: bool, **given: Any) -> int:
+def rollback(
+    environment: str, root: Path, gateway: str | None, output: str, dry_run: bool, **option_values: Any
+) -> int:
     """Point ENVIRONMENT back to what it showed before; nothing is computed.
 
     \b
@@ -94,11 +96,11 @@ def rollback(environment: str, root: Path, gateway: str | None, output: str, dry
     mergeplan rollback prod
     mergeplan rollback prod --to 3
     """
-    name, out, revision = parse_environment_name(environment), output_of(output), given["revision"]
+    name, out, revision = parse_environment_name(environment), output_of(output), option_values["revision"]
     with open_workspace(root, gateway, on_event=showing(out), only_looks=dry_run) as work:
         if dry_run:
             return _print_rollback_plan(out, plan_rollback(work, name, revision))
-        done = roll_back(work, name, revision, options_from(Record, given))
+        done = roll_back(work, name, revision, options_from(Record, option_values))
     _print_rollback(out, name, done)
     return 0
 
@@ -187,35 +189,35 @@ def migrate(root: Path, gateway: str | None, output: str) -> int:
     return 0
 
 
-def _swept(found: Swept) -> ResultLine:
-    old = found.old_versions
+def _swept(sweep_result: Swept) -> ResultLine:
+    old = sweep_result.old_versions
     return ResultLine(
         ok=True,
-        expired=found.environments,
-        tables=found.tables,
-        dropped=found.dropped,
+        expired=sweep_result.environments,
+        tables=sweep_result.tables,
+        dropped=sweep_result.dropped,
         cleaned=old.removed or None,
         kept=tuple(KeptRow(table=version.table, reason=version.reason) for version in old.kept) or None,
     )
 
 
-def _say_old_versions(out: Terminal, found: Swept) -> None:
-    removed = "removed" if found.dropped else "would be removed, unless its last merge needs them"
-    for table in found.old_versions.removed:
+def _say_old_versions(out: Terminal, sweep_result: Swept) -> None:
+    removed = "removed" if sweep_result.dropped else "would be removed, unless its last merge needs them"
+    for table in sweep_result.old_versions.removed:
         out.say(f"Old versions of {table} {removed}.")
-    for version in found.old_versions.kept:
+    for version in sweep_result.old_versions.kept:
         out.say(f"Old versions of {version.table} kept: {version.reason}.")
 
 
-def _environment(shown: Environment) -> EnvironmentRow:
+def _environment(environment: Environment) -> EnvironmentRow:
     return EnvironmentRow(
-        name=shown.name,
-        revision=shown.revision,
-        plan_id=shown.plan_id,
-        promoted_at=shown.promoted_at.isoformat() if shown.promoted_at else None,
-        models=len(shown.snapshots),
-        views=len(shown.views),
-        expires_at=shown.expires_at.isoformat() if shown.expires_at else None,
+        name=environment.name,
+        revision=environment.revision,
+        plan_id=environment.plan_id,
+        promoted_at=environment.promoted_at.isoformat() if environment.promoted_at else None,
+        models=len(environment.snapshots),
+        views=len(environment.views),
+        expires_at=environment.expires_at.isoformat() if environment.expires_at else None,
     )
 
 
@@ -251,20 +253,22 @@ def _print_rollback_plan(out: Output, plan: RollbackPlan) -> int:
     return refusal.exit_code if refusal else 0
 
 
-def _print_rollback(out: Output, name: str, done: RolledBack) -> None:
+def _print_rollback(out: Output, name: str, rollback_result: RolledBack) -> None:
     """What a rollback did, and what its tables lack."""
     what = (
         f"The interrupted rollback of `{name}` is finished"
-        if done.finished
+        if rollback_result.finished
         else f"`{name}` shows again what it showed before"
     )
-    sentence = f"{what}; this is its revision {done.promoted.revision}"
-    behind = done.plan.behind if done.plan else ()
+    sentence = f"{what}; this is its revision {rollback_result.promoted.revision}"
+    behind = rollback_result.plan.behind if rollback_result.plan else ()
     if isinstance(out, JsonLines):
         moved = PromotionRow(
-            views=view_counts(done.promoted), revision=done.promoted.revision, spark_jobs=done.spark_jobs
+            views=view_counts(rollback_result.promoted),
+            revision=rollback_result.promoted.revision,
+            spark_jobs=rollback_result.spark_jobs,
         )
-        view = rollback_view(done.plan) if done.plan else None
+        view = rollback_view(rollback_result.plan) if rollback_result.plan else None
         out.result(ResultLine(ok=True, applied=True, promotion=moved, rollback=view))
         return
     out.finish()
@@ -273,9 +277,9 @@ def _print_rollback(out: Output, name: str, done: RolledBack) -> None:
         out.say(f"{gap.shown.name} {behind_text(name, gap)}")
 
 
-def _print_promotion(out: Output, done: Promoted, sentence: str, tables: Names) -> None:
+def _print_promotion(out: Output, promotion: Promoted, sentence: str, tables: Names) -> None:
     if isinstance(out, JsonLines):
-        moved = PromotionRow(views=view_counts(done), revision=done.revision, spark_jobs=0)
+        moved = PromotionRow(views=view_counts(promotion), revision=promotion.revision, spark_jobs=0)
         out.result(ResultLine(ok=True, applied=True, promotion=moved, tables=tables))
     else:
         out.finish()

@@ -71,14 +71,14 @@ def _load_dbt_tables(manifest: Path) -> Mapping[str, DbtTable]:
 
 
 def _look_up_columns(
-    work: Workspace, built: Mapping[str, DbtTable]
+    work: Workspace, built_tables: Mapping[str, DbtTable]
 ) -> tuple[Mapping[str, Sequence[Column]], list[str]]:
     """The columns of each table that dbt or the catalog knows, and the tables that neither does."""
     columns_by_table: dict[str, Sequence[Column]] = {}
     missing = []
     for name in sorted(work.external_tables):
-        if name in built and built[name].columns:
-            columns_by_table[name] = built[name].columns
+        if name in built_tables and built_tables[name].columns:
+            columns_by_table[name] = built_tables[name].columns
             continue
         if work.project.catalogs.catalog_of(name) is None:
             missing.append(name)
@@ -106,13 +106,18 @@ def _dbt_properties(table: DbtTable) -> dict[str, object]:
     return {key: value for key, value in said.items() if value}
 
 
-def _add(file: Path, found: Mapping[str, Sequence[Column]], built: Mapping[str, DbtTable], gateway: str | None) -> None:
+def _add(
+    file: Path,
+    columns_by_table: Mapping[str, Sequence[Column]],
+    built_tables: Mapping[str, DbtTable],
+    gateway: str | None,
+) -> None:
     """Put the tables below what the file says, in one step."""
     before = file.read_text(encoding="utf-8").rstrip("\n") if file.is_file() else ""
     items = []
-    for name, columns in sorted(found.items()):
+    for name, columns in sorted(columns_by_table.items()):
         item: dict[str, object] = {"name": name, **({"gateway": gateway} if gateway else {})}
-        item |= _dbt_properties(built[name]) if name in built else {}
+        item |= _dbt_properties(built_tables[name]) if name in built_tables else {}
         item["columns"] = {column.name: column.type for column in columns}
         if described := {column.name: column.comment for column in columns if column.comment}:
             item["column_descriptions"] = described

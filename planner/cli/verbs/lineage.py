@@ -51,7 +51,7 @@ path { fill: none; stroke: var(--line); stroke-width: 1.5 }
 )
 @click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
 @workspace
-def lineage(asked: str, downstream: bool, output: str, to: Path | None, root: Path, gateway: str | None) -> int:
+def lineage(target: str, downstream: bool, output: str, path: Path | None, root: Path, gateway: str | None) -> int:
     """Show what MODEL, or one COLUMN of it, is made from, and what decides its rows.
 
     \b
@@ -63,19 +63,19 @@ def lineage(asked: str, downstream: bool, output: str, to: Path | None, root: Pa
     """
     with open_workspace(root, gateway) as work:
         models, catalog = work.project.models, work.project.catalogs.default
-    column_lineage = lineage_of(models, strip_default_catalog(asked, catalog), downstream=downstream)
-    if output == "text" and to is None:
+    column_lineage = lineage_of(models, strip_default_catalog(target, catalog), downstream=downstream)
+    if output == "text" and path is None:
         console = Console(highlight=False)
         _print_tree(console if console.is_terminal else Console(highlight=False, width=WIDE), column_lineage, models)
         return 0
-    draw = {"json": lineage_json, "mermaid": lambda each, _: lineage_mermaid(each), "html": lineage_html}
-    if to is None:
+    draw = {"json": lineage_json, "mermaid": lambda item, _: lineage_mermaid(item), "html": lineage_html}
+    if path is None:
         click.echo(draw[output](column_lineage, models))
     elif output == "text":
-        with to.open("w", encoding="utf-8") as file:
+        with path.open("w", encoding="utf-8") as file:
             _print_tree(Console(file=file, highlight=False, width=WIDE), column_lineage, models)
     else:
-        to.write_text(f"{draw[output](column_lineage, models)}\n", encoding="utf-8")
+        path.write_text(f"{draw[output](column_lineage, models)}\n", encoding="utf-8")
     return 0
 
 
@@ -91,7 +91,7 @@ def dag(
     selection: tuple[str, ...],
     selectors: tuple[str, ...],
     output: str,
-    to: Path | None,
+    path: Path | None,
     root: Path,
     gateway: str | None,
 ) -> int:
@@ -112,34 +112,38 @@ def dag(
     draw = {"text": dag_text, "json": dag_json, "mermaid": dag_mermaid, "html": dag_html}[output]
     text = draw(models, parents)
     whole = f"{text}\n" if text else ""
-    if to is not None:
-        to.write_text(whole, encoding="utf-8")
+    if path is not None:
+        path.write_text(whole, encoding="utf-8")
     else:
         click.echo(whole, nl=False)
     return 0
 
 
-def _print_tree(console: Console, found: Lineage, models: Mapping[str, Model]) -> None:
-    console.print(lineage_tree(found, models))
-    if not found.edges:
-        console.print("Nothing is made from it." if found.downstream else "It is made from nothing else.")
-    for model, why in found.unfollowed:
+def _print_tree(console: Console, lineage_found: Lineage, models: Mapping[str, Model]) -> None:
+    console.print(lineage_tree(lineage_found, models))
+    if not lineage_found.edges:
+        console.print("Nothing is made from it." if lineage_found.downstream else "It is made from nothing else.")
+    for model, why in lineage_found.unfollowed:
         console.print(Text(f"`{model}` is not followed column by column: {why}.", style="yellow"), soft_wrap=True)
 
 
-def lineage_tree(found: Lineage, models: Mapping[str, Model]) -> Tree:
+def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> Tree:
     """The lineage as a tree; what goes many ways is written in full where it comes first."""
-    words = DOWN if found.downstream else UP
-    near = "source" if found.downstream else "target"
+    words = DOWN if lineage_found.downstream else UP
+    near = "source" if lineage_found.downstream else "target"
     edges: dict[Node, list[tuple[str, Node]]] = {}
-    for edge in found.edges:
-        far = edge.target if found.downstream else edge.source
+    for edge in lineage_found.edges:
+        far = edge.target if lineage_found.downstream else edge.source
         edges.setdefault(getattr(edge, near), []).append((words[edge.how], far))
-    own = Node(found.model, found.column or ALL)
-    tree = Tree(_label("", own, models) if found.column else Text.assemble(found.model, _kind(found.model, models)))
+    own = Node(lineage_found.model, lineage_found.column or ALL)
+    tree = Tree(
+        _label("", own, models)
+        if lineage_found.column
+        else Text.assemble(lineage_found.model, _kind(lineage_found.model, models))
+    )
     shown: set[Node] = set()
     waiting: list[tuple[Tree, str, Node]] = []
-    for start in reversed(found.starts):
+    for start in reversed(lineage_found.starts):
         if start != own:
             waiting += [(tree, "", start)] if start.column != ROWS or start in edges else []
         else:
@@ -147,7 +151,7 @@ def lineage_tree(found: Lineage, models: Mapping[str, Model]) -> Tree:
     while waiting:
         above, word, node = waiting.pop()
         again = node in shown and node in edges
-        inside = not word and node.model == found.model
+        inside = not word and node.model == lineage_found.model
         label = Text(_short(node)) if inside else _label(word, node, models)
         branch = above.add(label.append(" (as above)", "dim") if again else label)
         shown.add(node)
@@ -156,14 +160,14 @@ def lineage_tree(found: Lineage, models: Mapping[str, Model]) -> Tree:
     return tree
 
 
-def lineage_json(found: Lineage, models: Mapping[str, Model]) -> str:
+def lineage_json(lineage_found: Lineage, models: Mapping[str, Model]) -> str:
     """The lineage as one JSON object (docs/json.md)."""
-    return serialize_line(lineage_result(found, models))
+    return serialize_line(lineage_result(lineage_found, models))
 
 
-def lineage_mermaid(found: Lineage) -> str:
+def lineage_mermaid(lineage_found: Lineage) -> str:
     """The lineage as a flowchart: a frame for each model; dotted arrows decide rows, thick ones are not followed."""
-    ids = {node: f"n{number}" for number, node in enumerate(found.nodes)}
+    ids = {node: f"n{number}" for number, node in enumerate(lineage_found.nodes)}
     lines = ["flowchart LR"]
     for number, model in enumerate(dict.fromkeys(node.model for node in ids)):
         lines.append(f'  subgraph m{number}["{_mermaid(model)}"]')
@@ -171,7 +175,7 @@ def lineage_mermaid(found: Lineage) -> str:
             ends = "[]" if node.column not in (ROWS, ALL) else "()"
             lines.append(f'    {ids[node]}{ends[0]}"{_mermaid(_short(node))}"{ends[1]}')
         lines.append("  end")
-    lines += [f"  {ids[edge.source]} {ARROWS[edge.how]} {ids[edge.target]}" for edge in found.edges]
+    lines += [f"  {ids[edge.source]} {ARROWS[edge.how]} {ids[edge.target]}" for edge in lineage_found.edges]
     return "\n".join(lines)
 
 
@@ -259,4 +263,4 @@ def _kind(model: str, models: Mapping[str, Model]) -> str:
 
 def _mermaid(text: str) -> str:
     """Text in quotes as Mermaid reads it."""
-    return re.sub(r'["#&<>\x00-\x1f]', lambda found: f"#{ord(found[0])};", text)
+    return re.sub(r'["#&<>\x00-\x1f]', lambda match: f"#{ord(match[0])};", text)

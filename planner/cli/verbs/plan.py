@@ -35,7 +35,7 @@ from mergeplan.planner.snapshot.environment import parse_environment_name
     "--categorize",
     "categories",
     multiple=True,
-    callback=lambda _context, _option, each: categories(each),
+    callback=lambda _context, _option, value: categories(value),
     metavar="MODEL=CATEGORY",
     help="breaking, non-breaking or forward-only for a changed model; reset takes it back.",
 )
@@ -101,7 +101,7 @@ from mergeplan.planner.snapshot.environment import parse_environment_name
 @execution_time_option
 @output_option
 @workspace
-def plan(environment: str | None, root: Path, gateway: str | None, output: str, **given: Any) -> int:
+def plan(environment: str | None, root: Path, gateway: str | None, output: str, **option_values: Any) -> int:
     """Show what ENVIRONMENT (prod by default) would become, and apply it if you say so.
 
     \b
@@ -114,10 +114,12 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
     mergeplan plan dev --forward-only  keep the existing rows
     """
     name = "" if environment is None else parse_environment_name(environment)
-    asked = options_from(PlanOptions, {**given, "environment": name})
-    rows = options_of({key: given[key] for key in ("detail", "unmasked", "seconds", "rows")})
-    limit = CostLimit(given["max_bytes"], given["max_seconds"])
-    handling = options_from(Handling, {**given, "limit": limit, "data_diff": rows if given["detail"] else None})
+    asked = options_from(PlanOptions, {**option_values, "environment": name})
+    rows = options_of({key: option_values[key] for key in ("detail", "unmasked", "seconds", "rows")})
+    limit = CostLimit(option_values["max_bytes"], option_values["max_seconds"])
+    handling = options_from(
+        Handling, {**option_values, "limit": limit, "data_diff": rows if option_values["detail"] else None}
+    )
     out, looks = output_of(output), handling.explain
     with open_workspace(
         root, gateway, "backfill", asked.execution_time, on_event=showing(out), only_looks=looks
@@ -158,47 +160,47 @@ def _as_configured(work: Workspace, handling: Handling) -> Handling:
     )
 
 
-def _explain_plan(work: Workspace, out: Output, planned: Plan) -> int:
-    out.plan(planned, estimates(work, planned))
+def _explain_plan(work: Workspace, out: Output, new_plan: Plan) -> int:
+    out.plan(new_plan, estimates(work, new_plan))
     if isinstance(out, Terminal):
-        out.explain(planned)
+        out.explain(new_plan)
     else:
-        out.report_end(ok=not planned.blockers)
-    return Refused.exit_code if planned.blockers else 0
+        out.report_end(ok=not new_plan.blockers)
+    return Refused.exit_code if new_plan.blockers else 0
 
 
-def _nothing_to_apply(work: Workspace, out: Output, planned: Plan, asked: PlanOptions, handling: Handling) -> int:
+def _nothing_to_apply(work: Workspace, out: Output, new_plan: Plan, options: PlanOptions, handling: Handling) -> int:
     """A plan that is empty, or blocked; of one that is empty, the categories are kept."""
-    if not planned.blockers and handling.auto_apply:
-        keep_categories(work, planned, asked)
-        renew(work, planned)
+    if not new_plan.blockers and handling.auto_apply:
+        keep_categories(work, new_plan, options)
+        renew(work, new_plan)
     if isinstance(out, Terminal) and not (handling.goes_on or work.has_engine):
-        return Refused.exit_code if planned.blockers else 0
+        return Refused.exit_code if new_plan.blockers else 0
     from mergeplan.planner.cli.verbs.apply import carry_on
 
-    return carry_on(work, out, planned, handling)
+    return carry_on(work, out, new_plan, handling)
 
 
-def _add_drift(work: Workspace, planned: Plan, asked: PlanOptions) -> Plan:
+def _add_drift(work: Workspace, new_plan: Plan, options: PlanOptions) -> Plan:
     """The plan with what is not as the state says, where Spark is at hand or is to be asked."""
-    if not (asked.refresh or work.has_engine or work.is_warm):
-        return planned
+    if not (options.refresh or work.has_engine or work.is_warm):
+        return new_plan
     from mergeplan.planner.session.use_cases.drift import add_drift_warnings
 
-    return add_drift_warnings(work, planned, describe=asked.refresh)
+    return add_drift_warnings(work, new_plan, describe=options.refresh)
 
 
-def _check_queries(work: Workspace, planned: Plan) -> None:
+def _check_queries(work: Workspace, new_plan: Plan) -> None:
     from mergeplan.planner.session.use_cases.apply import check_queries
 
-    check_queries(work, planned)
+    check_queries(work, new_plan)
 
 
-def _confirm_apply(out: Output, planned: Plan, silent: bool) -> bool:
+def _confirm_apply(out: Output, new_plan: Plan, silent: bool) -> bool:
     if isinstance(out, Terminal) and not silent:
-        return out.confirm(planned)
+        return out.confirm(new_plan)
     if isinstance(out, Terminal):
-        out.say(f"Apply it with: mergeplan apply {planned.id}")
+        out.say(f"Apply it with: mergeplan apply {new_plan.id}")
     else:
         out.report_end(ok=True)
     return False

@@ -44,7 +44,12 @@ from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 @output_option
 @workspace
 def run(
-    root: Path, gateway: str | None, output: str, execution_time: str | None, updated: int | None, **given: Any
+    root: Path,
+    gateway: str | None,
+    output: str,
+    execution_time: str | None,
+    updated_revision: int | None,
+    **option_values: Any,
 ) -> int:
     """Compute what has come due in ENVIRONMENT (prod by default) since its tables were last filled.
 
@@ -56,12 +61,14 @@ def run(
     mergeplan run --select-model "tag:hourly" --ignore-cron
     mergeplan run --execution-time 2026-01-31
     """
-    out, name = output_of(output), parse_environment_name(given["environment"])
-    options = options_from(RunOptions, {**given, "environment": name, "unless_updated": updated is not None})
+    out, name = output_of(output), parse_environment_name(option_values["environment"])
+    options = options_from(
+        RunOptions, {**option_values, "environment": name, "unless_updated": updated_revision is not None}
+    )
     with open_workspace(root, gateway, "backfill", execution_time, on_event=showing(out)) as work:
         done = run_due(work, options)
     if done.updated:
-        raise _environment_moved_error(name, updated)
+        raise _environment_moved_error(name, updated_revision)
     if done.plan is None:
         return _report_skip(out, done.skipped)
     return report_unapplied(out, done.plan) if done.outcome is None else report_outcome(out, done.outcome)

@@ -17,14 +17,14 @@ def schema_command(config: Callable[[], dict[str, Any]]) -> click.Command:
 
     @click.command("schema")
     @click.argument("of", metavar="plan|config", type=click.Choice(["plan", "config"]))
-    def schema(of: str) -> int:
+    def schema(document: str) -> int:
         """Print the JSON Schema of a JSON line (plan) or of config.yaml (config).
 
         \b
         mergeplan schema plan
         mergeplan schema config > .mergeplan/config.schema.json
         """
-        click.echo(json.dumps(lines_schema() if of == "plan" else config(), indent=2))
+        click.echo(json.dumps(lines_schema() if document == "plan" else config(), indent=2))
         return 0
 
     return schema

@@ -96,11 +96,11 @@ def is_reordered(old: TableDigest, new: TableDigest) -> bool:
     return [c for c in old.columns if c in new.columns] != [c for c in new.columns if c in old.columns]
 
 
-def verdict(old: Side, new: Side, causes: Causes, between: Side | None = None) -> Verdict:
+def verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None = None) -> Verdict:
     """What becomes of a model, by its own edit and by what its parents' changes do to it.
 
     The rows decide, not the texts: of two queries that mean the same over the same tables neither is a change.
-    `between` is the old text over the new parents, by which the reason tells the edit from what comes from above.
+    `middle_side` is the old text over the new parents, by which the reason tells the edit from what comes from above.
     """
     difference_now, reordered = difference(old.seen, new.seen), is_reordered(old.seen, new.seen)
     touched = replace(difference_now, order=False)
@@ -108,14 +108,14 @@ def verdict(old: Side, new: Side, causes: Causes, between: Side | None = None) -
     # the order of a view's rows concerns only readers that take rows by it, so it is judged apart from the rows
     own = _own_change(old, new) if is_edited(old.model, new.model) else None
     if same and difference_now.order and _is_sorted(old, new) and (own is None or own.rule in ("same-query", "query")):
-        return _order_verdict(difference_now, causes, edited=own is not None)
+        return _order_verdict(difference_now, causes, was_edited=own is not None)
     if own is None:
         return _no_effect_verdict(new, causes) if same else _parents_verdict(old, new, causes, touched)
     if own.category in (Category.METADATA, Category.EQUIVALENT) or own.rule == "layout-changed":
         # such an edit changes no row, so what does differ comes from above
         said = own.reason if own.rule != "layout-changed" else f"{_layout_words(old, new)}."
         return own if same else _parents_verdict(old, new, causes, touched, said)
-    edit = _edit(old, new, causes, between)
+    edit = _edit(old, new, causes, middle_side)
     if own.rule in ("kind-changed", "settings-changed", "seed-content"):
         return _settings_verdict(own, touched, reordered, edit)
     if same:
@@ -140,9 +140,11 @@ class _Edit:
         return " ".join(filter(None, (self.above, self.chance)))
 
 
-def _edit(old: Side, new: Side, causes: Causes, between: Side | None) -> _Edit:
-    middle, before, after, above = between or old, (between or old).seen, new.seen, ""
-    if between and not (between.is_known and (between.shape is None or between.shape.unresolved is None)):
+def _edit(old: Side, new: Side, causes: Causes, middle_side: Side | None) -> _Edit:
+    middle, before, after, above = middle_side or old, (middle_side or old).seen, new.seen, ""
+    if middle_side and not (
+        middle_side.is_known and (middle_side.shape is None or middle_side.shape.unresolved is None)
+    ):
         # the old text reads what is gone by now, and the new one was edited to fit: they are compared by names
         middle, before, after = old, _digest_by_names(old), _digest_by_names(new)
     elif not _is_alike(old.seen, middle.seen):
@@ -173,14 +175,14 @@ def _is_sorted(old: Side, new: Side) -> bool:
     return not new.model.kind.is_stored and any(side.seen.order.startswith(SORTED) for side in (old, new))
 
 
-def _order_verdict(touched: Columns, causes: Causes, *, edited: bool) -> Verdict:
+def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool) -> Verdict:
     """A view, or an embedded query, that returns the same rows in another order."""
-    if not edited:
+    if not was_edited:
         above = names(parent for parent in causes.parents_with_effect if causes.effects[parent].order)
         reason = f"{above} returns its rows in another order, and so does it."
-        return Verdict(Category.INDIRECT_BREAKING, "reads-changed-order", reason, touched)
+        return Verdict(Category.INDIRECT_BREAKING, "reads-changed-order", reason, touched_columns)
     reason = "It returns the same rows in another order, which matters to what takes rows by their order."
-    return Verdict(Category.BREAKING, "order-changed", reason, touched)
+    return Verdict(Category.BREAKING, "order-changed", reason, touched_columns)
 
 
 def _own_change(old: Side, new: Side) -> Verdict:
@@ -246,20 +248,20 @@ def _spark_setting_changes(old: Model, new: Model) -> list[str]:
     ]
 
 
-def _settings_verdict(own: Verdict, touched: Columns, reordered: bool, edit: _Edit) -> Verdict:
-    is_kept = touched == UNTOUCHED and not reordered and own.rule != "kind-changed"
+def _settings_verdict(own: Verdict, touched_columns: Columns, changed_order: bool, edit: _Edit) -> Verdict:
+    is_kept = touched_columns == UNTOUCHED and not changed_order and own.rule != "kind-changed"
     besides = edit.above if is_kept else edit.besides
     reason = f"{own.reason}{_effect_of(edit, besides)}{f' {besides}' if besides else ''}"
-    if touched.every:
+    if touched_columns.every:
         return replace(own, reason=reason, columns=EVERY)
     # a table of another kind is another table, though its rows are the same: it is built, and its readers are not
-    if touched == UNTOUCHED and own.rule == "kind-changed":
+    if touched_columns == UNTOUCHED and own.rule == "kind-changed":
         return Verdict(Category.NON_BREAKING, own.rule, reason)
     if is_kept:
         return Verdict(Category.EQUIVALENT, own.rule, reason)
-    only_added = not (touched.altered or touched.removed or reordered)
+    only_added = not (touched_columns.altered or touched_columns.removed or changed_order)
     category = Category.NON_BREAKING if only_added else Category.BREAKING
-    return replace(own, category=category, reason=reason, columns=touched)
+    return replace(own, category=category, reason=reason, columns=touched_columns)
 
 
 def _effect_of(edit: _Edit, besides: str) -> str:
@@ -273,7 +275,7 @@ def _effect_of(edit: _Edit, besides: str) -> str:
     return "." if besides else "; the rows stay the same ones."
 
 
-def _query_changed(old: Side, new: Side, touched: Columns, reordered: bool, edit: _Edit) -> Verdict:
+def _query_changed(old: Side, new: Side, touched_columns: Columns, changed_order: bool, edit: _Edit) -> Verdict:
     besides = f" {edit.besides}" if edit.besides else ""
     # Undecided is built like breaking, but a person who knows better may say so, and the plan asks for it.
     if new.model.python:
@@ -283,14 +285,14 @@ def _query_changed(old: Side, new: Side, touched: Columns, reordered: bool, edit
         reason = "The query's columns are not known for certain, so it counts as breaking."
         return Verdict(Category.UNDECIDED, "undecidable", reason + besides, EVERY)
     reason = _edit_words(edit) + besides
-    if touched.every:
+    if touched_columns.every:
         return Verdict(Category.BREAKING, "rows-changed", reason, EVERY)
-    if touched.removed or touched.altered:
-        rule = "column-removed" if touched.removed else "column-altered"
-        return Verdict(Category.BREAKING, rule, reason, touched)
-    if reordered:
-        return Verdict(Category.BREAKING, "columns-reordered", reason, touched)
-    return Verdict(Category.NON_BREAKING, "column-added", reason, touched)
+    if touched_columns.removed or touched_columns.altered:
+        rule = "column-removed" if touched_columns.removed else "column-altered"
+        return Verdict(Category.BREAKING, rule, reason, touched_columns)
+    if changed_order:
+        return Verdict(Category.BREAKING, "columns-reordered", reason, touched_columns)
+    return Verdict(Category.NON_BREAKING, "column-added", reason, touched_columns)
 
 
 def _python_reason(old: PythonCode | None, new: PythonCode) -> str:
@@ -315,15 +317,15 @@ def _edit_words(edit: _Edit) -> str:
     return sentence(f"{verbs(columns)}; the rows stay the same ones")
 
 
-def _parents_verdict(old: Side, new: Side, causes: Causes, touched: Columns, own: str = "") -> Verdict:
+def _parents_verdict(old: Side, new: Side, causes: Causes, touched_columns: Columns, own: str = "") -> Verdict:
     """What its parents' changes do to a model whose own meaning is what it was; its `own` edit is named first."""
     if not (old.is_known and new.is_known) and causes.parents_with_effect:
         reason = f"Which columns of {names(causes.parents_with_effect)} it reads is not known, so it counts as changed."
         return Verdict(Category.INDIRECT_BREAKING, "undecidable", f"{own} {reason}".strip(), EVERY)
     rule, reason = parents_reason(new.model.sql, old.shape, new.shape, causes)
-    touched = touched if old.is_known and new.is_known else EVERY
-    besides = chance_reason(causes, touched)
-    return Verdict(Category.INDIRECT_BREAKING, rule, " ".join(filter(None, (own, reason, besides))), touched)
+    touched_columns = touched_columns if old.is_known and new.is_known else EVERY
+    besides = chance_reason(causes, touched_columns)
+    return Verdict(Category.INDIRECT_BREAKING, rule, " ".join(filter(None, (own, reason, besides))), touched_columns)
 
 
 def _no_effect_verdict(new: Side, causes: Causes) -> Verdict:

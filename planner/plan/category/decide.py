@@ -99,10 +99,12 @@ def _decide_change(candidate: Candidate) -> Decision:
     return replace(decision, change=change, comparisons=seen.unanswered)
 
 
-def _rebuilt_or_kept(candidate: Candidate, seen: OverParents, found: Verdict, override: Override | None) -> Decision:
+def _rebuilt_or_kept(
+    candidate: Candidate, seen_parents: OverParents, rule_verdict: Verdict, override: Override | None
+) -> Decision:
     """The model on a table that is built anew, or on the one that it has; and what its readers see of it."""
     inputs, old, model = candidate.inputs, candidate.old, candidate.model
-    rebuilt = found.category in REBUILT
+    rebuilt = rule_verdict.category in REBUILT
     whole = candidate.fresh
     if override is not None and override.category is Category.BREAKING:
         whole = assign_own_rows(inputs, whole, candidate.parents, override)
@@ -112,14 +114,16 @@ def _rebuilt_or_kept(candidate: Candidate, seen: OverParents, found: Verdict, ov
     # Its query over its parents as they are may mean something else than over what they report: an override or a
     # comparison then keeps its table. From here on the table holds rows that its version does not say; it is `forced`,
     # and nobody takes it for the one that the version names.
-    drifts = not rebuilt and seen.rows != whole.raw
+    drifts = not rebuilt and seen_parents.rows != whole.raw
     place = old if keeps else table
     snapshot = replace(table, version=place.version, stored=place.stored, forced=keeps and (drifts or old.forced))
-    if keeps or found.rule == "layout-changed":
+    if keeps or rule_verdict.rule == "layout-changed":
         # rows that an earlier forward-only change kept stay in the table, also when they are copied to another layout
         snapshot = still_mixed(snapshot, old)
-    decision = Decision(snapshot, reported=digest_for_readers(old, whole, snapshot, seen.rows, found, override))
-    change = build_change(candidate, snapshot, found, recomputed=rebuilt and model.kind.is_stored)
+    decision = Decision(
+        snapshot, reported=digest_for_readers(old, whole, snapshot, seen_parents.rows, rule_verdict, override)
+    )
+    change = build_change(candidate, snapshot, rule_verdict, is_recomputed=rebuilt and model.kind.is_stored)
     return replace(
         decision,
         effect=difference(old.visible_digest, decision.visible),
@@ -127,7 +131,7 @@ def _rebuilt_or_kept(candidate: Candidate, seen: OverParents, found: Verdict, ov
     )
 
 
-def _time_to_copy(change: Change, old: Snapshot, seen: OverParents) -> Timeline:
+def _time_to_copy(change: Change, old: Snapshot, seen_parents: OverParents) -> Timeline:
     """The time whose rows a table that is built anew takes from the old one."""
     laid_out = change.rule == "layout-changed" and not change.kind.is_seed
     if change.category is Category.FORWARD_ONLY:
@@ -139,7 +143,7 @@ def _time_to_copy(change: Change, old: Snapshot, seen: OverParents) -> Timeline:
     # it. Rows that a forward-only change kept are meant to stay, when only the files are laid out anew.
     if old.forced and not (laid_out and old.is_mixed):
         return ()
-    return ALWAYS if laid_out else seen.same
+    return ALWAYS if laid_out else seen_parents.same
 
 
 def _decide_addition(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Decision:

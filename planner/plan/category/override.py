@@ -13,14 +13,14 @@ from mergeplan.planner.plan.forward_only import why_not
 CHOICES = (Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY)
 
 
-def overrides_for(changes: Iterable[Change], wanted: Mapping[str, Category], who: str = "") -> tuple[Override, ...]:
+def overrides_for(changes: Iterable[Change], categories: Mapping[str, Category], who: str = "") -> tuple[Override, ...]:
     """A person's categories as overrides of these very changes.
 
     RequestError unless each names a directly changed model and says breaking, non-breaking or forward-only.
     """
     direct = {change.name: change for change in changes if change.change is ChangeKind.DIRECT}
     overrides = []
-    for name, category in wanted.items():
+    for name, category in categories.items():
         if category not in CHOICES:
             hint = "Choose `breaking`, `non-breaking` or `forward-only`."
             raise RequestError(f"`{category}` cannot be chosen for `{name}`.", hint=hint)
@@ -57,11 +57,11 @@ def end_of(override: Override, changes: Iterable[Change]) -> str:
     return "base" if change and change.old and change.old.fingerprint.text != override.old else "edit"
 
 
-def overridden(found: Verdict, override: Override) -> Verdict:
+def overridden(rule_verdict: Verdict, override: Override) -> Verdict:
     """The person's verdict in place of the rule's, which it names."""
     who = f"@{override.who}" if override.who else "Somebody"
     category = str(override.category).replace("_", "-")
-    reason = f"{who} categorized it as {category}; the rule `{found.rule}` had said: {found.reason}"
+    reason = f"{who} categorized it as {category}; the rule `{rule_verdict.rule}` had said: {rule_verdict.reason}"
     # who says breaking does not say which columns: all of them may have changed
-    columns = EVERY if override.category is Category.BREAKING else found.columns
+    columns = EVERY if override.category is Category.BREAKING else rule_verdict.columns
     return Verdict(override.category, "categorized", reason, columns)

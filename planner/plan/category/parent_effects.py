@@ -62,7 +62,12 @@ def over_parents(candidate: Candidate) -> OverParents:
 
 
 def digest_for_readers(
-    old: Snapshot, whole: Snapshot, snapshot: Snapshot, rows: TableDigest, found: Verdict, override: Override | None
+    old: Snapshot,
+    whole: Snapshot,
+    snapshot: Snapshot,
+    rows: TableDigest,
+    rule_verdict: Verdict,
+    override: Override | None,
 ) -> TableDigest | None:
     """What readers see of a model that is decided so; None: what its snapshot holds.
 
@@ -73,7 +78,7 @@ def digest_for_readers(
         return _as_it_was(old.visible_digest, snapshot.visible_digest)
     emptied = snapshot.raw != whole.raw
     if rows != whole.raw:
-        if found.category not in REBUILT:
+        if rule_verdict.category not in REBUILT:
             return old.visible_digest
         if override is None:
             return _holding(whole if emptied else snapshot, rows)

@@ -74,19 +74,19 @@ def _clauses_reason(labels: list[str], before: str, after: str) -> str:
     if labels == [LIMITED]:
         return "The query that LIMIT takes rows of changed, and with it the rows."
     if clauses := find_changed_clauses(labels, before, after):
-        return f"{names(clauses, ticked=False)} changed, and with it the rows."
+        return f"{names(clauses, quoted=False)} changed, and with it the rows."
     if keyword := dependent_clause(labels, after):
         return f"What SELECT computes changed, and {keyword} depends on it."
     return "What SELECT computes changed, and with it the rows."
 
 
-def chance_reason(causes: Causes, touched: Columns) -> str:
+def chance_reason(causes: Causes, touched_columns: Columns) -> str:
     """What else is other than before in a table that is computed anew: what is not deterministic."""
-    if touched.every:
+    if touched_columns.every:
         return ""
     if causes.volatile_rows:
         return "Its rows may come out otherwise when they are computed anew."
-    columns = sorted(causes.volatile - touched.added - touched.altered)
+    columns = sorted(causes.volatile - touched_columns.added - touched_columns.altered)
     return f"{names(columns)} may come out otherwise when computed anew." if columns else ""
 
 
@@ -122,9 +122,9 @@ def no_change_reason(sql: str, shape: Shape | None, causes: Causes) -> tuple[str
     return "parents-unchanged", "What it reads holds the same rows as before."
 
 
-def verbs(touched: Columns) -> str:
+def verbs(touched_columns: Columns) -> str:
     """alters `a`, removes `b` and adds `c`"""
-    pairs = (("alters", touched.altered), ("removes", touched.removed), ("adds", touched.added))
+    pairs = (("alters", touched_columns.altered), ("removes", touched_columns.removed), ("adds", touched_columns.added))
     parts = [f"{verb} {names(sorted(columns))}" for verb, columns in pairs if columns]
     return join_names(parts)
 
@@ -134,9 +134,9 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def names(items: Iterable[str], *, ticked: bool = True, of: str = "") -> str:
+def names(items: Iterable[str], *, quoted: bool = True, owner: str = "") -> str:
     """`a`, `b` and `c`; of many the first ones and how many more."""
-    shown = [f"`{of}.{item}`" if of else f"`{item}`" if ticked else item for item in items]
+    shown = [f"`{owner}.{item}`" if owner else f"`{item}`" if quoted else item for item in items]
     if len(shown) > NAMES_MOST:
         shown = [*shown[: NAMES_MOST - 1], f"{len(shown) - NAMES_MOST + 1} more"]
     return join_names(shown)
@@ -168,7 +168,7 @@ def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] 
             unknown = f"Which columns of `{parent}` it reads is not known, so all of them count"
             return "reads-every-column", f"{unknown}; `{parent}` {verbs(effect) or 'changes'}."
         if hit := changed & reads.rows:
-            return "reads-changed-column", f"{names(sorted(hit), of=parent)} changed, and its rows depend on that."
+            return "reads-changed-column", f"{names(sorted(hit), owner=parent)} changed, and its rows depend on that."
         hits += [f"{parent}.{column}" for column in sorted(changed & columns_read(reads))]
     return ("reads-changed-column", f"Reads {names(hits)}, which changed.") if hits else None
 
@@ -202,10 +202,10 @@ def _other_reading(sql: str, before: Shape | None, after: Shape | None, causes: 
         )
         if added := sorted(effect.added & now):
             how = "Its `*` now includes" if starred else "By its names it now reads"
-            return "reads-changed-column", f"{how} {names(added, of=parent)}, which {_is(added)} added."
+            return "reads-changed-column", f"{how} {names(added, owner=parent)}, which {_is(added)} added."
         if removed := sorted(effect.removed & then):
             how = "Its `*` no longer includes" if starred else "By its names it read"
-            return "reads-changed-column", f"{how} {names(removed, of=parent)}, which {_is(removed)} removed."
+            return "reads-changed-column", f"{how} {names(removed, owner=parent)}, which {_is(removed)} removed."
     if reordered := sorted(parent for parent in causes.reordered if has_star_over(sql, parent)):
         order = f"The columns of {names(reordered)} stand in another order"
         return "reads-reordered-columns", f"{order}, and its `*` takes them in that order."

@@ -18,7 +18,7 @@ from mergeplan.planner.snapshot.meaning import meaning_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
-def verdict_by_rule(candidate: Candidate, seen: OverParents) -> Verdict:
+def verdict_by_rule(candidate: Candidate, seen_parents: OverParents) -> Verdict:
     """What the rules say of a model that sees this of its parents."""
     old, model, base = candidate.old, candidate.model, candidate.inputs.base
     # what it read then is asked of the base: a parent may be gone, or be another thing now
@@ -27,25 +27,25 @@ def verdict_by_rule(candidate: Candidate, seen: OverParents) -> Verdict:
     shapes = candidate.inputs.shapes
     keyed = as_keyed(read, old, old.model.sql, shapes)
     before = Side(old.model, shape_of(old.model, keyed, shapes), old.raw, not old.forced or old.is_mixed)
-    after = Side(model, candidate.analysis.shape, seen.rows)
-    causes = _causes(candidate, seen)
-    between = _build_middle_side(candidate, seen) if candidate.edited and causes.effects else None
+    after = Side(model, candidate.analysis.shape, seen_parents.rows)
+    causes = _causes(candidate, seen_parents)
+    between = _build_middle_side(candidate, seen_parents) if candidate.edited and causes.effects else None
     result = verdict(before, after, causes, between)
     if old.is_mixed and result.category in REBUILT and result.rule != "layout-changed":
         # Judged by its query it changed little, but the rebuilt table loses the rows that a forward-only change had
         # kept, and its readers lose them too.
         losing = replace(causes, loses_kept_rows=True)
         result = verdict(replace(before, seen=old.visible_digest), after, losing, between or before)
-    if seen.unchanged and result.category is Category.INDIRECT_NON_BREAKING:
-        return _same_data_verdict(seen.unchanged)
+    if seen_parents.unchanged and result.category is Category.INDIRECT_NON_BREAKING:
+        return _same_data_verdict(seen_parents.unchanged)
     return result
 
 
-def _causes(candidate: Candidate, seen: OverParents) -> Causes:
+def _causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
     """What changed of what the model read before; what it begins to read by an edit is the edit's."""
     base, old, model = candidate.inputs.base, candidate.old, candidate.model
     # what was computed anew and holds the same rows has no effect, whatever its own edit was
-    same = {comparison.model for comparison in seen.unchanged}
+    same = {comparison.model for comparison in seen_parents.unchanged}
     parents = {
         name: parent for name, parent in candidate.parents.items() if name not in same and name in old.model.depends_on
     }
@@ -68,10 +68,10 @@ def _is_called_non_breaking(parent: Decision) -> bool:
     return parent.override is not None and parent.override.category is Category.NON_BREAKING
 
 
-def _build_middle_side(candidate: Candidate, seen: OverParents) -> Side:
+def _build_middle_side(candidate: Candidate, seen_parents: OverParents) -> Side:
     """The old text over the new parents: what of a change comes from above, and what is the edit's own."""
     old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
-    unchanged = {comparison.model: comparison.old.visible_digest for comparison in seen.unchanged}
+    unchanged = {comparison.model: comparison.old.visible_digest for comparison in seen_parents.unchanged}
     read = {name: base[name].as_parent if name in base else Parent(None) for name in old.model.depends_on}
     read |= {name: parents[name].snapshot.as_parent for name in read if name in parents}
     rows = {name: base[name].visible_digest for name in old.model.depends_on if name in base}
@@ -80,34 +80,39 @@ def _build_middle_side(candidate: Candidate, seen: OverParents) -> Side:
     return Side(old.model, shape, meaning_of(old.model, shape, rows, candidate.analysis.began).table_digest)
 
 
-def forward_only_verdict(candidate: Candidate, found: Verdict) -> Verdict:
+def forward_only_verdict(candidate: Candidate, rule_verdict: Verdict) -> Verdict:
     """The verdict as a forward-only one, where the rules would rebuild the table and the model, the plan or what it
     reads asks to keep its rows."""
-    if found.category not in REBUILT:
-        return found
+    if rule_verdict.category not in REBUILT:
+        return rule_verdict
     forward_only_parents = () if candidate.edited else _forward_only_parents(candidate)
     return apply_forward_only(
-        found, candidate.old.model, candidate.model, candidate.edited, forward_only_parents, candidate.inputs.forward
+        rule_verdict,
+        candidate.old.model,
+        candidate.model,
+        candidate.edited,
+        forward_only_parents,
+        candidate.inputs.forward,
     )
 
 
-def build_change(candidate: Candidate, new: Snapshot, found: Verdict, *, recomputed: bool) -> Change:
+def build_change(candidate: Candidate, new: Snapshot, rule_verdict: Verdict, *, is_recomputed: bool) -> Change:
     """The change that a verdict makes of a model."""
     edited, kind = candidate.edited, ChangeKind.INDIRECT
-    if found.category is Category.METADATA:
+    if rule_verdict.category is Category.METADATA:
         kind = ChangeKind.METADATA
     elif edited:
         kind = ChangeKind.DIRECT
     return Change(
         name=new.name,
         change=kind,
-        category=found.category,
-        rule=found.rule,
-        reason=found.reason,
-        columns=found.columns,
+        category=rule_verdict.category,
+        rule=rule_verdict.rule,
+        reason=rule_verdict.reason,
+        columns=rule_verdict.columns,
         old=candidate.old,
         new=new,
-        recomputed=recomputed,
+        recomputed=is_recomputed,
         diff=source_diff(candidate.old.model, new.model) if edited else "",
     )
 
@@ -128,10 +133,10 @@ def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
     return going if meaning_of(old.model, shape, seen, candidate.analysis.began).table_digest == old.raw else ()
 
 
-def _same_data_verdict(unchanged: tuple[Comparison, ...]) -> Verdict:
+def _same_data_verdict(unchanged_parents: tuple[Comparison, ...]) -> Verdict:
     """The verdict on a model whose parents came out the same."""
     facts = []
-    for comparison in unchanged:
+    for comparison in unchanged_parents:
         columns = ", ".join(f"`{column}`" for column in comparison.columns)
         facts.append(f"`{comparison.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
     return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed anew, {' and '.join(facts)}.")

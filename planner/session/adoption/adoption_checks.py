@@ -200,6 +200,6 @@ def _time_checked(engine: Engine, found: Checked, wanted: tuple[Column, ...], no
         units = Found.parse(engine.fetch(time_question(model, wanted, declared.table)).rows, model.cron)
     stands = bool(declared.start or declared.end)
     held, notes = resolve_loaded_time(
-        model, units, start, min(end or window.due(model), window.due(model)), declared=stands
+        model, units, start, min(end or window.due(model), window.due(model)), is_declared=stands
     )
     return replace(found, held=held, notes=(*found.notes, *notes))
