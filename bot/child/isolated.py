@@ -14,13 +14,13 @@ CONFINED = "confined"
 NO_CODE = frozenset({".sql", ".yaml", ".yml", ".csv", ".md", ".rst", ".txt"})
 
 
-def brings_code(changed: Iterable[str]) -> bool:
+def brings_code(changed_files: Iterable[str]) -> bool:
     """True when a change of these paths may be one of code that the child would run; in doubt it may.
 
     >>> brings_code(["models/a.sql", "README.md"]), brings_code(["models/a.py"]), brings_code(["requirements.txt"])
     (False, True, True)
     """
-    paths = [PurePosixPath(path) for path in changed]
+    paths = [PurePosixPath(path) for path in changed_files]
     return any(path.suffix.lower() not in NO_CODE or path.name in FILES for path in paths)
 
 

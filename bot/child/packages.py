@@ -85,7 +85,7 @@ class Source:
 def packages_folder(
     settings: Settings,
     home: Path,
-    wanted: Requirements | None,
+    requirements: Requirements | None,
     environ: Mapping[str, str],
     should_stop: Callable[[], str],
 ) -> Path | None:
@@ -93,18 +93,18 @@ def packages_folder(
 
     ProjectError with what pip said; Refused where nothing can be built apart; Cancelled.
     """
-    if wanted is None:
+    if requirements is None:
         return None
     source, constraints = Source.build_source(settings, environ), _constraints()
-    parts = [wanted.text, constraints, str(source.builds), *map(repr, sorted(source.environment.items()))]
+    parts = [requirements.text, constraints, str(source.builds), *map(repr, sorted(source.environment.items()))]
     lock = sha256("\0".join([*parts, sys.version, sys.platform]).encode()).hexdigest()[:24]
     folder = home / "packages" / lock
     if (folder / INDEX).is_file():
         os.utime(folder)
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    log.info("packages_installing", file=wanted.path, lock=lock)
-    _Installing(settings, source, wanted, constraints, should_stop).install_into(folder)
+    log.info("packages_installing", file=requirements.path, lock=lock)
+    _Installing(settings, source, requirements, constraints, should_stop).install_into(folder)
     _prune(folder.parent)
     return folder
 
@@ -244,11 +244,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _words(said: str) -> str:
+def _words(output: str) -> str:
     """What pip said was wrong, in one line and without passwords."""
     messages = (
-        [message for message in SAID.findall(said) if message.strip() != "Exception:"]
-        or said.strip().splitlines()[-1:]
+        [message for message in SAID.findall(output) if message.strip() != "Exception:"]
+        or output.strip().splitlines()[-1:]
         or ["pip failed"]
     )
     return CREDENTIALS.sub("//", " ".join(messages[0].split()))[:400]

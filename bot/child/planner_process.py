@@ -256,20 +256,20 @@ def _gateways(task: Task) -> dict[str, str]:
     return {"MERGEPLAN_GATEWAYS_FROM": str(task.gateways)} if task.gateways else {}
 
 
-def _read_into(child: subprocess.Popen[bytes], printed: queue.SimpleQueue[str | None]) -> None:
+def _read_into(child: subprocess.Popen[bytes], line_queue: queue.SimpleQueue[str | None]) -> None:
     assert child.stdout is not None
     try:
         for line in child.stdout:
-            printed.put(line.decode("utf-8", "replace").strip() or " ")
+            line_queue.put(line.decode("utf-8", "replace").strip() or " ")
     except ValueError:
         pass  # closed under us: the child was stopped
-    printed.put(None)
+    line_queue.put(None)
 
 
-def _next(printed: queue.SimpleQueue[str | None]) -> str | None:
+def _next(line_queue: queue.SimpleQueue[str | None]) -> str | None:
     """The next line; '' when there is none for now, None at the end."""
     try:
-        return printed.get(timeout=POLL_SECONDS)
+        return line_queue.get(timeout=POLL_SECONDS)
     except queue.Empty:
         return ""
 
@@ -287,15 +287,15 @@ def _hear(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> Non
     on_event(line)
 
 
-def _end(child: subprocess.Popen[bytes], grace: float, asked: signal.Signals | None) -> int:
+def _end(child: subprocess.Popen[bytes], grace: float, first_signal: signal.Signals | None) -> int:
     """The exit code of a child; it ends by itself, or is asked to with a signal."""
-    if asked:
-        signal_group(child.pid, asked)
+    if first_signal:
+        signal_group(child.pid, first_signal)
     try:
-        child.wait(timeout=grace if asked else max(grace, 10.0))
+        child.wait(timeout=grace if first_signal else max(grace, 10.0))
     except subprocess.TimeoutExpired:
         log.warning("planner_did_not_end", pid=child.pid)
-    if asked or child.poll() is None:
+    if first_signal or child.poll() is None:
         # Whatever of the group is left, grandchildren included.
         signal_group(child.pid, signal.SIGKILL)
     return child.wait()

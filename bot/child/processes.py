@@ -57,14 +57,14 @@ def is_gone(name: str) -> bool:
     return where == machine() and birth(int(pid)) != began
 
 
-def end_group(pid: int, began: str, grace: float, asked: signal.Signals = CANCEL) -> bool:
+def end_group(pid: int, began: str, grace: float, first_signal: signal.Signals = CANCEL) -> bool:
     """Ends the group that a child leads: as asked, then SIGKILL; False when the child is gone or leads no group."""
     if not began or birth(pid) != began:
         return False
     try:
         if os.getpgid(pid) != pid:
             return False
-        os.killpg(pid, asked)
+        os.killpg(pid, first_signal)
         deadline = time.monotonic() + grace
         while birth(pid) == began and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)

@@ -70,16 +70,16 @@ class RepositoryReader:
         answer = self._read("owners", path, {"text": text, "paths": files})
         return {file: tuple(owners) for file, owners in answer.items()}
 
-    def _read(self, reads: str, path: str, given: Mapping[str, Any], folder: CodeFolder | None = None) -> Any:
-        if sum(map(len, given.values())) > LONGEST:
+    def _read(self, reads: str, path: str, inputs: Mapping[str, Any], folder: CodeFolder | None = None) -> Any:
+        if sum(map(len, inputs.values())) > LONGEST:
             raise ProjectError(f"The file has more than {LONGEST} characters.", place=Place(path))
-        key = sha256(json.dumps([reads, given, folder.version if folder else ""]).encode()).hexdigest()
+        key = sha256(json.dumps([reads, inputs, folder.version if folder else ""]).encode()).hexdigest()
         with self._lock:
             known = key in self._answers
             answer = self._answers.get(key)
         if not known:
             with folder.open() if folder else nullcontext() as place:
-                request = {"reads": reads, "given": {**given, **({"folder": str(place)} if place else {})}}
+                request = {"reads": reads, "given": {**inputs, **({"folder": str(place)} if place else {})}}
                 answer = _ask(CODE_CHILD if folder else CHILD, json.dumps(request), path, folder)
             with self._lock:
                 self._answers[key] = answer

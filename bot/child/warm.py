@@ -77,16 +77,16 @@ class Warmth:
                 for repository, kept in list(self._kept.items()):
                     self._look_at(repository, kept)
 
-    def _look_at(self, repository: str, kept: _Kept) -> None:
-        exit_code = kept.child.poll()
+    def _look_at(self, repository: str, slot: _Kept) -> None:
+        exit_code = slot.child.poll()
         if exit_code is None:
             return
-        if not kept.again_at:
-            if time.monotonic() - kept.started_at > HEALTHY_SECONDS:
-                kept.failures = 0
-            wait = min(LONGEST_BACKOFF, 2.0**kept.failures)
-            kept.again_at = time.monotonic() + wait
-            self._inbox.runs.end(kept.run_id, exit_code)
+        if not slot.again_at:
+            if time.monotonic() - slot.started_at > HEALTHY_SECONDS:
+                slot.failures = 0
+            wait = min(LONGEST_BACKOFF, 2.0**slot.failures)
+            slot.again_at = time.monotonic() + wait
+            self._inbox.runs.end(slot.run_id, exit_code)
             log.warning("warm_ended", repository=repository, exit_code=exit_code, again_in=wait)
-        elif time.monotonic() > kept.again_at:
-            self._kept[repository] = self._start(repository, kept.failures + 1)
+        elif time.monotonic() > slot.again_at:
+            self._kept[repository] = self._start(repository, slot.failures + 1)

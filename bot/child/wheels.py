@@ -56,7 +56,7 @@ class _Unpacked:
     hashes: list[str] = field(default_factory=list)
 
     def take(self, archive: zipfile.ZipFile) -> None:
-        for member in sorted(archive.infolist(), key=lambda each: each.filename):
+        for member in sorted(archive.infolist(), key=lambda info: info.filename):
             place = _place(member.filename)
             if place is None or member.is_dir():
                 continue
