@@ -175,7 +175,7 @@ def _owners(models: Sequence[ModelChange], owners: Mapping[str, tuple[str, ...]]
 
 
 def summarize_reviews(
-    reviews: Sequence[Review], shown: Sequence[PlanShown], now: Sequence[str], author: str
+    reviews: Sequence[Review], shown_plans: Sequence[PlanShown], now: Sequence[str], author: str
 ) -> ReviewSummary:
     """What the reviews say of the plan that promises `now`."""
     last: dict[str, Review] = {}
@@ -183,7 +183,7 @@ def summarize_reviews(
         if review.state in DECISIVE and review.author and review.author.lower() != author.lower():
             last[review.author.lower()] = review
     approving = [entry for entry in last.values() if entry.state == "APPROVED"]
-    approved = [entry for entry in approving if set(_promises_at_review(entry, shown)) & set(now)]
+    approved = [entry for entry in approving if set(_promises_at_review(entry, shown_plans)) & set(now)]
     return ReviewSummary(
         tuple(entry.author.lower() for entry in approved),
         tuple(entry.author.lower() for entry in last.values() if entry.state == "CHANGES_REQUESTED"),
@@ -191,36 +191,36 @@ def summarize_reviews(
     )
 
 
-def _promises_at_review(review: Review, shown: Sequence[PlanShown]) -> tuple[str, ...]:
+def _promises_at_review(review: Review, shown_plans: Sequence[PlanShown]) -> tuple[str, ...]:
     """What was promised for its commit when it was written."""
-    before = [view for view in shown if view.head == review.commit and view.since <= review.at]
+    before = [view for view in shown_plans if view.head == review.commit and view.since <= review.at]
     return before[-1].promises if before else ()
 
 
-def decide_approval(asked: Asked, reviewed: ReviewSummary, people: People, at: datetime) -> Decision:
+def decide_approval(request: Asked, reviews: ReviewSummary, people: People, at: datetime) -> Decision:
     """Whether a plan may reach prod: enough approvals of the right people, no objection, no block, no freeze."""
-    wanted = bool(asked.needs)
-    missing = tuple(left for need in asked.needs if (left := _count_missing(need, reviewed, people)).left > 0)
-    frozen = frozen_until(asked.freezes, at)
-    change = next_change(asked.freezes, at)
+    wanted = bool(request.needs)
+    missing = tuple(left for need in request.needs if (left := _count_missing(need, reviews, people)).left > 0)
+    frozen = frozen_until(request.freezes, at)
+    change = next_change(request.freezes, at)
     return Decision(
         ruled=True,
-        approved_by=reviewed.approved if wanted else (),
+        approved_by=reviews.approved if wanted else (),
         missing=missing,
-        objecting=tuple(reviewer for reviewer in reviewed.objecting if reviewer in people.writers) if wanted else (),
-        outdated=reviewed.outdated if missing else (),
-        blocked=asked.blocked,
+        objecting=tuple(reviewer for reviewer in reviews.objecting if reviewer in people.writers) if wanted else (),
+        outdated=reviews.outdated if missing else (),
+        blocked=request.blocked,
         unread=tuple(sorted(people.unread)) if missing else (),
         frozen=freeze_sentence(*frozen) if frozen else "",
         changes_at=change.astimezone(UTC).timestamp() if change else 0.0,
     )
 
 
-def _count_missing(need: Need, reviewed: ReviewSummary, people: People) -> Need:
+def _count_missing(need: Need, reviews: ReviewSummary, people: People) -> Need:
     """The need with how many approvals it still lacks."""
     if need.approvers:
         teams = (people.members.get(approver, frozenset()) for approver in need.approvers if "/" in approver)
         allowed = {approver for approver in need.approvers if "/" not in approver}.union(*teams)
     else:
         allowed = set(people.writers)
-    return replace(need, left=need.left - len(allowed & set(reviewed.approved)))
+    return replace(need, left=need.left - len(allowed & set(reviews.approved)))

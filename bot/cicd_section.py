@@ -53,12 +53,12 @@ def section_of(document: Document, files: Sequence[str] = ()) -> CicdSection:
     return CicdSection(document.path, value, lines, files)
 
 
-def _leaves(at: Path, value: Any) -> Iterator[Leaf]:
+def _leaves(key_path: Path, value: Any) -> Iterator[Leaf]:
     if isinstance(value, dict):
         for key, part in value.items():
-            yield from _leaves((*at, str(key)), part)
+            yield from _leaves((*key_path, str(key)), part)
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            yield from _leaves((*at, index), part)
+            yield from _leaves((*key_path, index), part)
     else:
-        yield at, value
+        yield key_path, value

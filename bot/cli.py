@@ -58,7 +58,7 @@ def action() -> int:
 @click.option("--timeout", type=click.IntRange(1), default=900, show_default=True, help="Seconds to wait for you.")
 @click.option("--no-browser", is_flag=True, help="Print the page's address and open no browser.")
 @click.option("--print", "show", is_flag=True, help="Print the manifest and do nothing.")
-def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, timeout: int, **given: Any) -> int:
+def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, timeout: int, **options: Any) -> int:
     """Register the GitHub App in a browser; its key and webhook secret go into files that only you can read.
 
     \b
@@ -66,18 +66,18 @@ def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, time
     mergeplan app-manifest --webhook-url https://bot.example/webhook --organization acme
     """
     if show:
-        shown = manifest(given["name"], webhook_url, "http://127.0.0.1/callback", public=given["public"])
+        shown = manifest(options["name"], webhook_url, "http://127.0.0.1/callback", public=options["public"])
         click.echo(json.dumps(shown, indent=2))
         return 0
-    api_url = (given.pop("api_url") or load_settings().github_api_url).rstrip("/")
-    files = {"key_file": given.pop("key_file"), "variables_file": given.pop("env_file")}
+    api_url = (options.pop("api_url") or load_settings().github_api_url).rstrip("/")
+    files = {"key_file": options.pop("key_file"), "variables_file": options.pop("env_file")}
 
     def open_page(address: str) -> None:
         click.echo(f"Register the App at {address}")
         if not no_browser:
             webbrowser.open(address)
 
-    app = register(Registration(webhook_url=webhook_url, api_url=api_url, **given, **files), port, open_page, timeout)
+    app = register(Registration(webhook_url=webhook_url, api_url=api_url, **options, **files), port, open_page, timeout)
     click.echo(f"{app.slug} is registered as App {app.app_id}; its key is in {files['key_file']}.")
     click.echo(f"Install it: {app.page}/installations/new")
     click.echo(f"Start the service with the variables in {files['variables_file']}.")
@@ -125,7 +125,7 @@ def sandbox(host: str, port: int, folder: Path, webhook_url: str | None, secret:
     def announce_sandbox(github: Sandbox) -> None:
         click.echo(f"The sandbox is at {github.url}; its App is {github.app_id}, with the key in {folder / KEY_FILE}.")
 
-    run_sandbox(host, port, folder, webhook_url, secret, started=announce_sandbox)
+    run_sandbox(host, port, folder, webhook_url, secret, on_start=announce_sandbox)
     return 0
 
 

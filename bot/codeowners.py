@@ -24,13 +24,13 @@ def read_owners(text: str) -> tuple[Owned, ...]:
     return tuple(entries)
 
 
-def owners_of(path: str, owned: Sequence[Owned]) -> tuple[str, ...]:
+def owners_of(path: str, owner_rules: Sequence[Owned]) -> tuple[str, ...]:
     """Who owns a path of the repository: the last pattern that fits counts.
 
     >>> owners_of("models/tax.sql", (("*", ("ann",)), ("models/", ("acme/data",)), ("*.py", ("bob",))))
     ('acme/data',)
     """
-    return next((owners for pattern, owners in reversed(owned) if _pattern(pattern).match(path)), ())
+    return next((owners for pattern, owners in reversed(owner_rules) if _pattern(pattern).match(path)), ())
 
 
 @lru_cache(maxsize=1_000)

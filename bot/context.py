@@ -210,11 +210,11 @@ class BotContext:
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
         return self._raise_if_shutdown(call, finished)
 
-    def _raise_if_shutdown(self, call: PlannerCall, finished: Finished) -> Finished:
+    def _raise_if_shutdown(self, call: PlannerCall, finished_run: Finished) -> Finished:
         """How it ended; ShuttingDown where the service ends, or another one has taken the job over."""
-        if finished.stopped == SHUTDOWN or (call.job.worker and not self.inbox.queue.holds(call.job)):
+        if finished_run.stopped == SHUTDOWN or (call.job.worker and not self.inbox.queue.holds(call.job)):
             raise ShuttingDown
-        return finished
+        return finished_run
 
     def _packages(self, call: PlannerCall, should_stop: Callable[[], str]) -> Path | None:
         """The packages of the project in the folder, installed if need be; None for what runs none of its code."""

@@ -46,9 +46,9 @@ class Freeze:
     def _last_start(self, at: datetime) -> datetime | None:
         return Cron(self.cron, self.zone).floor(at) if self.cron else self._local(self.start)
 
-    def _end(self, begun: datetime) -> datetime:
+    def _end(self, start: datetime) -> datetime:
         zone = ZoneInfo(self.zone)
-        end = (begun + timedelta(hours=self.hours)).astimezone(zone) if self.cron else self._local(self.end)
+        end = (start + timedelta(hours=self.hours)).astimezone(zone) if self.cron else self._local(self.end)
         assert end is not None
         return end
 
@@ -61,7 +61,7 @@ def frozen_until(freezes: Sequence[Freeze], at: datetime) -> tuple[Freeze, datet
     spans = [(freeze, span) for freeze in freezes if (span := freeze.span(at))]
     if not spans:
         return None
-    freeze, (_, end) = max(spans, key=lambda each: each[1][1])
+    freeze, (_, end) = max(spans, key=lambda item: item[1][1])
     return freeze, end
 
 

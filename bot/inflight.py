@@ -65,9 +65,9 @@ def _columns(model: ModelChange) -> set[str]:
     return set() if columns.every else {*columns.added, *columns.altered, *columns.removed}
 
 
-def undoing(number: int, mine: PlanView, merged: PlanView) -> Undoing | None:
+def undoing(number: int, mine: PlanView, merged_plan: PlanView) -> Undoing | None:
     """What of a merge a plan takes back: the same lines the other way round, or a model that came and goes."""
-    theirs = {model.name: model for model in merged.models if model.change in EDITS}
+    theirs = {model.name: model for model in merged_plan.models if model.change in EDITS}
     back = tuple(model.name for model in mine.models if model.name in theirs and _takes_back(model, theirs[model.name]))
     return Undoing(number, back, len(back) == len(theirs)) if back else None
 
@@ -106,6 +106,6 @@ def is_concerned(plan: PlanView, moves: Sequence[Move], since: int, until: int) 
     return any(_meets(entry, mine, touched) for entry in between if entry)
 
 
-def _meets(moved: Move, mine: Iterable[str], touched: Iterable[str]) -> bool:
-    changed, read = set(moved.models), set(moved.reads)
-    return EVERYTHING in changed or bool(changed & set(touched)) or bool(read & set(mine))
+def _meets(other: Move, mine: Iterable[str], touched_names: Iterable[str]) -> bool:
+    changed, read = set(other.models), set(other.reads)
+    return EVERYTHING in changed or bool(changed & set(touched_names)) or bool(read & set(mine))

@@ -112,11 +112,11 @@ def apply_line(progress: RunProgress, line: Line) -> RunProgress:
 
 
 def _apply_batch(progress: RunProgress, line: BatchLine) -> RunProgress:
-    def add_batch(each: ModelProgress) -> ModelProgress:
-        done = each.done + 1
+    def add_batch(model: ModelProgress) -> ModelProgress:
+        done = model.done + 1
         step = Step.DONE if done >= line.of else Step.RUNNING
-        rows, seconds = each.rows + line.rows, each.seconds + line.seconds
-        return replace(each, step=step, done=done, of=line.of, rows=rows, seconds=seconds)
+        rows, seconds = model.rows + line.rows, model.seconds + line.seconds
+        return replace(model, step=step, done=done, of=line.of, rows=rows, seconds=seconds)
 
     done = progress.done + 1 if progress.stage == "backfill" else progress.done
     return replace(_update_model(progress, line.model, add_batch), done=done, note="")

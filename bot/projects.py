@@ -86,11 +86,11 @@ def keep_their_prods(prods: Mapping[str, str], folders: Sequence[str]) -> None:
             )
 
 
-def another_project(folder: str, given: str) -> RequestError:
+def another_project(folder: str, second_folder: str) -> RequestError:
     """Prod was promoted from the project of one folder, which is still there, and another one is given for it."""
     return RequestError(
-        f"Prod was promoted from the project in `{folder}`, and MERGEPLAN_PROJECT_PATH gives that in `{given}` for it: "
-        f"every table of prod would be removed.",
+        f"Prod was promoted from the project in `{folder}`, and MERGEPLAN_PROJECT_PATH gives that in `{second_folder}` "
+        f"for it: every table of prod would be removed.",
         hint=f"Put `{folder}` first in MERGEPLAN_PROJECT_PATH. If its project moved, merge the removal of its "
         "configuration there.",
     )

@@ -180,14 +180,14 @@ def _problem(error: ErrorLine) -> Problem:
     )
 
 
-def _warning(found: LintLine) -> Problem:
+def _warning(line: LintLine) -> Problem:
     """What the linter only warns of; a rule that stops the plan comes as an error too."""
-    return Problem(f"{found.rule}: {found.message}", found.path, found.line, found.column)
+    return Problem(f"{line.rule}: {line.message}", line.path, line.line, line.column)
 
 
-def problems_of(found: Iterable[Remark]) -> tuple[Problem, ...]:
+def problems_of(remarks: Iterable[Remark]) -> tuple[Problem, ...]:
     """A plan's blockers or warnings as problems."""
-    return tuple(Problem(notice.message, notice.path, notice.line) for notice in found)
+    return tuple(Problem(notice.message, notice.path, notice.line) for notice in remarks)
 
 
 def touches(plan: PlanView | None) -> bool:
@@ -224,14 +224,14 @@ def subject(audit: AuditRow) -> str:
     return audit.model or ", ".join(audit.reads)
 
 
-def is_free(done: PromotionRow) -> bool:
+def is_free(promotion: PromotionRow) -> bool:
     """True when nothing was computed at all; of a run that ended before it could say so that is not known."""
-    return done.spark_jobs == 0 and not (done.backfill and done.backfill.batches)
+    return promotion.spark_jobs == 0 and not (promotion.backfill and promotion.backfill.batches)
 
 
-def was_interrupted(done: PromotionRow) -> bool:
+def was_interrupted(promotion: PromotionRow) -> bool:
     """True when the run that promoted ended before it could say so: what it computed is not known."""
-    return done.spark_jobs is None
+    return promotion.spark_jobs is None
 
 
 def cost_shown(plan: PlanView | None) -> tuple[int, float]:

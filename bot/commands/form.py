@@ -80,7 +80,7 @@ def never_off(facts: Facts) -> str:
     return ""
 
 
-def own_role(command: Command, needs: Mapping[str, Role], held: bool) -> Role:
+def own_role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
     """The role that the project asks for."""
     return needs.get(command.verb, "admin")
 

@@ -29,9 +29,9 @@ def decide(command: Command, facts: Facts, needs: Mapping[str, Role]) -> Allowed
     return NotAllowed(why) if why else Allowed()
 
 
-def role_for(command: Command, needs: Mapping[str, Role], *, held: bool = False) -> Role:
-    """The role that a command takes by the project's rules; `held`: of a merge that the rules keep from prod."""
-    return FORMS[command.verb].role(command, needs, held)
+def role_for(command: Command, needs: Mapping[str, Role], *, is_held: bool = False) -> Role:
+    """The role that a command takes by the project's rules; `is_held`: of a merge that the rules keep from prod."""
+    return FORMS[command.verb].role(command, needs, is_held)
 
 
 def _refuse(command: Command, facts: Facts, needs: Mapping[str, Role]) -> str:
@@ -44,7 +44,7 @@ def _refuse(command: Command, facts: Facts, needs: Mapping[str, Role]) -> str:
         return why
     if facts.role is None:
         return "Your permission could not be verified, so nothing was changed. Try again in a minute."
-    need = role_for(command, needs, held=facts.is_held_merge)
+    need = role_for(command, needs, is_held=facts.is_held_merge)
     if ROLES.index(facts.role) < ROLES.index(need):
         return f"This needs the `{need}` permission on this repository; you have `{facts.role}`. Nothing was changed."
     return form.rule(command, facts)

@@ -53,23 +53,23 @@ def prose_lines(text: str) -> Iterable[str]:
             yield line
 
 
-def _strip_comments(line: str, hidden: bool) -> tuple[str, bool]:
+def _strip_comments(line: str, in_comment: bool) -> tuple[str, bool]:
     """A line without its HTML comments, and whether one goes on; what stands in a code span opens none."""
     shown, at = [], 0
     while at < len(line):
-        if hidden:
+        if in_comment:
             end = line.find("-->", at)
             if end < 0:
                 break
-            at, hidden = end + 3, False
+            at, in_comment = end + 3, False
         mark = SPAN_OR_COMMENT.search(line, at)
         if mark is None:
             shown.append(line[at:])
             break
-        hidden = mark[0] == "<!--"
-        shown.append(line[at : mark.start() if hidden else mark.end()])
+        in_comment = mark[0] == "<!--"
+        shown.append(line[at : mark.start() if in_comment else mark.end()])
         at = mark.end()
-    return "".join(shown), hidden
+    return "".join(shown), in_comment
 
 
 def _read_line(line: str, namespace: str) -> Command | Mistake | None:
@@ -106,12 +106,12 @@ def _project(rest: str) -> tuple[str, str]:
     return named[1].strip("/"), f"{kept} {where}{condition}".strip()
 
 
-def _unknown(shown: str, word: str, addressed: bool) -> Mistake | None:
+def _unknown(line: str, word: str, is_addressed: bool) -> Mistake | None:
     """A near miss is answered; a word unlike ours is another bot's business."""
     # `/approve` is many a bot's, and no slip of `/approve-cost`.
-    near = get_close_matches(word, FORMS, n=1, cutoff=0.6 if addressed else NEAR)
-    if not near and not addressed:
+    near = get_close_matches(word, FORMS, n=1, cutoff=0.6 if is_addressed else NEAR)
+    if not near and not is_addressed:
         return None
     guess = f"Did you mean `/{near[0]}`? " if near else ""
     valid = ", ".join(f"`/{verb}`" for verb in FORMS)
-    return Mistake(shown, "There is no such command.", f"{guess}Commands: {valid}.")
+    return Mistake(line, "There is no such command.", f"{guess}Commands: {valid}.")

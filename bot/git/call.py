@@ -148,14 +148,14 @@ class GitEnd(NamedTuple):
         return "fsck error" in self.errors
 
 
-def run(call: GitCall, *arguments: str, given: Iterable[str] = ()) -> GitEnd:
-    """One command to its end, with `given` as lines of its input."""
+def run(call: GitCall, *arguments: str, input_lines: Iterable[str] = ()) -> GitEnd:
+    """One command to its end, with `input_lines` as lines of its input."""
     try:
         done = subprocess.run(
             [*call.argv, *arguments],
             env=dict(call.environment),
             cwd=call.folder,
-            input="".join(f"{line}\n" for line in given).encode(),
+            input="".join(f"{line}\n" for line in input_lines).encode(),
             capture_output=True,
             timeout=GIT_SECONDS,
             check=False,

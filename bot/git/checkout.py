@@ -266,7 +266,7 @@ class Checkout:
         end = self._run(*merge)
         if end.code not in (0, 1):
             with self._alone():
-                self._git(*FETCH, "--no-filter", self._url, network=True, given=(base, head))
+                self._git(*FETCH, "--no-filter", self._url, network=True, input_lines=(base, head))
             return self._run(*merge)
         return end
 
@@ -320,10 +320,10 @@ class Checkout:
             raise CheckoutFailed("The server has no such branch.")
         return listed
 
-    def _lacking(self, listed: Mapping[str, str]) -> list[str]:
+    def _lacking(self, heads: Mapping[str, str]) -> list[str]:
         """What is new, and what is known but here no longer."""
         with self._reading() as objects:
-            return [oid for ref, oid in listed.items() if self._heads.get(ref) != oid or objects.commit(oid) is None]
+            return [oid for ref, oid in heads.items() if self._heads.get(ref) != oid or objects.commit(oid) is None]
 
     def _bring_texts(self, oids: Sequence[str]) -> None:
         """Fetches files by name."""
@@ -339,14 +339,14 @@ class Checkout:
         if not oids:
             return
         known = self._read_tips() if tips is None else tips
-        if self._run(*FETCH, self._url, network=True, tips=known, given=oids).code == 0:
+        if self._run(*FETCH, self._url, network=True, tips=known, input_lines=oids).code == 0:
             return
         fresh = self.folder / "mirror.new"
         remove_path(fresh)
         (fresh / "objects").mkdir(parents=True)
         every = tuple(dict.fromkeys([*oids, *self._heads.values()]))
         try:
-            self._git(*FETCH, self._url, network=True, objects=fresh / "objects", given=every)
+            self._git(*FETCH, self._url, network=True, objects=fresh / "objects", input_lines=every)
             remove_path(self._mirror)
             fresh.rename(self._mirror)
         finally:
@@ -371,9 +371,9 @@ class Checkout:
     # --- git ---
 
     def _git(
-        self, *arguments: str, network: bool = False, objects: Path | None = None, given: Sequence[str] = ()
+        self, *arguments: str, network: bool = False, objects: Path | None = None, input_lines: Sequence[str] = ()
     ) -> str:
-        end = self._run(*arguments, network=network, objects=objects, given=given)
+        end = self._run(*arguments, network=network, objects=objects, input_lines=input_lines)
         if end.is_refused:
             raise BadCommit("Git refuses the commit: something in it is not what git writes, or is there to attack it.")
         if end.code:
@@ -387,11 +387,11 @@ class Checkout:
         network: bool = False,
         tips: Iterable[str] = (),
         objects: Path | None = None,
-        given: Sequence[str] = (),
+        input_lines: Sequence[str] = (),
     ) -> GitEnd:
         token = self._token() if network else ""
         with open_git_folder(objects or self._objects, tips, self._url, token) as call:
-            return run(call, *arguments, given=given)
+            return run(call, *arguments, input_lines=input_lines)
 
 
 def changes_no_model(paths: Sequence[str], root: str) -> bool:

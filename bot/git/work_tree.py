@@ -110,10 +110,10 @@ class WorkTree:
             except OSError:
                 return
 
-    def _write(self, objects: Objects, wanted: Mapping[str, Entry]) -> None:
-        texts = {path: entry for path, entry in wanted.items() if entry.mode != SUBMODULE}
+    def _write(self, objects: Objects, entries: Mapping[str, Entry]) -> None:
+        texts = {path: entry for path, entry in entries.items() if entry.mode != SUBMODULE}
         objects.need(entry.oid for entry in texts.values())
-        for path, entry in wanted.items():
+        for path, entry in entries.items():
             _check_path(path)
             if entry.mode == SUBMODULE:
                 (self.place / path).mkdir(parents=True, exist_ok=True)

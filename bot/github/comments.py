@@ -103,6 +103,6 @@ def _parse_comment(comment: IssueComment) -> Posted:
     )
 
 
-def webhook_comment(posted: Posted) -> WrittenComment:
+def webhook_comment(comment: Posted) -> WrittenComment:
     """A comment as its webhook would have brought it."""
-    return WrittenComment(posted.id, posted.author, posted.body, posted.at)
+    return WrittenComment(comment.id, comment.author, comment.body, comment.at)

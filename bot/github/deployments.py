@@ -21,10 +21,10 @@ class Deployments:
     def __init__(self, calls: Calls, label: str = "") -> None:
         self._calls, self._label = calls, label
 
-    def write(self, view: DeploymentView, known: int = 0) -> int:
+    def write(self, view: DeploymentView, known_id: int = 0) -> int:
         """Makes the deployment of a commit say this and returns its id; 0 where the App may not write any."""
         try:
-            deployment_id = known or self._create_deployment(view).id
+            deployment_id = known_id or self._create_deployment(view).id
             self._calls.write(lambda: self._report(deployment_id, view))
         except GitHubFailed as error:
             if error.status not in REFUSED:

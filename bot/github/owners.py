@@ -281,11 +281,11 @@ class Owners:
         if state:
             log.info("owner_forgotten", owner=owner, installation=state.installation)
 
-    def _note_granted(self, installation: int, granted: Mapping[str, str]) -> None:
+    def _note_granted(self, installation: int, grants: Mapping[str, str]) -> None:
         """Another grant than before: the next token is asked for by it."""
         with self._lock:
-            if self._granted.get(installation) != granted:
-                self._granted[installation] = dict(granted)
+            if self._granted.get(installation) != grants:
+                self._granted[installation] = dict(grants)
                 self._connections.pop(installation, None)
 
     def _drop(self, connection: OwnerConnection) -> None:
@@ -314,9 +314,9 @@ class Owners:
                 log.warning("owner_in_trouble", owner=owner, installation=installation, state=state, why=why)
         return OwnerUnavailable(owner, state, f"{owner}: {why}", status)
 
-    def _note_absent(self, found: Iterable[OwnerState]) -> None:
+    def _note_absent(self, installations: Iterable[OwnerState]) -> None:
         """Owners that have no installation any more are forgotten."""
-        there = {installation.owner for installation in found}
+        there = {installation.owner for installation in installations}
         with self._lock:
             gone = [owner for owner in self._states if owner not in there]
         for owner in gone:

@@ -41,12 +41,12 @@ EVENTS = ("pull_request", "pull_request_review", "issue_comment", "push", "check
 GIT_PERMISSIONS = {"contents": "read"}  # of the token that git gets, for one repository
 
 
-def token_permissions(granted: Mapping[str, str] | None = None) -> dict[str, str]:
+def token_permissions(grants: Mapping[str, str] | None = None) -> dict[str, str]:
     """What a token of an installation may do: what the bot needs, and of the optional what the App was granted.
 
     >>> token_permissions({"contents": "write", "members": "read", "administration": "write"})["contents"]
     'write'
     """
-    levels = granted or {}
+    levels = grants or {}
     extra = (permission for permission in OPTIONAL if levels.get(permission.name) in ("write", permission.level))
     return {permission.name: permission.level for permission in (*PERMISSIONS, *extra)}

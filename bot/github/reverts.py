@@ -45,9 +45,9 @@ class Reverts:
         return self._calls.write_once(look, post)
 
 
-def is_revert(each: Pull, of: Pull, repository: str) -> bool:
+def is_revert(candidate: Pull, original: Pull, repository: str) -> bool:
     """True for an open pull request from the branch that *Revert* makes: `revert-41-branch`, or with a number behind it
     where that name was taken."""
-    name = re.escape(f"revert-{of.number}-{of.head_ref}")
-    own = each.is_open and not each.is_fork_of(repository) and each.base_ref == of.base_ref
-    return own and bool(re.fullmatch(rf"{name}(-\d+)?", each.head_ref))
+    name = re.escape(f"revert-{original.number}-{original.head_ref}")
+    own = candidate.is_open and not candidate.is_fork_of(repository) and candidate.base_ref == original.base_ref
+    return own and bool(re.fullmatch(rf"{name}(-\d+)?", candidate.head_ref))

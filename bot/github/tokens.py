@@ -43,8 +43,8 @@ class BotAuth(Auth.AppInstallationAuth):
     An App that was granted less gets what it has: what is missing is refused where it is needed.
     """
 
-    def __init__(self, app_auth: Auth.AppAuth, installation: int, granted: Mapping[str, str]) -> None:
-        super().__init__(app_auth, installation, token_permissions(granted))
+    def __init__(self, app_auth: Auth.AppAuth, installation: int, grants: Mapping[str, str]) -> None:
+        super().__init__(app_auth, installation, token_permissions(grants))
 
     def _get_installation_authorization(self) -> InstallationAuthorization:
         try:

@@ -31,13 +31,13 @@ class Commands:
         self._database = database
         self._queue = queue
 
-    def take(self, repository: str, number: int, written: WrittenComment, *, proven: bool = True) -> bool:
+    def take(self, repository: str, number: int, comment: WrittenComment, *, proven: bool = True) -> bool:
         """Takes in a comment that no webhook brought; False when it is known or holds no command.
 
         `proven` is False when nobody can tell whether it was edited.
         """
         with self._database.writing() as connection:
-            return take_command(connection, repository, number, written, proven)
+            return take_command(connection, repository, number, comment, proven)
 
     def knows(self, repository: str, comment_id: int) -> bool:
         """True when that comment was taken in before."""
@@ -56,7 +56,7 @@ class Commands:
 
     def mark_seen(self, row: CommandRow) -> None:
         """Notes that the comment has our eyes on it, and nothing else."""
-        self._change(row, lambda known: replace(known, seen=True))
+        self._change(row, lambda stored_row: replace(stored_row, seen=True))
 
     def share(self, row: CommandRow, lines: Mapping[str, tuple[str, ...]]) -> CommandRow:
         """Decides once, for all projects of a repository, which of them answers which lines of a comment.
@@ -81,7 +81,7 @@ class Commands:
 
     def answer(self, row: CommandRow) -> None:
         """Stores what became of a comment's commands."""
-        self._change(row, lambda known: replace(known, state=row.state, answers=row.answers))
+        self._change(row, lambda stored_row: replace(stored_row, state=row.state, answers=row.answers))
 
     def _read(self, query: sa.Select[tuple[str]]) -> tuple[CommandRow, ...]:
         with self._database.reading() as connection:
@@ -97,21 +97,21 @@ class Commands:
 
 
 def take_command(
-    connection: sa.Connection, repository: str, number: int, written: WrittenComment, proven: bool = True
+    connection: sa.Connection, repository: str, number: int, comment: WrittenComment, proven: bool = True
 ) -> bool:
     """Takes in a comment, in the caller's transaction; False when it is known or holds no command."""
     namespace = read_prod(connection, repository).namespace
-    if not read_commands(written.body, namespace) or _is_known(connection, repository, written.comment_id):
+    if not read_commands(comment.body, namespace) or _is_known(connection, repository, comment.comment_id):
         return False
     _put(
         connection,
         CommandRow(
-            written.comment_id,
+            comment.comment_id,
             repository,
             number,
-            written.author,
-            written.body,
-            written.at,
+            comment.author,
+            comment.body,
+            comment.at,
             seen=bool(label_of(repository)),  # one project shows the eyes, for all
             proven=proven,
         ),
@@ -119,7 +119,7 @@ def take_command(
     return True
 
 
-def take_press(connection: sa.Connection, record: PullRecord, pressed: Pressed, guid: str) -> bool:
+def take_press(connection: sa.Connection, record: PullRecord, press_event: Pressed, guid: str) -> bool:
     """Takes in a press, in the caller's transaction; False when it is known, or the same one waits for its answer.
 
     It must be of our own check or plan comment: see `is_of_ours`. A tick that is delivered under another GUID (a
@@ -127,26 +127,30 @@ def take_press(connection: sa.Connection, record: PullRecord, pressed: Pressed, 
     was as we wrote it.
     """
     repository, number = record.repository, record.number
-    once = [pressed.comment_id, pressed.at, pressed.read, *pressed.press.keys] if pressed.comment_id else [guid]
+    once = (
+        [press_event.comment_id, press_event.at, press_event.read, *press_event.press.keys]
+        if press_event.comment_id
+        else [guid]
+    )
     own_id = -1 - int(hashlib.sha256(json.dumps(once).encode()).hexdigest()[:15], 16)  # never a comment's
     of_pull = (COMMANDS.c.repository == repository, COMMANDS.c.number == number, COMMANDS.c.state != "answered")
     waiting = connection.execute(sa.select(COMMANDS.c.data).where(*of_pull)).scalars()
-    same = (pressed.author, pressed.press)
+    same = (press_event.author, press_event.press)
     if _is_known(connection, repository, own_id) or any(
         (command.author, command.press) == same for command in map(_COMMAND.validate_json, waiting)
     ):
         return False
-    at = pressed.at or datetime.fromtimestamp(now(connection), UTC).isoformat()
-    row = CommandRow(own_id, repository, number, pressed.author, "", at, seen=True, press=pressed.press)
-    _put(connection, replace(row, proven=not pressed.comment_id or pressed.read == record.comment.digest))
+    at = press_event.at or datetime.fromtimestamp(now(connection), UTC).isoformat()
+    row = CommandRow(own_id, repository, number, press_event.author, "", at, seen=True, press=press_event.press)
+    _put(connection, replace(row, proven=not press_event.comment_id or press_event.read == record.comment.digest))
     return True
 
 
-def is_of_ours(pressed: Pressed, record: PullRecord) -> bool:
+def is_of_ours(press_event: Pressed, record: PullRecord) -> bool:
     """True for a press on a check, or on the comment, that we wrote for this pull request and know of."""
-    if pressed.comment_id:
-        return pressed.comment_id == record.comment.id
-    return any((check.id, check.sha) == (pressed.check_id, pressed.press.head) for check in record.checks)
+    if press_event.comment_id:
+        return press_event.comment_id == record.comment.id
+    return any((check.id, check.sha) == (press_event.check_id, press_event.press.head) for check in record.checks)
 
 
 def _is_known(connection: sa.Connection, repository: str, comment_id: int) -> bool:

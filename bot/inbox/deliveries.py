@@ -201,9 +201,11 @@ def _guid(guid: str, label: str) -> str:
     return named if len(named) <= GUID_MOST else hashlib.sha256(named.encode()).hexdigest()
 
 
-def _together(taken: Sequence[bool | Exception]) -> bool | Exception:
+def _together(results: Sequence[bool | Exception]) -> bool | Exception:
     """What became of a delivery for all projects: an error where one could not take it in, so that it is sent again."""
-    return next((result for result in taken if isinstance(result, Exception)), any(result is True for result in taken))
+    return next(
+        (result for result in results if isinstance(result, Exception)), any(result is True for result in results)
+    )
 
 
 def _queue_state(connection: sa.Connection) -> dict[str, tuple[int, float | None]]:

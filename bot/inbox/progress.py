@@ -51,7 +51,7 @@ class Recorder:
     def __init__(
         self, store: ProgressStore, repository: str, number: int, progress: RunProgress, *, seconds: float = PUT_SECONDS
     ) -> None:
-        self._put: Callable[[RunProgress], None] = lambda noted: store.put(repository, number, noted)
+        self._put: Callable[[RunProgress], None] = lambda noted_progress: store.put(repository, number, noted_progress)
         self._progress = progress
         self._seconds = seconds
         self._noted = 0.0

@@ -89,10 +89,10 @@ class Queue:
         self.notify()
 
     def make_due(
-        self, connection: sa.Connection, repository: str, number: int, *, pushed: bool = False, in_seconds: float = 0.0
+        self, connection: sa.Connection, repository: str, number: int, *, is_push: bool = False, in_seconds: float = 0.0
     ) -> None:
         """Makes a key due, in the caller's transaction; a push settles first."""
-        due = Due(repository, number, pushed=pushed, in_seconds=in_seconds)
+        due = Due(repository, number, pushed=is_push, in_seconds=in_seconds)
         self.make_all_due(connection, [due], now(connection))
 
     def make_all_due(self, connection: sa.Connection, dues: Sequence[Due], at: float) -> None:

@@ -39,9 +39,9 @@ class PageLinks:
         """What opens the pages of one pull request until then: `until.signature`."""
         return f"{until:x}.{self._signature(repository, number, until)}"
 
-    def verdict(self, repository: str, number: int, given: str, now: float) -> Verdict:
+    def verdict(self, repository: str, number: int, token: str, now: float) -> Verdict:
         """Whether what came with a request opens the pages of that pull request now."""
-        stamp, _, signature = given.partition(".")
+        stamp, _, signature = token.partition(".")
         if not self.key or not STAMP.fullmatch(stamp):
             return "wrong"
         until = int(stamp, 16)

@@ -249,17 +249,17 @@ class _ProdReconciliation:
         where = {"branch": self.branch, "folder": self.checkout.project}
         return self._change(state=Prod.READY, **where, **at, attempts=0, again_at=0.0, run_lines="")
 
-    def _record_promotion(self, commit: str, ended: Ended) -> ProdRecord:
-        revision = ended.row.revision if ended.row else self._prod().revision + 1
+    def _record_promotion(self, commit: str, end: Ended) -> ProdRecord:
+        revision = end.row.revision if end.row else self._prod().revision + 1
         if revision > self._prod().revision:
-            self._change(moves=append_move(self._prod(), revision, ended.outcome))
-        return self._is_at(commit, revision, ended.row.plan_id if ended.row else "")
+            self._change(moves=append_move(self._prod(), revision, end.outcome))
+        return self._is_at(commit, revision, end.row.plan_id if end.row else "")
 
     # --- the first build ---
 
-    def _adopt(self, found: EnvironmentRow) -> None:
-        self._is_at(self.pass_.head, found.revision, found.plan_id)
-        self.log.info("prod_adopted", revision=found.revision)
+    def _adopt(self, environment: EnvironmentRow) -> None:
+        self._is_at(self.pass_.head, environment.revision, environment.plan_id)
+        self.log.info("prod_adopted", revision=environment.revision)
         wake_pulls(self.context, self.job.repository)
 
     def _build(self, head: str) -> None:
@@ -275,12 +275,12 @@ class _ProdReconciliation:
             self._not_built(ended, head)
         wake_pulls(self.context, self.job.repository)
 
-    def _not_built(self, ended: Ended, head: str) -> None:
+    def _not_built(self, end: Ended, head: str) -> None:
         """Notes why; Later while trying again at once may help, and what may pass later is tried again after that."""
-        outcome, attempts = ended.outcome, self._prod().attempts + 1
+        outcome, attempts = end.outcome, self._prod().attempts + 1
         wait = build_wait(outcome, attempts)
         self.log.warning("prod_not_built", attempt=attempts, again_in=wait or None, why=reasons(outcome))
-        lines = pack_outcome(ended.finished.lines, ended.finished.exit_code)
+        lines = pack_outcome(end.finished.lines, end.finished.exit_code)
         if wait and attempts < DEFECT_TRIES:
             self._change(attempts=attempts, run_lines=lines, again_at=time.time() + wait)
             wake_pulls(self.context, self.job.repository)
@@ -403,14 +403,14 @@ class _ProdReconciliation:
         self._show(self._pull(number, state=PullState.PROMOTED, reason=reason, progress=""))
         self.inbox.queue.wake(self.job.repository, number)
 
-    def _retry_or_go_on(self, ended: Ended, commit: str, number: int = 0) -> None:
+    def _retry_or_go_on(self, end: Ended, commit: str, number: int = 0) -> None:
         """Later, while trying again may help; the comment says who holds prod."""
         attempts = self._prod().attempts + 1
-        if may_retry(ended.outcome, attempts):
+        if may_retry(end.outcome, attempts):
             self._change(attempts=attempts)
-            self.log.warning("prod_not_promoted", commit=commit, attempt=attempts, why=reasons(ended.outcome))
-            if number and ended.outcome.may_pass_later:
-                self._show(self._pull(number, progress=f"Waiting: {ended.outcome.problems[0].message}"))
+            self.log.warning("prod_not_promoted", commit=commit, attempt=attempts, why=reasons(end.outcome))
+            if number and end.outcome.may_pass_later:
+                self._show(self._pull(number, progress=f"Waiting: {end.outcome.problems[0].message}"))
             raise Later(min(60.0, 2.0 * attempts), f"prod at {commit[:12]} is tried again")
         self._change(attempts=0)
 

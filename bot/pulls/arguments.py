@@ -19,9 +19,9 @@ def pending_overrides(record: PullRecord) -> tuple[PendingOverride, ...]:
 
 
 def plan_arguments(
-    record: PullRecord, config: BotConfig, diff: DiffRules, edited: Sequence[str] = ()
+    record: PullRecord, config: BotConfig, diff: DiffRules, edited_files: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The planner's arguments for a pull request's plan, whose models in the `edited` files must open."""
+    """The planner's arguments for a pull request's plan, whose models in the `edited_files` must open."""
     words = pending_overrides(record)
     overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
     by = ["--who", words[0].who] if words else []
@@ -44,7 +44,7 @@ def plan_arguments(
         *cost_limits(record, config.cost_budget),
         *rows,
         physical,
-        *(f"--must-open={path}" for path in edited),
+        *(f"--must-open={path}" for path in edited_files),
     )
 
 
@@ -63,12 +63,12 @@ def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ..
     return (*words, *expected, *forward, *destructive_arguments(record))
 
 
-def model_files(changed: Sequence[str], root: str) -> tuple[str, ...]:
+def model_files(paths: Sequence[str], root: str) -> tuple[str, ...]:
     """The files of models among paths of a repository whose project is in `root`; `*` when they are too many to name.
 
     >>> model_files(["etl/models/a.sql", "etl/README.md"], "etl")
     ('models/a.sql',)
     """
-    files = inside(changed, root)
+    files = inside(paths, root)
     model_paths = tuple(path for path in files if path.startswith("models/") and path.endswith((".sql", ".py")))
     return model_paths if len(model_paths) <= EDITED_MOST else ("*",)

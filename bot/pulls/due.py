@@ -49,9 +49,9 @@ def what_is_due(record: PullRecord, prod: ProdRecord, *, presses: bool = False) 
     return next((Due(deployment=deployment) for deployment in deployments(record) if _is_due(record, deployment)), None)
 
 
-def _add_buttons(view: CheckView, shown: Shown, presses: bool) -> CheckView:
+def _add_buttons(view: CheckView, pull_view: Shown, presses: bool) -> CheckView:
     """The check, with buttons where a press of one reaches the bot."""
-    return attach_buttons(view, shown) if presses else view
+    return attach_buttons(view, pull_view) if presses else view
 
 
 def overtaken(record: PullRecord, newer: str, sha: str) -> Due | None:
@@ -83,10 +83,10 @@ def once_shown(record: PullRecord, text: str, at: str) -> dict[str, object]:
     return changes
 
 
-def _differing(record: PullRecord, wanted: Iterable[tuple[str, CheckView]]) -> tuple[tuple[str, CheckView], ...]:
+def _differing(record: PullRecord, wanted_checks: Iterable[tuple[str, CheckView]]) -> tuple[tuple[str, CheckView], ...]:
     """The checks among those wanted that GitHub shows otherwise."""
     known = {(check.name, check.sha): check.digest for check in record.checks}
-    return tuple((sha, view) for sha, view in wanted if known.get((view.name, sha)) != view.digest)
+    return tuple((sha, view) for sha, view in wanted_checks if known.get((view.name, sha)) != view.digest)
 
 
 def _is_due(record: PullRecord, view: DeploymentView) -> bool:

@@ -89,10 +89,10 @@ class GroupPlanner:
             return self.context.no_project(self.checkout, "A merge")
         return self._run(record, base, changed)
 
-    def _run(self, record: PullRecord, base: str, changed: tuple[str, ...]) -> Finished:
+    def _run(self, record: PullRecord, base: str, paths: tuple[str, ...]) -> Finished:
         record = self._change(group_exists=True)
         run_id, commit = new_run_id(), record.group.head
-        edited = model_files(changed, self.checkout.project)
+        edited = model_files(paths, self.checkout.project)
         wanted = record.change(environment_name=record.environment.group_name, overrides=())
         alone = self.config.model_copy(update={"physical_plan": False})
         arguments = plan_arguments(wanted, alone, self.config.diff.nothing(), edited)
@@ -101,7 +101,7 @@ class GroupPlanner:
             self.context.project(self.checkout, commit) as folder,
             self.context.gateways(self.checkout, base, run_id) as gateways,
         ):
-            call = PlannerCall(self.job, folder, (*arguments, *words), run_id, gateways, brings_code(changed))
+            call = PlannerCall(self.job, folder, (*arguments, *words), run_id, gateways, brings_code(paths))
             return self.context.plan(call, should_stop=lambda: self._overtaken(commit))
 
     def _overtaken(self, commit: str) -> str:

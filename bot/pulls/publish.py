@@ -154,12 +154,12 @@ def _put_first(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, wri
 def _keep(
     inbox: Inbox,
     record: PullRecord,
-    written: Iterable[tuple[tuple[str, CheckView], CheckId]],
+    written_checks: Iterable[tuple[tuple[str, CheckView], CheckId]],
     changes: Mapping[str, object],
 ) -> None:
     """Records what GitHub shows now."""
     fresh = inbox.pulls.get(record.repository, record.number)
-    for (sha, view), check in written:
+    for (sha, view), check in written_checks:
         fresh = fresh.add_check(
             CheckRef(view.name, sha, check.id, view.digest, view.is_completed, check.url, check.node)
         )

@@ -78,12 +78,14 @@ class Questions:
             return self.context.plan(call, should_stop=self.should_stop)
 
 
-def complete_answer(answer: Answer, finished: Finished) -> Answer:
+def complete_answer(answer: Answer, finished_run: Finished) -> Answer:
     """The answer with what the planner said."""
-    outcome = finished.outcome
+    outcome = finished_run.outcome
     if not outcome.ok:
-        why = finished.stopped or "; ".join(f"{problem.message} {problem.hint}".strip() for problem in outcome.problems)
+        why = finished_run.stopped or "; ".join(
+            f"{problem.message} {problem.hint}".strip() for problem in outcome.problems
+        )
         why = why or "Internal error in mergeplan."
         return replace(answer, ok=False, sentence=f"{why} Nothing was changed.", waits_for="")
-    result = next((line for line in reversed(finished.lines) if isinstance(line, ResultLine)), ResultLine(ok=False))
+    result = next((line for line in reversed(finished_run.lines) if isinstance(line, ResultLine)), ResultLine(ok=False))
     return replace(answer, sentence=form_of(answer.text).reply(outcome, result), waits_for="")

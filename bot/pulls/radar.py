@@ -30,6 +30,6 @@ def _meetings(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Meeting
 
 def _undone(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Undoing, ...]:
     merged = inbox.pulls.filter_by_state(record.repository, PullState.PROMOTED)
-    last = sorted(merged, key=lambda each: each.promotion.revision)[-UNDONE_MOST:]
+    last = sorted(merged, key=lambda pull: pull.promotion.revision)[-UNDONE_MOST:]
     undoings = (undoing(pull.number, plan, pull.outcome.plan) for pull in last if pull.outcome and pull.outcome.plan)
     return tuple(undo for undo in undoings if undo)

@@ -440,13 +440,13 @@ class _Reconciliation:
         record = self._change(state=PullState.NEW, progress="", fresh=False, reason=reason)
         end_checks(self.inbox, self.gateway, record, newer)
 
-    def _conclude(self, record: PullRecord, finished: Finished) -> None:
+    def _conclude(self, record: PullRecord, finished_run: Finished) -> None:
         """Keeps what the run printed before anybody is shown it."""
-        outcome = finished.outcome
+        outcome = finished_run.outcome
         current = self._record()
         if current.run.id != record.run.id or current.state is not PullState.PLANNING:
             return  # cancelled, merged or taken over meanwhile: nothing later may claim success
-        nothing = finished is NOTHING
+        nothing = finished_run is NOTHING
         if outcome.is_defect and not nothing and record.run.attempts + 1 < DEFECT_TRIES:
             self._change(attempts=record.run.attempts + 1, progress="Internal error in mergeplan; it will be retried.")
             raise Later(2.0 * 2**record.run.attempts, "the planner ended with a defect")
@@ -459,7 +459,7 @@ class _Reconciliation:
         blocked = outcome.is_blocked or outcome.is_too_costly
         self._change(
             state=PullState.PLANNED if ok or blocked else PullState.FAILED,
-            run_lines="" if nothing else pack_outcome(finished.lines, finished.exit_code),
+            run_lines="" if nothing else pack_outcome(finished_run.lines, finished_run.exit_code),
             planned_at=now_text(),
             progress="",
             fresh=False,

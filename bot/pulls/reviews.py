@@ -100,14 +100,14 @@ class Reviewers:
         owners = self._context.reader.owners(path, text, sorted(paths.values())) if path else {}
         return {own: owners[inside] for own, inside in paths.items() if inside in owners}
 
-    def _people(self, asked: Asked, reviewed: ReviewSummary) -> People:
+    def _people(self, request: Asked, reviews: ReviewSummary) -> People:
         """Roles and teams of those who reviewed, read now."""
-        who = (*reviewed.approved, *reviewed.objecting) if asked.needs else ()
+        who = (*reviews.approved, *reviews.objecting) if request.needs else ()
         writers = frozenset(login for login in who if self._writes(login))
         members: dict[str, frozenset[str]] = {}
         unread = set[str]()
-        for team in asked.teams if reviewed.approved else ():
-            memberships = {login: self._gateway.is_member(team, login) for login in reviewed.approved}
+        for team in request.teams if reviews.approved else ():
+            memberships = {login: self._gateway.is_member(team, login) for login in reviews.approved}
             members[team] = frozenset(login for login, inside in memberships.items() if inside)
             unread |= {team} if None in memberships.values() else set()
         return People(writers, members, frozenset(unread))

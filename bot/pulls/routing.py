@@ -24,7 +24,7 @@ class ProjectFacts:
     models: tuple[str, ...] = ()  # of its plan
 
 
-def target_projects(asked: Command | Mistake, projects: Sequence[ProjectFacts]) -> tuple[str, ...]:
+def target_projects(line: Command | Mistake, projects: Sequence[ProjectFacts]) -> tuple[str, ...]:
     """The keys of the projects that answer a line. Pure.
 
     A line that names a project is for that one. Any other is for the projects that the pull request touches, or the
@@ -32,21 +32,21 @@ def target_projects(asked: Command | Mistake, projects: Sequence[ProjectFacts]) 
     one project speaks for all.
     """
     first = tuple(project.key for project in projects[:1])
-    if asked.project:
-        return tuple(project.key for project in projects if project.folder == asked.project) or first
+    if line.project:
+        return tuple(project.key for project in projects if project.folder == line.project) or first
     touched = tuple(project for project in projects if project.touched)
-    if isinstance(asked, Mistake) or FORMS[asked.verb].anybody:
+    if isinstance(line, Mistake) or FORMS[line.verb].anybody:
         return tuple(project.key for project in touched[:1]) or first
-    planned = tuple(project for project in touched if _plans(project, asked.model)) if asked.model else ()
+    planned = tuple(project for project in touched if _plans(project, line.model)) if line.model else ()
     return tuple(project.key for project in planned or touched) or first
 
 
-def check_project(asked: Command | Mistake, projects: Sequence[ProjectFacts]) -> Command | Mistake:
+def check_project(line: Command | Mistake, projects: Sequence[ProjectFacts]) -> Command | Mistake:
     """The line, or what is wrong with the project that it names."""
-    if not asked.project or asked.project in (project.folder for project in projects):
-        return asked
+    if not line.project or line.project in (project.folder for project in projects):
+        return line
     folders = ", ".join(f"`{project.folder}`" for project in projects)
-    return Mistake(asked.text, "There is no such project.", f"Projects: {folders}.")
+    return Mistake(line.text, "There is no such project.", f"Projects: {folders}.")
 
 
 def projects_of(context: BotContext, gateway: RepositoryGateway, number: int, base: str) -> tuple[ProjectFacts, ...]:
@@ -85,7 +85,7 @@ def _own(paths: Sequence[str], folder: str, folders: Sequence[str]) -> tuple[str
     return tuple(path for path in paths if path not in others)
 
 
-def _plans(project: ProjectFacts, asked: str) -> bool:
+def _plans(project: ProjectFacts, name_in_command: str) -> bool:
     """True when a model of its plan is meant: by its name or the last part of it, or by one of its columns."""
-    name = asked.strip("+")
+    name = name_in_command.strip("+")
     return any(model == name or model.endswith(f".{name}") or name.startswith(f"{model}.") for model in project.models)

@@ -165,7 +165,7 @@ def _one(context: BotContext, row: CommandRow, command: Command | Mistake, live:
         return Answer(command.text, False, command.sentence)
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
     held = record.state is PullState.MERGED and record.rules.held
-    if not row.proven and ROLES.index(role_for(command, config.permissions, held=held)) > ROLES.index("write"):
+    if not row.proven and ROLES.index(role_for(command, config.permissions, is_held=held)) > ROLES.index("write"):
         return Answer(command.text, False, UNPROVEN if row.press is None else EDITED)
     verdict = decide(command, _facts(row, record, prod, live, config), config.permissions)
     if isinstance(verdict, NotAllowed):

@@ -42,24 +42,26 @@ FOOT_MOST = 12_000
 ROWS_SHOWN = AFTER_MERGE | {PullState.PLANNED}
 
 
-def plan_comment(shown: Shown) -> str | None:
+def plan_comment(pull_view: Shown) -> str | None:
     """The plan comment's text; None when the pull request needs none (it touches no models and never did)."""
-    record, outcome = shown.record, shown.record.outcome
+    record, outcome = pull_view.record, pull_view.record.outcome
     if needs_no_comment(record):
         return None
     blocks = [
-        "\n".join([plan_marker(record.repository), _comment_title(shown), "", facts_line(shown), *_counts(outcome)]),
-        status(shown),
+        "\n".join(
+            [plan_marker(record.repository), _comment_title(pull_view), "", facts_line(pull_view), *_counts(outcome)]
+        ),
+        status(pull_view),
         *_problem_blocks(record, outcome),
-        *_plan_warnings(shown),
+        *_plan_warnings(pull_view),
         *_warning_blocks(record, outcome),
         refusal_words(outcome.plan if outcome else None),
         *_change_blocks(record, outcome),
         *(inflight_block(record) if record.state is PullState.PLANNED else []),
         *_cost_block(outcome),
         *_checks_block(outcome),
-        *_notes(shown),
-        foot(shown),
+        *_notes(pull_view),
+        foot(pull_view),
     ]
     link = next((ref.url for ref in record.checks if ref.name == PLAN and ref.sha == record.head and ref.url), "")
     where = f"[the plan check]({link})" if link else f"the `{add_label(PLAN, label_of(record.repository))}` check"
@@ -87,15 +89,15 @@ def needs_no_comment(record: PullRecord) -> bool:
     return not record.comment.id and state_row(record).is_silent(record)
 
 
-def _comment_title(shown: Shown) -> str:
+def _comment_title(pull_view: Shown) -> str:
     """The headline, and of which project it is where there are several."""
-    of = f" · {code(shown.record.place.project)}" if shown.record.place.project else ""
-    return f"{headline(shown)}{of}"
+    of = f" · {code(pull_view.record.place.project)}" if pull_view.record.place.project else ""
+    return f"{headline(pull_view)}{of}"
 
 
-def facts_line(shown: Shown) -> str:
+def facts_line(pull_view: Shown) -> str:
     """Environment, head, base, plan id and time: what the rest of the comment is about."""
-    record, prod = shown.record, shown.prod
+    record, prod = pull_view.record, pull_view.prod
     plan = record.outcome.plan if record.outcome else None
     revision = f" revision {record.base.prod_revision}" if record.base.prod_revision else ""
     base = f"base `prod`{revision}" + (f" at `{record.base.sha[:7]}`" if record.base.sha else "")
@@ -155,11 +157,11 @@ def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
     return [details_block(f"⚠️ {count_noun(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
 
 
-def _plan_warnings(shown: Shown) -> list[str]:
+def _plan_warnings(pull_view: Shown) -> list[str]:
     """What the plan warns of, such as a view of prod that is gone; first of all that prod was never built."""
-    outcome = shown.record.outcome
+    outcome = pull_view.record.outcome
     warnings = problems_of(outcome.plan.warnings) if outcome and outcome.plan else ()
-    unbuilt = unbuilt_words(shown.prod) if shown.record.state is PullState.PLANNED else ""
+    unbuilt = unbuilt_words(pull_view.prod) if pull_view.record.state is PullState.PLANNED else ""
     lines = [f"- {unbuilt}"] if unbuilt else []
     lines += [problem_line(warning) for warning in warnings]
     quoted = [f"> {line.removeprefix('- ') if len(lines) == 1 else line}" for line in fitting(lines, WARNINGS_MOST)]
@@ -207,8 +209,8 @@ def _checks_block(outcome: PlannerOutcome | None) -> list[str]:
     return [" · ".join(parts)] if parts else []
 
 
-def _notes(shown: Shown) -> list[str]:
-    record, outcome = shown.record, shown.record.outcome
+def _notes(pull_view: Shown) -> list[str]:
+    record, outcome = pull_view.record, pull_view.record.outcome
     notes = []
     if record.rules.edits_rules:
         notes.append(
@@ -230,10 +232,10 @@ def _end_words(ended_by: str) -> str:
     return "that model or what it reads was edited since"
 
 
-def foot(shown: Shown) -> str:
+def foot(pull_view: Shown) -> str:
     """The end: what blocks promotion, and the exact commands that would be accepted now."""
     # what failed stands above, below the headline that names it
-    blocked = () if shown.record.state is PullState.FAILED else blockers(shown.record)
+    blocked = () if pull_view.record.state is PullState.FAILED else blockers(pull_view.record)
     lines = ["---"]
     if blocked:
         lines += [
@@ -242,7 +244,7 @@ def foot(shown: Shown) -> str:
             *fitting([problem_line(problem) for problem in blocked], FOOT_MOST),
             "",
         ]
-    offered = offers(shown.record, shown.prod)
+    offered = offers(pull_view.record, pull_view.prod)
     if offered:
         or_tick = "" if all(offer.moves_prod for offer in offered) else ", or tick its box"
         lines += [f"**Commands accepted now**: write one on a line of its own in a comment{or_tick}.", ""]

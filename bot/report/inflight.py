@@ -26,21 +26,21 @@ def inflight_block(record: PullRecord) -> list[str]:
     return ["\n".join(["**Also in flight**", "", *lines])] if lines else []
 
 
-def _undoing(each: Undoing) -> str:
-    if each.whole:
-        return f"- ↩️ It reverts #{each.number}: {_some(each.models)} become what they were before."
-    return f"- ↩️ It reverts #{each.number} in {_some(each.models)}."
+def _undoing(undoing: Undoing) -> str:
+    if undoing.whole:
+        return f"- ↩️ It reverts #{undoing.number}: {_some(undoing.models)} become what they were before."
+    return f"- ↩️ It reverts #{undoing.number} in {_some(undoing.models)}."
 
 
-def _meeting(each: Meeting) -> str:
+def _meeting(meeting: Meeting) -> str:
     shared = []
-    if each.edited:
-        where = f" (the same columns: {_some(each.columns)})" if each.columns else ""
-        shared.append(f"edits {_some(each.edited)} too{where}")
-    if each.computed:
-        shared.append(f"changes {_some(each.computed)} too")
+    if meeting.edited:
+        where = f" (the same columns: {_some(meeting.columns)})" if meeting.columns else ""
+        shared.append(f"edits {_some(meeting.edited)} too{where}")
+    if meeting.computed:
+        shared.append(f"changes {_some(meeting.computed)} too")
     then = "Whichever is merged second is planned again."
-    return f"- #{each.number} {' and '.join(shared)}. {then}"
+    return f"- #{meeting.number} {' and '.join(shared)}. {then}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -75,7 +75,7 @@ def offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
     made = []
     for choice in (choice for form in OFFERED for choice in form.offers(record, prod)):
         command, parsed = choice.command, _parse_command(choice.command)
-        need = role_for(parsed, needs, held=record.state is PullState.MERGED)
+        need = role_for(parsed, needs, is_held=record.state is PullState.MERGED)
         looks = (choice.does, _tag(record, command), need, choice.face)
         typed = Shown(record, prod).write_command(command)
         made.append(Offer(parsed.verb, command, typed, *looks, moves_prod=choice.moves_prod))

@@ -34,9 +34,9 @@ def reply(row: CommandRow, answers: Sequence[Answer], state: str, project: str =
     return within(blocks, REPLY_LIMIT, "*More is not shown.*")
 
 
-def state_sentence(shown: Shown) -> str:
+def state_sentence(pull_view: Shown) -> str:
     """Where the pull request stands, in one or two sentences."""
-    record, outcome = shown.record, shown.record.outcome
+    record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     match record.state:
         case PullState.PLANNED if plan and touches(plan):
@@ -61,7 +61,7 @@ def state_sentence(shown: Shown) -> str:
         case PullState.UNPROMOTED:
             return "merged; prod is unchanged; see the plan comment."
         case _:
-            typed = ", ".join(code(offer.typed) for offer in offers(record, shown.prod))
+            typed = ", ".join(code(offer.typed) for offer in offers(record, pull_view.prod))
             why = " ".join(inert(problem.message) for problem in blockers(record))
             return f"{why}{_link(record)}" + (f" Accepted now: {typed}." if typed else "")
 

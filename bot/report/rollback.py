@@ -56,20 +56,22 @@ def rollback_outcome_words(who: str, revision: int, outcome: PlannerOutcome | No
     return " ".join(sentences)
 
 
-def behind_words(each: BehindRow) -> str:
+def behind_words(behind: BehindRow) -> str:
     """What a table lacks of the one that took its place, and whether the next run computes it."""
-    if each.kind.upper() in WHOLE_KINDS:
-        ends = [timeline[-1][1] for timeline in (each.held, each.lacks) if timeline]
+    if behind.kind.upper() in WHOLE_KINDS:
+        ends = [timeline[-1][1] for timeline in (behind.held, behind.lacks) if timeline]
         lag = (
             f"was computed up to {ends[0]}, the later table up to {ends[1]}"
             if len(ends) == 2
             else "has no rows that are up to date"
         )
-        return f"{code(each.model)} {lag}; {'the next run computes it again' if each.due else 'no run is due for it'}."
-    if not each.lacks:
-        return f"{code(each.model)} comes back; the next run computes {days(each.due)}."
-    then = "the next run computes them" if _within(each.lacks, each.due) else _due_words(each.due)
-    return f"{code(each.model)} lacks up-to-date rows of {days(each.lacks)}, which the later table holds; {then}."
+        return (
+            f"{code(behind.model)} {lag}; {'the next run computes it again' if behind.due else 'no run is due for it'}."
+        )
+    if not behind.lacks:
+        return f"{code(behind.model)} comes back; the next run computes {days(behind.due)}."
+    then = "the next run computes them" if _within(behind.lacks, behind.due) else _due_words(behind.due)
+    return f"{code(behind.model)} lacks up-to-date rows of {days(behind.lacks)}, which the later table holds; {then}."
 
 
 def _due_words(due: Spans) -> str:

@@ -89,18 +89,18 @@ def _share(diff: DataDifference) -> tuple[float, int]:
     return changed / max(1, diff.before or 0, diff.after or 0), changed
 
 
-def _difference_table(found: Sequence[DataDifference], common: str) -> str:
+def _difference_table(differences: Sequence[DataDifference], common: str) -> str:
     """A row for each model; how it was compared stands below its name where that is not the same for all."""
-    rows = (_row(diff, "" if common else _how(diff)) for diff in found)
+    rows = (_row(diff, "" if common else _how(diff)) for diff in differences)
     first, rule, *lines = table(HEAD, rows).split("\n")
     return "\n".join([first, rule, *fitting(lines, ROOM, "| … and {} more | | |")])
 
 
-def _name_models(found: Sequence[DataDifference], one: str, several: str) -> str:
-    if len(found) <= COLUMNS_MOST:
-        return f"{', '.join(code(diff.model) for diff in found)} {one if len(found) == 1 else several}."
-    lines = fitting([f"- {code(diff.model)}: {diff.after or 0:,} rows" for diff in found], ROOM)
-    return details_block(f"{len(found):,} models {several}", "\n".join(lines))
+def _name_models(differences: Sequence[DataDifference], one: str, several: str) -> str:
+    if len(differences) <= COLUMNS_MOST:
+        return f"{', '.join(code(diff.model) for diff in differences)} {one if len(differences) == 1 else several}."
+    lines = fitting([f"- {code(diff.model)}: {diff.after or 0:,} rows" for diff in differences], ROOM)
+    return details_block(f"{len(differences):,} models {several}", "\n".join(lines))
 
 
 def _row(diff: DataDifference, how: str) -> tuple[str, ...]:
@@ -143,10 +143,10 @@ def share(part: int, whole: int) -> str:
     return f"{percent:.0f}%" if percent >= 10 else f"{percent:.1f}%"
 
 
-def _samples(found: Sequence[DataDifference]) -> list[str]:
+def _samples(differences: Sequence[DataDifference]) -> list[str]:
     """Some of the rows, as far as the project shows them, each model folded."""
     blocks, room = [], SAMPLES_ROOM
-    for diff in found:
+    for diff in differences:
         sorts = (diff.samples.changed, diff.samples.only_first, diff.samples.only_second)
         parts = [f"**{title}**\n\n{_sample(rows)}" for title, rows in zip(SORTS, sorts, strict=True) if rows.rows]
         block = (

@@ -23,18 +23,18 @@ from mergeplan.planner.wording import count_noun
 # --- headlines ---
 
 
-def planning_headline(shown: Shown) -> str:
-    record = shown.record
+def planning_headline(pull_view: Shown) -> str:
+    record = pull_view.record
     return f"⏳ {'Building' if record.run.fresh else 'Planning'} `{record.head[:7]}`"
 
 
-def skip_headline(shown: Shown) -> str:
-    return f"⏸️ Not planned: it has the label {code(shown.record.rules.skip_label)}"
+def skip_headline(pull_view: Shown) -> str:
+    return f"⏸️ Not planned: it has the label {code(pull_view.record.rules.skip_label)}"
 
 
-def plan_headline(shown: Shown) -> str:
+def plan_headline(pull_view: Shown) -> str:
     """The models that change, behind a sign of whether the plan may be merged."""
-    record, outcome = shown.record, shown.record.outcome
+    record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     if plan is None or not touches(plan):
         return "✅ No models change"
@@ -45,19 +45,19 @@ def plan_headline(shown: Shown) -> str:
     return f"{sign} {summary}"
 
 
-def failure_headline(shown: Shown) -> str:
-    return f"❌ {failure_title(shown.record.outcome)}"
+def failure_headline(pull_view: Shown) -> str:
+    return f"❌ {failure_title(pull_view.record.outcome)}"
 
 
-def stop_headline(shown: Shown) -> str:
-    if not shown.record.environment.exists:
+def stop_headline(pull_view: Shown) -> str:
+    if not pull_view.record.environment.exists:
         return "🧹 Environment deleted"
-    return f"⏹️ The plan of `{shown.record.head[:7]}` was stopped"
+    return f"⏹️ The plan of `{pull_view.record.head[:7]}` was stopped"
 
 
-def promotion_headline(shown: Shown) -> str:
+def promotion_headline(pull_view: Shown) -> str:
     """What the promotion did to views, and what it computed."""
-    ended = shown.record.promotion.outcome
+    ended = pull_view.record.promotion.outcome
     done = ended.promotion if ended else None
     if done is None:
         return "✅ In prod: no view had to change"
@@ -66,17 +66,17 @@ def promotion_headline(shown: Shown) -> str:
     return f"✅ In prod: {count_noun(moved, 'view')} promoted, {cost}"
 
 
-def close_headline(shown: Shown) -> str:
-    if shown.record.environment.exists:
+def close_headline(pull_view: Shown) -> str:
+    if pull_view.record.environment.exists:
         return "🗄️ Closed: its environment is kept"
-    return "↪️ Not into prod any more" if shown.record.reason else "🧹 Closed; environment deleted"
+    return "↪️ Not into prod any more" if pull_view.record.reason else "🧹 Closed; environment deleted"
 
 
 # --- paragraphs ---
 
 
-def planning_status(shown: Shown) -> str:
-    record = shown.record
+def planning_status(pull_view: Shown) -> str:
+    record = pull_view.record
     plan = record.outcome.plan if record.outcome else None
     stale = "\n>\n> **What is shown below is the plan before.**" if plan and not record.run.fresh else ""
     doing = "The plan stands; its tables are being built." if record.run.fresh else "The plan is being made."
@@ -84,22 +84,22 @@ def planning_status(shown: Shown) -> str:
     return "> [!NOTE]\n> " + " ".join(filter(None, words)) + stale
 
 
-def waiting_status(shown: Shown) -> str:
-    return waiting_words(shown.prod)
+def waiting_status(pull_view: Shown) -> str:
+    return waiting_words(pull_view.prod)
 
 
-def fork_status(shown: Shown) -> str:
-    head = shown.record.head
+def fork_status(pull_view: Shown) -> str:
+    head = pull_view.record.head
     return (
         "This pull request comes from a fork. No code of it runs until somebody who may let it looks at "
         f"`{head[:7]}` and types `/ok-to-plan {head}`. The next push needs a new approval."
     )
 
 
-def skip_status(shown: Shown) -> str:
+def skip_status(pull_view: Shown) -> str:
     """What a label does to a pull request, and how it goes on."""
-    record = shown.record
-    label, plan_once = code(record.rules.skip_label), code(shown.write_command("/plan"))
+    record = pull_view.record
+    label, plan_once = code(record.rules.skip_label), code(pull_view.write_command("/plan"))
     return (
         f"`{record.head[:7]}` was not planned: the project's `skip_label` is {label}. Take the label away, and it is "
         f"planned; {plan_once} plans this commit once, whatever its labels. If it is merged like this, it is planned "
@@ -107,9 +107,9 @@ def skip_status(shown: Shown) -> str:
     )
 
 
-def plan_status(shown: Shown) -> str:
+def plan_status(pull_view: Shown) -> str:
     """Whether a merge is blocked, and else what it will do."""
-    record, outcome = shown.record, shown.record.outcome
+    record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     if plan and plan.blockers:
         number = count_noun(len(plan.blockers), "blocker")
@@ -126,29 +126,29 @@ def plan_status(shown: Shown) -> str:
     return "This pull request changes no model: nothing to plan, nothing to promote."
 
 
-def stop_status(shown: Shown) -> str:
-    kept = " The environment keeps what was already computed." if shown.record.environment.exists else ""
-    return f"{inert(shown.record.reason)}{kept}"
+def stop_status(pull_view: Shown) -> str:
+    kept = " The environment keeps what was already computed." if pull_view.record.environment.exists else ""
+    return f"{inert(pull_view.record.reason)}{kept}"
 
 
-def hold_status(shown: Shown) -> str:
-    record = shown.record
+def hold_status(pull_view: Shown) -> str:
+    record = pull_view.record
     lines = "\n".join(f"> - {line}" for line in hold_lines(record))
     why = "the rules keep it from prod, which shows what it showed"
     return f"> [!IMPORTANT]\n> Merged as `{record.promotion.merge_sha[:7]}`; {why}.\n>\n{lines}"
 
 
-def merge_status(shown: Shown) -> str:
-    record = shown.record
+def merge_status(pull_view: Shown) -> str:
+    record = pull_view.record
     return f"> [!NOTE]\n> Merged as `{record.promotion.merge_sha[:7]}`. {inert(record.run.progress)}".rstrip()
 
 
-def end_status(shown: Shown) -> str:
-    return promotion_status(shown.record)
+def end_status(pull_view: Shown) -> str:
+    return promotion_status(pull_view.record)
 
 
-def close_status(shown: Shown) -> str:
-    why = inert(shown.record.reason) or "Closed without merging."
-    if shown.record.environment.exists:
+def close_status(pull_view: Shown) -> str:
+    why = inert(pull_view.record.reason) or "Closed without merging."
+    if pull_view.record.environment.exists:
         return f"{why} Its environment is kept for some days, as requested; prod is unchanged."
     return f"{why} The environment and the tables that only it used are deleted; prod is unchanged."

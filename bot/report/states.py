@@ -45,14 +45,14 @@ def state_row(record: PullRecord) -> StateRow:
     return HELD_MERGE if record.state is PullState.MERGED and record.rules.held else STATES[record.state]
 
 
-def headline(shown: Shown) -> str:
+def headline(pull_view: Shown) -> str:
     """The comment's first line: the state, then what matters most."""
-    return f"### {_resolve(state_row(shown.record).headline, shown)}"
+    return f"### {_resolve(state_row(pull_view.record).headline, pull_view)}"
 
 
-def status(shown: Shown) -> str:
+def status(pull_view: Shown) -> str:
     """One paragraph: what is happening or has happened, and what it means for prod."""
-    return _resolve(state_row(shown.record).status, shown)
+    return _resolve(state_row(pull_view.record).status, pull_view)
 
 
 def blockers(record: PullRecord) -> tuple[Problem, ...]:
@@ -60,8 +60,8 @@ def blockers(record: PullRecord) -> tuple[Problem, ...]:
     return state_row(record).blockers(record)
 
 
-def _resolve(text: Text, shown: Shown) -> str:
-    return text if isinstance(text, str) else text(shown)
+def _resolve(text: Text, pull_view: Shown) -> str:
+    return text if isinstance(text, str) else text(pull_view)
 
 
 # --- checks ---
@@ -71,31 +71,31 @@ def _planning_checks(_: Shown) -> CheckText:
     return CheckText(PLANNING, PLANNING, status="in_progress")
 
 
-def _waiting_checks(shown: Shown) -> CheckText:
-    failed = bool(shown.prod.outcome and shown.prod.outcome.problems)
+def _waiting_checks(pull_view: Shown) -> CheckText:
+    failed = bool(pull_view.prod.outcome and pull_view.prod.outcome.problems)
     title = "Prod could not be built yet." if failed else "Waiting for prod's first build."
-    return CheckText(title, waiting_words(shown.prod), status="queued")
+    return CheckText(title, waiting_words(pull_view.prod), status="queued")
 
 
-def _fork_checks(shown: Shown) -> CheckText:
-    text = f"A maintainer types `/ok-to-plan {shown.record.head}` to let this commit of a fork be planned."
+def _fork_checks(pull_view: Shown) -> CheckText:
+    text = f"A maintainer types `/ok-to-plan {pull_view.record.head}` to let this commit of a fork be planned."
     return CheckText("A maintainer must let this commit be planned", text, "action_required")
 
 
-def _skip_checks(shown: Shown) -> CheckText:
+def _skip_checks(pull_view: Shown) -> CheckText:
     """No conclusion that lets a merge pass: GitHub takes `neutral` and `skipped` for a success."""
-    title = f"Not planned: it has the label {shown.record.rules.skip_label}"
-    return CheckText(title, texts.skip_status(shown), "action_required")
+    title = f"Not planned: it has the label {pull_view.record.rules.skip_label}"
+    return CheckText(title, texts.skip_status(pull_view), "action_required")
 
 
-def _stop_checks(shown: Shown) -> CheckText:
-    why = shown.record.reason or "Stopped."
+def _stop_checks(pull_view: Shown) -> CheckText:
+    why = pull_view.record.reason or "Stopped."
     return CheckText(why, why, "cancelled")
 
 
-def _close_checks(shown: Shown) -> CheckText:
-    if shown.record.reason:
-        return CheckText("Nothing to do", shown.record.reason, "success")
+def _close_checks(pull_view: Shown) -> CheckText:
+    if pull_view.record.reason:
+        return CheckText("Nothing to do", pull_view.record.reason, "success")
     why = "Closed: the environment was dropped."
     return CheckText(why, why, "cancelled")
 

@@ -13,18 +13,18 @@ ROWS_ROOM = 100_000
 DIFFS_APART = 6  # of more edited models the comment shows beginnings only
 
 
-def job_summary(shown: Shown) -> str:
+def job_summary(pull_view: Shown) -> str:
     """The comment, each model in a row, each diff; '' for a pull request that needs no comment."""
-    comment = plan_comment(shown)
+    comment = plan_comment(pull_view)
     if comment is None:
         return ""
-    outcome = shown.record.outcome
+    outcome = pull_view.record.outcome
     models = [model for model in outcome.plan.models if model.change != "unchanged"] if outcome and outcome.plan else []
-    return within([comment, *_rest(shown, models), ""], SUMMARY_LIMIT, "*The rest is in the pull request's files.*")
+    return within([comment, *_rest(pull_view, models), ""], SUMMARY_LIMIT, "*The rest is in the pull request's files.*")
 
 
-def _rest(shown: Shown, models: list[ModelChange]) -> list[str]:
-    site = Site(shown.record.place.site, shown.record.head, shown.record.place.folder)
+def _rest(pull_view: Shown, models: list[ModelChange]) -> list[str]:
+    site = Site(pull_view.record.place.site, pull_view.record.head, pull_view.record.place.folder)
     edited = [model for model in models if model.diff]
     blocks = [f"#### Each model\n\n{model_table(models, ROWS_ROOM, site)}"] if len(models) > OPEN else []
     if len(edited) > DIFFS_APART:

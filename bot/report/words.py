@@ -269,13 +269,13 @@ def promotion_status(record: PullRecord) -> str:
     return f"> [!TIP]\n> Merged as {at}. {view_words(done)} {work}{revision}{moved}"
 
 
-def view_words(done: PromotionRow) -> str:
+def view_words(promotion: PromotionRow) -> str:
     """`2 views re-pointed, 1 added, 5 unchanged.`"""
     named = (
-        (done.views.swapped, "re-pointed"),
-        (done.views.added, "added"),
-        (done.views.dropped, "dropped"),
-        (done.views.unchanged, "unchanged"),
+        (promotion.views.swapped, "re-pointed"),
+        (promotion.views.added, "added"),
+        (promotion.views.dropped, "dropped"),
+        (promotion.views.unchanged, "unchanged"),
     )
     counts = [(number, verb) for number, verb in named if number]
     if not counts:
@@ -301,13 +301,13 @@ def problem_words(outcome: PlannerOutcome) -> str:
     return f"{first_problem(outcome)} {hint}".strip()
 
 
-def cost_words(done: PromotionRow) -> str:
+def cost_words(promotion: PromotionRow) -> str:
     """What a promotion had to compute: `3 batches computed`."""
-    if done.spark_jobs is None:
+    if promotion.spark_jobs is None:
         return "by a run that was interrupted"
-    if done.backfill and done.backfill.batches:
-        return f"{count_noun(done.backfill.batches, 'batch', 'batches')} computed"
-    return f"{count_noun(done.spark_jobs, 'Spark job')} run"
+    if promotion.backfill and promotion.backfill.batches:
+        return f"{count_noun(promotion.backfill.batches, 'batch', 'batches')} computed"
+    return f"{count_noun(promotion.spark_jobs, 'Spark job')} run"
 
 
 def problem_line(problem: Problem, name: str = "") -> str:
@@ -337,10 +337,10 @@ def audit_details(audit: AuditRow) -> str:
     )
 
 
-def drift_sentence(planned: str, outcome: PlannerOutcome) -> str:
+def drift_sentence(planned_digest: str, outcome: PlannerOutcome) -> str:
     """What was computed at the merge because something had moved since the plan of that digest; '' when nothing had."""
     plan = outcome.plan
-    if plan is None or not planned or planned in (plan.digest, plan.planned_digest):
+    if plan is None or not planned_digest or planned_digest in (plan.digest, plan.planned_digest):
         return ""
     todo = [model.name for model in plan.models if model.intervals]
     if not todo:

@@ -90,14 +90,14 @@ def caller_of(state: State, authorization: str | None) -> Caller:
     if token is None or (token.expires_at and token.expires_at <= now()):
         raise ApiError(401, "Bad credentials")
     if token.kind == "installation":
-        check_installation(state.installation(token.installation_id), gone=401)
+        check_installation(state.installation(token.installation_id), gone_status=401)
     return Caller(token.login, token.kind, token)
 
 
-def check_installation(item: Installation | None, gone: int) -> Installation:
-    """An installation that works; `gone` is the answer where it was removed, and 403 where it is suspended."""
+def check_installation(item: Installation | None, gone_status: int) -> Installation:
+    """An installation that works; `gone_status` is the answer where it was removed, and 403 where it is suspended."""
     if item is None:
-        raise ApiError(gone, "Bad credentials" if gone == 401 else "Not Found")
+        raise ApiError(gone_status, "Bad credentials" if gone_status == 401 else "Not Found")
     if item.suspended_at:
         raise ApiError(403, "This installation has been suspended")
     return item

@@ -124,15 +124,17 @@ async def act(request: Request, name: str) -> Any:
     return await _apply(request, ACTS, name, request.app.state.stage)
 
 
-async def _apply(request: Request, allowed: dict[str, Callable[..., Any]], name: str, target: object) -> JSONResponse:
+async def _apply(
+    request: Request, allowed_calls: dict[str, Callable[..., Any]], name: str, target: object
+) -> JSONResponse:
     # Only JSON: a form of another site cannot send that without asking first.
     if not same_origin(request) or not request.headers.get("content-type", "").startswith("application/json"):
         return JSONResponse({"message": "Send JSON, and not from another site."}, 403)
-    if name not in allowed:
-        return JSONResponse({"message": f"There is no {name!r}; there are: {', '.join(allowed)}"}, 404)
+    if name not in allowed_calls:
+        return JSONResponse({"message": f"There is no {name!r}; there are: {', '.join(allowed_calls)}"}, 404)
     try:
         arguments = json.loads(await request.body() or b"{}")
-        result = await run_in_threadpool(lambda: allowed[name](target, **arguments))
+        result = await run_in_threadpool(lambda: allowed_calls[name](target, **arguments))
     except (TypeError, ValueError, KeyError) as error:
         return JSONResponse({"message": str(error)}, 422)
     except ApiError as error:

@@ -54,14 +54,14 @@ def next_number(repo: Repository) -> int:
     return max(repo.issues, default=0) + 1
 
 
-def _source(site: Site, repo: Repository, head: str, named: str | None) -> tuple[Repository, str]:
+def _source(site: Site, repo: Repository, head: str, fork_name: str | None) -> tuple[Repository, str]:
     owner, _, branch = head.rpartition(":")
     for other in site.state.repositories.values():
-        if named and other.full_name == named:
+        if fork_name and other.full_name == fork_name:
             return other, branch
-        if not named and owner == other.owner and repo.full_name in (other.full_name, other.fork_of):
+        if not fork_name and owner == other.owner and repo.full_name in (other.full_name, other.fork_of):
             return other, branch
-    if owner or named:
+    if owner or fork_name:
         raise invalid("PullRequest", "head", "head is not in a fork of this repository", "invalid")
     return repo, branch
 
@@ -142,10 +142,10 @@ def unlabel(site: Site, repo: Repository, item: Issue, name: str, sender: str) -
     _labels_changed(site, repo, item, repo.labels[name], "unlabeled", sender)
 
 
-def _labels_changed(site: Site, repo: Repository, item: Issue, kept: Label, action: str, sender: str) -> None:
+def _labels_changed(site: Site, repo: Repository, item: Issue, changed_label: Label, action: str, sender: str) -> None:
     item.updated_at = now()
     if isinstance(item, PullRequest):
-        shape = shapes_issues.label(site.state, repo, kept)
+        shape = shapes_issues.label(site.state, repo, changed_label)
         webhooks.pull_request(site, repo, item, action, sender, {"label": shape})
 
 
@@ -191,9 +191,9 @@ def _merge_commit(folder: Path, pull: PullRequest, base: str, author: Person, me
     return repos.commit_tree(folder, tree, parents, text, author)
 
 
-def update_branch(site: Site, repo: Repository, pull: PullRequest, sender: str, expected: str | None) -> None:
+def update_branch(site: Site, repo: Repository, pull: PullRequest, sender: str, expected_sha: str | None) -> None:
     """Merges the base into the head; 422 when the head moved meanwhile."""
-    if expected not in (None, pull.head_sha):
+    if expected_sha not in (None, pull.head_sha):
         raise ApiError(422, "expected head sha didn't match current head ref.")
     source = site.state.repositories[pull.head_repository]
     folder = site.state.git(repo.full_name)

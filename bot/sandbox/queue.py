@@ -59,12 +59,14 @@ def _merge(site: Site, repo: Repository, pull: PullRequest, group: MergeGroup, s
     pushes.notify_push(site, repo, group.base_ref, group.base_sha, group.head_sha, sender)
 
 
-def _leave(site: Site, repo: Repository, failed: MergeGroup, sender: str) -> None:
-    behind = [group for group in repo.queue if group is not failed]
-    for group in (failed, *behind):
+def _leave(site: Site, repo: Repository, failed_group: MergeGroup, sender: str) -> None:
+    behind = [group for group in repo.queue if group is not failed_group]
+    for group in (failed_group, *behind):
         repos.set_ref(site.state.git(repo.full_name), group.head_ref, None)
         repo.queue.remove(group)
-        webhooks.merge_group(site, repo, group, "destroyed", sender, "dequeued" if group is failed else "invalidated")
+        webhooks.merge_group(
+            site, repo, group, "destroyed", sender, "dequeued" if group is failed_group else "invalidated"
+        )
     for group in behind:
         pull = next(candidate for candidate in repo.pulls if candidate.number == group.number)
         enqueue(site, repo, pull, sender)

@@ -197,9 +197,9 @@ def run_sandbox(
     webhook_url: str | None,
     secret: str,
     *,
-    started: Callable[[Sandbox], None] | None = None,
+    on_start: Callable[[Sandbox], None] | None = None,
 ) -> None:
-    """Serves a sandbox until SIGINT or SIGTERM: what `mergeplan sandbox` runs; `started` may print its address.
+    """Serves a sandbox until SIGINT or SIGTERM: what `mergeplan sandbox` runs; `on_start` may print its address.
 
     The App's private key is written beside the repositories, for the bot to read.
     """
@@ -214,8 +214,8 @@ def run_sandbox(
         with Sandbox(folder, host=host, port=port, webhook_url=webhook_url, secret=secret) as sandbox:
             _write_private(folder / KEY_FILE, sandbox.app_private_key)
             sandbox.adopt_repositories()
-            if started:
-                started(sandbox)
+            if on_start:
+                on_start(sandbox)
             ended.wait()
     finally:
         for number, handler in before.items():

@@ -151,12 +151,12 @@ class Stage:
             login, rights = self.state.app.bot_login, dict(APP_PERMISSIONS)
             return issue_token(self.state, login, "installation", installation_id=item.id, permissions=rights).value
 
-    def suspend_app(self, owner: str, *, suspended: bool = True) -> None:
+    def suspend_app(self, owner: str, *, is_suspended: bool = True) -> None:
         """Suspends the App's installation on an account, or lets it in again."""
         with self.state.lock:
             item = self.state.installations[owner]
-            item.suspended_at = now() if suspended else None
-            webhooks.installation_changed(self.site, item, "suspend" if suspended else "unsuspend")
+            item.suspended_at = now() if is_suspended else None
+            webhooks.installation_changed(self.site, item, "suspend" if is_suspended else "unsuspend")
 
     def uninstall_app(self, owner: str) -> None:
         """Removes the App from an account: its tokens end; `install_app` makes an installation with another id."""

@@ -50,7 +50,7 @@ class Registration:
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))  # comes back from GitHub
 
 
-def register(registration: Registration, port: int, opened: Callable[[str], None], seconds: float) -> Registered:
+def register(registration: Registration, port: int, open_page: Callable[[str], None], seconds: float) -> Registered:
     """Serves the page until GitHub has sent the code back and the App is on disk; RequestError when nobody does."""
     for file in (registration.key_file, registration.variables_file):
         if file.exists():
@@ -60,7 +60,7 @@ def register(registration: Registration, port: int, opened: Callable[[str], None
     thread = threading.Thread(target=server.serve_forever, name="register-app", daemon=True)
     thread.start()
     try:
-        opened(f"{server.address}/{registration.start}")
+        open_page(f"{server.address}/{registration.start}")
         if not server.ended.wait(seconds):
             raise RequestError(f"Nobody registered the App within {seconds:.0f} s.", hint="Run this again.")
     finally:

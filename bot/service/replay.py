@@ -75,12 +75,12 @@ def read_stored(path: Path, name: str, guid: str) -> Stored:
     return Stored(guid, name, read)
 
 
-def rehearse_delivery(settings: Settings, stored: Stored) -> tuple[list[str], bool]:
+def rehearse_delivery(settings: Settings, delivery: Stored) -> tuple[list[str], bool]:
     """What a service with these settings would do, in sentences, and whether it would take the delivery at all.
 
     Nothing is kept: the delivery is taken in by a transaction that is undone. GitHub is only read.
     """
-    event = read_event(stored.guid, stored.name, stored.payload)
+    event = read_event(delivery.guid, delivery.name, delivery.payload)
     if isinstance(event, InvalidDelivery):
         return [f"Refused with {event.status}: {event.why}."], False
     if isinstance(event, Ignored):
@@ -99,17 +99,17 @@ def rehearse_delivery(settings: Settings, stored: Stored) -> tuple[list[str], bo
     return lines, True
 
 
-def post_delivery(settings: Settings, stored: Stored, url: str) -> tuple[str, bool]:
+def post_delivery(settings: Settings, delivery: Stored, url: str) -> tuple[str, bool]:
     """Posts the delivery to a service, signed as GitHub signs it; what it answered, and whether it took it."""
     secret = settings.webhook_secret.get_secret_value()
     if not secret:
         raise RequestError("MERGEPLAN_WEBHOOK_SECRET is not set.", hint="The service takes what is signed with it.")
     url = url or f"http://{'127.0.0.1' if settings.host in ('', '0.0.0.0') else settings.host}:{settings.port}/webhook"  # noqa: S104
-    body = json.dumps(stored.payload).encode()
+    body = json.dumps(delivery.payload).encode()
     headers = {
         "Content-Type": "application/json",
-        "X-GitHub-Event": stored.name,
-        "X-GitHub-Delivery": stored.guid,
+        "X-GitHub-Event": delivery.name,
+        "X-GitHub-Delivery": delivery.guid,
         "X-Hub-Signature-256": signature(secret, body),
     }
     try:

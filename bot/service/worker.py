@@ -348,11 +348,13 @@ def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
         raise
 
 
-def group_news(known: Mapping[int, PullRecord], groups: Mapping[int, str]) -> tuple[tuple[int, str, str], ...]:
+def group_news(known_records: Mapping[int, PullRecord], groups: Mapping[int, str]) -> tuple[tuple[int, str, str], ...]:
     """What webhooks of the merge queue would have said, had they come: pull request, kind, and the group's head."""
-    made = [(number, head) for number, head in groups.items() if _group_of(known, number) != head]
+    made = [(number, head) for number, head in groups.items() if _group_of(known_records, number) != head]
     over = [
-        (number, record.group.head) for number, record in known.items() if record.group.head and number not in groups
+        (number, record.group.head)
+        for number, record in known_records.items()
+        if record.group.head and number not in groups
     ]
     return (
         *((number, "merge_group.checks_requested", head) for number, head in made),
@@ -360,8 +362,8 @@ def group_news(known: Mapping[int, PullRecord], groups: Mapping[int, str]) -> tu
     )
 
 
-def _group_of(known: Mapping[int, PullRecord], number: int) -> str:
-    return known[number].group.head if number in known else ""
+def _group_of(known_records: Mapping[int, PullRecord], number: int) -> str:
+    return known_records[number].group.head if number in known_records else ""
 
 
 def is_overdue(record: PullRecord, now: float) -> bool:

@@ -48,7 +48,7 @@ def _github() -> Iterator[Sandbox]:
         github.reopen(SHOP, number, author="wim")
         github.commit(SHOP, "more", {"a.sql": "SELECT 3"}, "More", author="wim")
         github.suspend_app("ann")
-        github.suspend_app("ann", suspended=False)
+        github.suspend_app("ann", is_suspended=False)
         github.uninstall_app("ann")
         github.wait_idle()
         yield github

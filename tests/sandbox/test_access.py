@@ -141,7 +141,7 @@ def test_a_suspended_installation_is_403_and_tells_so_to_the_app(sandbox: Sandbo
         app.get_access_token(number)
     assert refused.value.status == 403
     assert app.get_app_installation(number).suspended_at
-    sandbox.suspend_app("ann", suspended=False)
+    sandbox.suspend_app("ann", is_suspended=False)
     assert httpx.get(f"{sandbox.url}/repos/{SHOP}", headers={"Authorization": f"token {token}"}).status_code == 200
 
 

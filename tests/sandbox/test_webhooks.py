@@ -33,7 +33,7 @@ def test_every_webhook_is_of_github_s_type(
     everything_happens(sandbox, number, api)
     sandbox.remove_from_app("ann/second")
     sandbox.suspend_app("ann")
-    sandbox.suspend_app("ann", suspended=False)
+    sandbox.suspend_app("ann", is_suspended=False)
     sandbox.uninstall_app("ann")
     sandbox.wait_idle()
 

@@ -19,9 +19,9 @@ DEPLOY_OFF = (
 )
 
 
-def _role(command: Command, needs: Mapping[str, Role], held: bool) -> Role:
+def _role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
     """To promote against the rules takes `admin`."""
-    return "admin" if held else own_role(command, needs, held)
+    return "admin" if is_held else own_role(command, needs, is_held)
 
 
 def _off(facts: Facts) -> str:

@@ -28,9 +28,9 @@ def _parse(line: Line) -> Command | Mistake:
     return replace(line.command, number=int(rest[0]) if rest else 0, dry_run=dry_run)
 
 
-def _role(command: Command, needs: Mapping[str, Role], held: bool) -> Role:
+def _role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
     """To ask what a rollback would do takes what other questions take."""
-    return needs.get("diff", "admin") if command.dry_run else own_role(command, needs, held)
+    return needs.get("diff", "admin") if command.dry_run else own_role(command, needs, is_held)
 
 
 def _refuse(command: Command, facts: Facts) -> str:

@@ -11,9 +11,9 @@ from mergeplan.bot.results import changes_nothing
 NAME = "mergeplan / approval"
 
 
-def approval_view(shown: Shown) -> CheckView:
+def approval_view(pull_view: Shown) -> CheckView:
     """Who must still agree; what is in prod is past that."""
-    record, decision = shown.record, shown.record.rules.decision
+    record, decision = pull_view.record, pull_view.record.rules.decision
     outcome = record.outcome
     if record.state in AFTER_MERGE and not record.rules.held:
         return _merge_view(record)

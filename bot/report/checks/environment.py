@@ -25,9 +25,9 @@ NAME = "mergeplan / environment"
 BUTTONS = frozenset({"approve-cost", "skip-backfill", "backfill"})
 
 
-def environment_view(shown: Shown) -> CheckView:
+def environment_view(pull_view: Shown) -> CheckView:
     """What was built, or why it was not."""
-    outcome = shown.record.outcome
+    outcome = pull_view.record.outcome
     if outcome is None or changes_nothing(outcome):
         return CheckView(NAME, "Nothing to do", "No environment is needed: no model changes.")
     if outcome.plan is None:

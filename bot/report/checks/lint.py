@@ -10,9 +10,9 @@ from mergeplan.planner.wording import count_noun
 NAME = "mergeplan / lint"
 
 
-def lint_view(shown: Shown) -> CheckView:
+def lint_view(pull_view: Shown) -> CheckView:
     """The rules that are broken and the warnings, each annotated at its line."""
-    outcome = shown.record.outcome
+    outcome = pull_view.record.outcome
     if outcome is None:
         return CheckView(NAME, "Nothing to do", NO_MODELS)
     broken, warned = outcome.broken_rules, outcome.warnings

@@ -23,9 +23,9 @@ NAME = "mergeplan / plan"
 BUTTONS = frozenset({"plan", "ok-to-plan", "categorize"})
 
 
-def plan_view(shown: Shown) -> CheckView:
+def plan_view(pull_view: Shown) -> CheckView:
     """The models of the plan; where there is none, why."""
-    outcome = shown.record.outcome
+    outcome = pull_view.record.outcome
     if outcome is None or changes_nothing(outcome):
         refused = refusal_words(outcome.plan if outcome else None)
         return CheckView(NAME, "Nothing to do", fit_summary(f"No model changes.\n\n{refused}".strip()))

@@ -21,9 +21,9 @@ from mergeplan.bot.results import is_free, touches
 NAME = "mergeplan / promotion"
 
 
-def promotion_view(shown: Shown) -> CheckView:
+def promotion_view(pull_view: Shown) -> CheckView:
     """What a merge would do; after it what the promotion did."""
-    record, outcome = shown.record, shown.record.outcome
+    record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     if record.state in AFTER_MERGE:
         return promotion_check(record)

@@ -20,29 +20,29 @@ CHECKS = (LINT, UNIT_TESTS, PLAN, ENVIRONMENT, APPROVAL, PROMOTION)
 BY_NAME = {check.name: check for check in CHECKS}
 
 
-def checks(shown: Shown) -> tuple[CheckView, ...]:
+def checks(pull_view: Shown) -> tuple[CheckView, ...]:
     """The checks as they should stand on the record's head now."""
-    return tuple(_view(check, shown) for check in CHECKS if check.is_wanted(shown.record))
+    return tuple(_view(check, pull_view) for check in CHECKS if check.is_wanted(pull_view.record))
 
 
-def _view(check: Check, shown: Shown) -> CheckView:
+def _view(check: Check, pull_view: Shown) -> CheckView:
     """What a check shows: what the state says of all checks, or else what the check knows itself."""
-    if check.progress and shown.record.state in (PullState.NEW, PullState.PLANNING):
-        return check.progress(shown.record)
-    text = state_row(shown.record).checks(shown)
+    if check.progress and pull_view.record.state in (PullState.NEW, PullState.PLANNING):
+        return check.progress(pull_view.record)
+    text = state_row(pull_view.record).checks(pull_view)
     if text is None:
-        return check.view(shown)
+        return check.view(pull_view)
     if text.status != "completed":
         return running_view(check.name, text.title, text.summary, text.status)
     return CheckView(check.name, text.title, text.summary, conclusion=text.conclusion)
 
 
-def attach_buttons(view: CheckView, shown: Shown) -> CheckView:
+def attach_buttons(view: CheckView, pull_view: Shown) -> CheckView:
     """A check with what may be pressed on it now; GitHub shows buttons on completed checks only."""
     if not view.is_completed:
         return view
     check = BY_NAME[view.name]
-    buttons = (offer.button for offer in offers(shown.record, shown.prod) if check.has_button(offer))
+    buttons = (offer.button for offer in offers(pull_view.record, pull_view.prod) if check.has_button(offer))
     return replace(view, actions=tuple(button for button in buttons if button)[:BUTTONS_MOST])
 
 

@@ -14,9 +14,9 @@ from mergeplan.planner.wording import count_noun
 NAME = "mergeplan / tests"
 
 
-def tests_view(shown: Shown) -> CheckView:
+def tests_view(pull_view: Shown) -> CheckView:
     """How many tests passed, or which failed."""
-    outcome = shown.record.outcome
+    outcome = pull_view.record.outcome
     if outcome is None:
         return CheckView(NAME, "Nothing to do", NO_MODELS)
     if outcome.failed:

@@ -83,7 +83,7 @@ def installation(call: Call) -> Any:
 def access_token(call: Call) -> Any:
     """A token for one hour, narrowed to repositories and permissions when asked."""
     _app_only(call)
-    item = check_installation(_installation(call), gone=404)
+    item = check_installation(_installation(call), gone_status=404)
     names = call.body.get("repositories")
     chosen = frozenset(f"{item.account}/{name}" for name in names) if names else None
     if call.body.get("repository_ids"):

@@ -132,10 +132,10 @@ class Root:
                     return door(state, self._call.caller, repo.full_name, need), item
         raise ApiError(404, f"Could not resolve to a node with the global id of '{node}'")
 
-    def _repository(self, asked: Json) -> Repository:
+    def _repository(self, arguments: Json) -> Repository:
         state = self._call.state
         for repo in state.repositories.values():
-            if shapes.node_id("R", repo.id) == asked["repositoryId"]:
+            if shapes.node_id("R", repo.id) == arguments["repositoryId"]:
                 return door(state, self._call.caller, repo.full_name, WRITE_CHECKS)
         raise not_found()
 

@@ -76,10 +76,10 @@ def check_length(resource: str, field: str, value: str | None, limit: int) -> No
         raise invalid(resource, field, f"{field} is too long (maximum is {limit} characters)")
 
 
-def one_of(resource: str, field: str, value: Any, allowed: tuple[str, ...]) -> None:
+def one_of(resource: str, field: str, value: Any, allowed_words: tuple[str, ...]) -> None:
     """Only the listed words are taken."""
-    if value not in allowed:
-        raise invalid(resource, field, f"{field} must be one of: {', '.join(allowed)}", "invalid")
+    if value not in allowed_words:
+        raise invalid(resource, field, f"{field} must be one of: {', '.join(allowed_words)}", "invalid")
 
 
 def check_comment(body: Json) -> str:

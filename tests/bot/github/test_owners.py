@@ -76,7 +76,7 @@ def test_an_owner_that_is_let_in_again_is_worked_for_at_once(two: Bench) -> None
     two.worker.sweep()
     assert not planned(two, SHOP, number)
     two.github.faults.clear()
-    two.github.suspend_app("ann", suspended=False)
+    two.github.suspend_app("ann", is_suspended=False)
 
     until(lambda: planned(two, SHOP, number), what="ann's plan")
     assert owners(two)["ann"]["state"] == "working"
