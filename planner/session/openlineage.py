@@ -44,14 +44,14 @@ class Reported:
 
 
 @contextmanager
-def openlineage(work: Workspace, planned: Plan) -> Iterator[Reported]:
+def openlineage(work: Workspace, plan: Plan) -> Iterator[Reported]:
     """Tell OpenLineage of a plan that is applied within, if config.yaml says where to."""
     lineage_config = work.project.config.openlineage
     if lineage_config is None:
         yield Reported(work.on_event)
         return
     sender = _sender(work, lineage_config)
-    scene = Scene(planned, lineage_config.namespace or work.project.config.project or "mergeplan")
+    scene = Scene(plan, lineage_config.namespace or work.project.config.project or "mergeplan")
     listener = Listener(scene, sender.send, lambda: datetime.now(UTC), lambda: str(uuid.uuid4()))
     reported = Reported(work.on_event, listener)
     failure: str | None = "It was broken off."
@@ -75,8 +75,8 @@ def openlineage(work: Workspace, planned: Plan) -> Iterator[Reported]:
             work.on_event(Warned(f"OpenLineage: {events} did not reach {where}: {lost.reason}."))
 
 
-def _sender(work: Workspace, given: OpenLineageConfig) -> Sender:
-    if given.file is not None:
-        return Sender(file_transport(work.settings.root / given.file))
-    key = work.settings.openlineage_key or (given.api_key.get_secret_value() if given.api_key else "")
-    return Sender(http_transport(given.address, key, given.timeout_seconds))
+def _sender(work: Workspace, config: OpenLineageConfig) -> Sender:
+    if config.file is not None:
+        return Sender(file_transport(work.settings.root / config.file))
+    key = work.settings.openlineage_key or (config.api_key.get_secret_value() if config.api_key else "")
+    return Sender(http_transport(config.address, key, config.timeout_seconds))

@@ -124,10 +124,10 @@ class TestOptions:
     patterns: tuple[str, ...] = ()  # what names contain or match; () for all
 
 
-def details(given: Iterable[str]) -> tuple[tuple[str, Detail], ...]:
+def details(texts: Iterable[str]) -> tuple[tuple[str, Detail], ...]:
     """`counts` or SELECTOR=counts as rules in order; RequestError for what is no detail."""
     details_by_selector: list[tuple[str, Detail]] = []
-    for text in given:
+    for text in texts:
         selector, _, word = text.rpartition("=")
         detail = next((candidate for candidate in DETAILS if candidate == word.strip().lower()), None)
         if detail is None:
@@ -136,10 +136,10 @@ def details(given: Iterable[str]) -> tuple[tuple[str, Detail], ...]:
     return tuple(details_by_selector) or DataDiffOptions().detail
 
 
-def categories(given: Iterable[str]) -> dict[str, str]:
+def categories(texts: Iterable[str]) -> dict[str, str]:
     """MODEL=CATEGORY as model -> category; RequestError for what is no category that can be given."""
     categories_by_model = {}
-    for text in given:
+    for text in texts:
         model, equals, category = (part.strip().lower() for part in text.partition("="))
         if not equals or category not in (*CATEGORIES, RESET):
             raise RequestError(f"`{text}` gives no category.", hint=GIVEN)
@@ -147,6 +147,6 @@ def categories(given: Iterable[str]) -> dict[str, str]:
     return categories_by_model
 
 
-def category_resets(asked: PlanOptions) -> frozenset[str]:
+def category_resets(options: PlanOptions) -> frozenset[str]:
     """The models whose category a person no longer chooses."""
-    return frozenset(model for model, category in asked.categories.items() if category == RESET)
+    return frozenset(model for model, category in options.categories.items() if category == RESET)

@@ -21,19 +21,19 @@ def finish(
     store: StateStore,
     engine: Callable[[], Engine],
     on_event: Emit,
-    about: Collection[str],
+    environments: Collection[str],
     lease: Lease | None = None,
 ) -> tuple[PromotionRecovered, ...]:
     """Finish or undo every promotion that no living process is at; what became of each. Spark is opened only for that.
 
-    Of the environments in `about`, one that another process is promoting is waited for (LeaseHeld), and
+    Of these `environments`, one that another process is promoting is waited for (LeaseHeld), and
     one that can be neither finished nor undone is Refused.
     """
     begun = pending_adoptions(store)
     if not store.promotions.pending() and not begun:
         return ()
-    recovery = recover(store, engine(), on_event, lease, await_=about, wait=LEASE_WAIT)
-    check_not_stuck(recovery, about)
+    recovery = recover(store, engine(), on_event, lease, await_=environments, wait=LEASE_WAIT)
+    check_not_stuck(recovery, environments)
     if begun and (lease or _is_left(store)):
         undo_interrupted(store, engine(), RECOVERY, lease)
         if pending_adoptions(store) != begun:

@@ -19,32 +19,37 @@ from mergeplan.planner.snapshot.environment import PROD
 
 
 def merge_deployed(
-    models: Mapping[str, Model], refused: RefusedModels, deployed: Mapping[str, Model]
+    models: Mapping[str, Model], refused_models: RefusedModels, deployed_models: Mapping[str, Model]
 ) -> tuple[Mapping[str, Model], Unopened]:
     """The models of a plan against these deployed ones: what cannot be opened, and what reads it, as deployed."""
-    if not refused:
+    if not refused_models:
         return models, Unopened()
-    gone = deployed.keys() - models.keys()
-    stands = {name for name in gone if name in refused.names or _may_be(deployed[name], refused)}
-    out = {**{exclusion.model: exclusion.reads for exclusion in refused.left_out}, **readers_of(models, stands)}
-    held = (stands | out.keys()) & deployed.keys()
+    gone = deployed_models.keys() - models.keys()
+    stands = {name for name in gone if name in refused_models.names or _may_be(deployed_models[name], refused_models)}
+    out = {**{exclusion.model: exclusion.reads for exclusion in refused_models.left_out}, **readers_of(models, stands)}
+    held = (stands | out.keys()) & deployed_models.keys()
     opened = {name: model for name, model in models.items() if name not in out}
     # what only they read is in no file: tables that Spark's catalog knows
-    outer = {read for name in held for read in deployed[name].depends_on if read in deployed and read not in opened}
-    kept = held | {name for name in outer if deployed[name].kind.is_external}
-    absent = {name: deployed[name] for name in gone}
-    files = tuple(file for refusal in refused.refusals for file in _files(refusal, absent, refused))
-    both = {**opened, **{name: deployed[name] for name in kept}}
+    outer = {
+        read
+        for name in held
+        for read in deployed_models[name].depends_on
+        if read in deployed_models and read not in opened
+    }
+    kept = held | {name for name in outer if deployed_models[name].kind.is_external}
+    absent = {name: deployed_models[name] for name in gone}
+    files = tuple(file for refusal in refused_models.refusals for file in _files(refusal, absent, refused_models))
+    both = {**opened, **{name: deployed_models[name] for name in kept}}
     return dict(sorted(both.items())), Unopened(files, dict(sorted(out.items())), frozenset(held))
 
 
-def add_unopened(plan: Plan, unopened: Unopened) -> Plan:
+def add_unopened(plan: Plan, unopened_files: Unopened) -> Plan:
     """The plan that names what it leaves alone, and is blocked where that would be computed."""
-    if not unopened.refused:
+    if not unopened_files.refused:
         return plan
     models = {name: snapshot.model for name, snapshot in plan.new.snapshots.items()}
-    blockers = blockers_for_held_models(plan.changes, unopened, models)
-    return replace(plan, unopened=unopened, blockers=(*plan.blockers, *blockers))
+    blockers = blockers_for_held_models(plan.changes, unopened_files, models)
+    return replace(plan, unopened=unopened_files, blockers=(*plan.blockers, *blockers))
 
 
 def refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Violation, ...]:
@@ -98,31 +103,31 @@ def _prod_models(work: Workspace) -> Mapping[str, Model] | None:
     return {name: snapshot.model for name, snapshot in environment.snapshots.items()}
 
 
-def _blocks(project: Project, refusal: Refusal, deployed: Mapping[str, Model] | None) -> bool:
+def _blocks(project: Project, refusal: Refusal, deployed_models: Mapping[str, Model] | None) -> bool:
     if (blocks := _rule_blocks(project)) is not None:
         return blocks
-    if deployed is None:
+    if deployed_models is None:
         return True
-    gone = {name: model for name, model in deployed.items() if name not in project.models}
+    gone = {name: model for name, model in deployed_models.items() if name not in project.models}
     return _stands(refusal, gone, project.refused)
 
 
-def _stands(refusal: Refusal, gone: Mapping[str, Model], refused: RefusedModels) -> bool:
+def _stands(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels) -> bool:
     """True when prod shows a model of the file; in doubt, too: one that no file defines any more may be its model."""
     named = any(
-        name in refusal.models or (refusal.whole and model.path == refusal.path) for name, model in gone.items()
+        name in refusal.models or (refusal.whole and model.path == refusal.path) for name, model in gone_models.items()
     )
-    return named or (not refusal.clear and bool(gone.keys() - refused.names))
+    return named or (not refusal.clear and bool(gone_models.keys() - refused_models.names))
 
 
-def _may_be(model: Model, refused: RefusedModels) -> bool:
+def _may_be(model: Model, refused_models: RefusedModels) -> bool:
     """True when a deployed model that no file defines may be one of those that cannot be opened."""
-    return model.path in refused.paths or not refused.clear
+    return model.path in refused_models.paths or not refused_models.clear
 
 
-def _files(refusal: Refusal, gone: Mapping[str, Model], refused: RefusedModels) -> list[RefusedFile]:
+def _files(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels) -> list[RefusedFile]:
     """Every error of the file, in the order of its lines."""
-    stands = _stands(refusal, gone, refused)
+    stands = _stands(refusal, gone_models, refused_models)
     return [
         RefusedFile(error.place or Place(refusal.path), error.message, error.hint, refusal.models, stands)
         for error in refusal.errors

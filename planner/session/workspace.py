@@ -298,7 +298,7 @@ class Workspace:
 def load_state(work: Workspace) -> Loaded:
     """What every table holds, and for each table an environment that shows it (prod before others)."""
     owners: dict[str, str] = {}
-    for environment in sorted(work.store.environments.all(), key=lambda each: (each.name != "prod", each.name)):
+    for environment in sorted(work.store.environments.all(), key=lambda item: (item.name != "prod", item.name)):
         for snapshot in environment.snapshots.values():
             owners.setdefault(snapshot.table, environment.name)
     tables = work.store.tables.all().keys() | owners.keys()

@@ -77,12 +77,12 @@ def survey_project(work: Workspace, schema: str = "") -> Survey:
     return Survey(len(models), refused.refusals, deployed, checked, without)
 
 
-def prepare_adoption(work: Workspace, declared: tuple[Declared, ...]) -> Adopting:
+def prepare_adoption(work: Workspace, declared_tables: tuple[Declared, ...]) -> Adopting:
     """What adopting these tables comes to; nothing is done. RequestError for what cannot be asked."""
     work.about = frozenset({PROD})
     prod = work.store.environments.get(PROD)
     models = _models(work, prod)
-    asked = _match_declarations(declared, models, prod, work)
+    asked = _match_declarations(declared_tables, models, prod, work)
     names = models_of_adoption(models, asked, prod.snapshots)
     chosen = select_models(models, prod, names)
     checked = _check_tables(work, {**chosen}, prod, asked)
@@ -101,15 +101,15 @@ def prepare_adoption(work: Workspace, declared: tuple[Declared, ...]) -> Adoptin
     return Adopting(tuple(checked.values()), plan, moves, left, replaced)
 
 
-def adopt_tables(work: Workspace, prepared: Adopting, record: Record) -> Outcome:
+def adopt_tables(work: Workspace, preparation: Adopting, record: Record) -> Outcome:
     """The tables taken over and prod promoted to them; all of it or nothing. Refused for what does not fit."""
-    plan = prepared.plan
+    plan = preparation.plan
     if plan is None:
-        raise Refused(prepared.problems[0])
+        raise Refused(preparation.problems[0])
     with work.lease(PROD, f"adoption {plan.id}") as lease:
         work.settle(lease)
         return adopt(
-            plan, prepared.moves, work.store, work.engine, lease, lambda: execute_plan(work, plan, lease, record)
+            plan, preparation.moves, work.store, work.engine, lease, lambda: execute_plan(work, plan, lease, record)
         )
 
 
@@ -119,10 +119,10 @@ def _models(work: Workspace, prod: Environment) -> Mapping[str, Model]:
 
 
 def _match_declarations(
-    declared: tuple[Declared, ...], models: Mapping[str, Model], prod: Environment, work: Workspace
+    declared_tables: tuple[Declared, ...], models: Mapping[str, Model], prod: Environment, work: Workspace
 ) -> dict[str, Declared]:
     declarations: dict[str, Declared] = {}
-    for declaration in declared:
+    for declaration in declared_tables:
         if declaration.model in declarations:
             raise RequestError(f"`{declaration.model}` is given two tables.")
         if declaration.model not in models:
@@ -150,17 +150,17 @@ def _check_tables(
     work: Workspace,
     models: Mapping[str, Model],
     prod: Environment,
-    asked: Mapping[str, Declared],
+    declarations: Mapping[str, Declared],
     *,
     only_columns: bool = False,
 ) -> dict[str, Checked]:
     """Each declared table beside its model, in the order of the graph."""
     naming = naming_of(work.project.config)
-    sources = {name: declaration.table for name, declaration in asked.items()}
+    sources = {name: declaration.table for name, declaration in declarations.items()}
     first = _plan(work, models, prod, load_state(work), {name: Adoption(source) for name, source in sources.items()})
     checks: dict[str, Checked] = {}
     for change in first.changes:
-        if change.new is None or (declared := asked.get(change.name)) is None:
+        if change.new is None or (declared := declarations.get(change.name)) is None:
             continue
         begun = Checked(declared, change.new.model, view=naming.view(change.name, PROD), plan=first)
         try:
@@ -177,18 +177,18 @@ def _plan(
     work: Workspace,
     models: Mapping[str, Model],
     prod: Environment,
-    loaded: Loaded,
+    table_state: Loaded,
     adoptions: Mapping[str, Adoption],
 ) -> Plan:
     request = Request(Window(work.now), naming=naming_of(work.project.config), adopted=adoptions)
-    return build_plan(models, prod, prod, loaded, request)
+    return build_plan(models, prod, prod, table_state, request)
 
 
-def _replaceable_views(work: Workspace, plan: Plan, moved: set[str]) -> tuple[str, ...]:
+def _replaceable_views(work: Workspace, plan: Plan, moved_views: set[str]) -> tuple[str, ...]:
     """The views that views of the plan take the place of; Refused when one would stand where a table does."""
     old, names = views_of(plan.old), []
     for name, view in views_of(plan.new).items():
-        if name in old or name in moved or (there := work.engine.catalog.standing(name)) is None:
+        if name in old or name in moved_views or (there := work.engine.catalog.standing(name)) is None:
             continue
         if not there.is_view:
             raise Refused(

@@ -82,15 +82,19 @@ def columns_over(
     What has no table yet is there as its query, or as its columns without rows.
     """
 
-    def standing_in(each: Snapshot) -> Snapshot:
-        if each.name in sources:
-            return replace(each, stored=sources[each.name])
-        if each.kind.is_external or each.name in plan.old.snapshots or each.name == snapshot.name:
-            return each
-        model = each.model
+    def standing_in(plan_snapshot: Snapshot) -> Snapshot:
+        if plan_snapshot.name in sources:
+            return replace(plan_snapshot, stored=sources[plan_snapshot.name])
+        if (
+            plan_snapshot.kind.is_external
+            or plan_snapshot.name in plan.old.snapshots
+            or plan_snapshot.name == snapshot.name
+        ):
+            return plan_snapshot
+        model = plan_snapshot.model
         if not model.sql or model.reads_itself:  # a seed, code
             model = replace(model, sql=no_rows(model.columns), text="")
-        return replace(each, model=replace(model, kind=Kind.EMBEDDED, python=None))
+        return replace(plan_snapshot, model=replace(model, kind=Kind.EMBEDDED, python=None))
 
     snapshots = {name: standing_in(stored_snapshot) for name, stored_snapshot in plan.new.snapshots.items()}
     return table_columns(Layout(snapshots, plan.parents, now), engine, snapshot)
@@ -98,39 +102,39 @@ def columns_over(
 
 def check_table(
     engine: Engine,
-    begun: Checked,
+    check: Checked,
     snapshot: Snapshot,
-    wanted: tuple[Column, ...],
+    query_columns: tuple[Column, ...],
     now: datetime,
     *,
     only_columns: bool = False,
 ) -> Checked:
     """The table beside what its model asks for."""
-    name = begun.declared.table
+    name = check.declared.table
     there = engine.catalog.standing(name)
     if there is None:
-        return begun.wrong(f"There is no table `{name}`.")
-    result = replace(begun, follows=there.follows and not there.is_view)
-    if wrong := _wrong_columns(begun.model, there, wanted):
+        return check.wrong(f"There is no table `{name}`.")
+    result = replace(check, follows=there.follows and not there.is_view)
+    if wrong := _wrong_columns(check.model, there, query_columns):
         return result.wrong(*wrong)
     if there.is_view and result.must_move:
         return result.wrong(f"`{name}` is a view: name the table behind it.")
-    table = physical_table(snapshot, wanted)
+    table = physical_table(snapshot, query_columns)
     if apart := _layout_apart(table, there):
-        if not begun.declared.copy:
-            return result.wrong(f"`{name}` cannot be taken over as it lies: {apart}. {_may_copy(begun.model)}")
+        if not check.declared.copy:
+            return result.wrong(f"`{name}` cannot be taken over as it lies: {apart}. {_may_copy(check.model)}")
         result = replace(result, copies=True, notes=(f"Its rows are copied: {apart}.",))
     if result.must_move and engine.catalog.standing(f"{name}{ASIDE}"):
         return result.wrong(f"`{name}` must make room for a view, and `{name}{ASIDE}` is taken: rename that.")
-    return result if only_columns else _rows_checked(engine, result, wanted, now)
+    return result if only_columns else _rows_checked(engine, result, query_columns, now)
 
 
 def _may_copy(model: Model) -> str:
     return f"Allow its rows to be copied: `--copy`, or `copy: true` in a file. That computes nothing of {model.name}."
 
 
-def _wrong_columns(model: Model, there: Standing, wanted: tuple[Column, ...]) -> tuple[str, ...]:
-    theirs, ours = {c.name: c.type for c in there.columns}, {c.name.lower(): c.type for c in wanted}
+def _wrong_columns(model: Model, there: Standing, query_columns: tuple[Column, ...]) -> tuple[str, ...]:
+    theirs, ours = {c.name: c.type for c in there.columns}, {c.name.lower(): c.type for c in query_columns}
     place, name = f"{model.path}:{model.line}", there.name
     gone = [
         f"{place}: `{model.name}` returns `{column}` {kind}, which `{name}` lacks. Take it out of the model until that "
@@ -169,24 +173,24 @@ def _layout_apart(table: Table, there: Standing) -> str:
     return ""
 
 
-def _rows_checked(engine: Engine, checked: Checked, wanted: tuple[Column, ...], now: datetime) -> Checked:
-    model, name = checked.model, checked.declared.table
+def _rows_checked(engine: Engine, check: Checked, query_columns: tuple[Column, ...], now: datetime) -> Checked:
+    model, name = check.model, check.declared.table
     rows = int(str(engine.fetch(f"SELECT count(*) FROM {name}").rows[0][0]))
-    checked = replace(checked, rows=rows)
+    check = replace(check, rows=rows)
     if question := key_question(model, name):
         key, odd = ", ".join(model.unique_key), int(str(engine.fetch(question).rows[0][0]))
         if odd:
-            return checked.wrong(f"{odd} keys ({key}) of `{name}` are NULL or stand in several rows that are in force.")
+            return check.wrong(f"{odd} keys ({key}) of `{name}` are NULL or stand in several rows that are in force.")
     try:
-        return _time_checked(engine, checked, wanted, now)
+        return _time_checked(engine, check, query_columns, now)
     except RequestError as error:
-        return checked.wrong(f"`{name}`: {error.message}")
+        return check.wrong(f"`{name}`: {error.message}")
 
 
-def _time_checked(engine: Engine, found: Checked, wanted: tuple[Column, ...], now: datetime) -> Checked:
+def _time_checked(engine: Engine, check: Checked, query_columns: tuple[Column, ...], now: datetime) -> Checked:
     """The time that the table holds, by what was declared and by its rows."""
-    model, declared = found.model, found.declared
-    snapshots = found.plan.new.snapshots
+    model, declared = check.model, check.declared
+    snapshots = check.plan.new.snapshots
     graph = graph_of({name: snapshot_.model for name, snapshot_ in snapshots.items()})
     window = Window(now)
     start = moment(declared.start, now) or whole_start(graph, model, window)
@@ -197,9 +201,9 @@ def _time_checked(engine: Engine, found: Checked, wanted: tuple[Column, ...], no
         raise RequestError(HELD_BY_DECLARATION.format(kind=model.kind))
     units = Found()
     if model.kind.is_by_time:
-        units = Found.parse(engine.fetch(time_question(model, wanted, declared.table)).rows, model.cron)
+        units = Found.parse(engine.fetch(time_question(model, query_columns, declared.table)).rows, model.cron)
     stands = bool(declared.start or declared.end)
     held, notes = resolve_loaded_time(
         model, units, start, min(end or window.due(model), window.due(model)), is_declared=stands
     )
-    return replace(found, held=held, notes=(*found.notes, *notes))
+    return replace(check, held=held, notes=(*check.notes, *notes))

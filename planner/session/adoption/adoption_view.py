@@ -22,34 +22,34 @@ def survey_view(survey: Survey) -> AdoptionView:
     )
 
 
-def adoption_view(prepared: Adopting) -> AdoptionView:
+def adoption_view(preparation: Adopting) -> AdoptionView:
     """Declared tables as they were checked."""
-    plan = prepared.plan
+    plan = preparation.plan
     versions = {c.name: c.new.table for c in plan.changes if c.new and c.adopts} if plan else {}
-    moved = {move.old: move.new for move in prepared.moves}
+    moved = {move.old: move.new for move in preparation.moves}
     tables = tuple(
         _table(check).model_copy(
             update={
-                "left": spans(prepared.left.get(check.declared.model, ())),
+                "left": spans(preparation.left.get(check.declared.model, ())),
                 "moved_to": moved.get(check.declared.table),
                 "version": versions.get(check.declared.model, ""),
             }
         )
-        for check in prepared.checked
+        for check in preparation.checked
     )
-    return AdoptionView(plan_id=plan.id if plan else "", tables=tables, replaced=prepared.replaced)
+    return AdoptionView(plan_id=plan.id if plan else "", tables=tables, replaced=preparation.replaced)
 
 
-def _table(each: Checked) -> AdoptedTable:
+def _table(check: Checked) -> AdoptedTable:
     return AdoptedTable(
-        model=each.declared.model,
-        table=each.declared.table,
-        fits=not each.problems,
-        problems=each.problems,
-        notes=each.notes,
-        copies=each.copies,
-        rows=each.rows,
-        holds=spans(each.held),
+        model=check.declared.model,
+        table=check.declared.table,
+        fits=not check.problems,
+        problems=check.problems,
+        notes=check.notes,
+        copies=check.copies,
+        rows=check.rows,
+        holds=spans(check.held),
     )
 
 

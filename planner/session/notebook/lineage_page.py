@@ -49,44 +49,46 @@ class LineageBox:
         return self.y + HEAD + ROW * self.rows.index(node) + ROW // 2 - 4
 
 
-def lineage_html(found: Lineage, models: Mapping[str, Model]) -> str:
+def lineage_html(lineage: Lineage, models: Mapping[str, Model]) -> str:
     """The lineage as a page; a dotted line decides rows, a thick one leads from a query that is not followed."""
-    title = escape(_title(found))
+    title = escape(_title(lineage))
     head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}{PAGE}</style>'
-    body = f"<h1>{title}</h1>{_body(found, models)}"
+    body = f"<h1>{title}</h1>{_body(lineage, models)}"
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body class="mergeplan">{body}</body></html>'
 
 
-def lineage_fragment(found: Lineage, models: Mapping[str, Model]) -> str:
+def lineage_fragment(lineage: Lineage, models: Mapping[str, Model]) -> str:
     """The same as a part of another page, whose own style stays as it is."""
-    title = escape(_title(found))
-    return f'<div class="mergeplan"><style>{STYLE}</style><h1>{title}</h1>{_body(found, models)}</div>'
+    title = escape(_title(lineage))
+    return f'<div class="mergeplan"><style>{STYLE}</style><h1>{title}</h1>{_body(lineage, models)}</div>'
 
 
-def _title(found: Lineage) -> str:
-    asked = f"{found.model}.{found.column}" if found.column else found.model
-    return f"{'What is made from' if found.downstream else 'What goes into'} {asked}"
+def _title(lineage: Lineage) -> str:
+    asked = f"{lineage.model}.{lineage.column}" if lineage.column else lineage.model
+    return f"{'What is made from' if lineage.downstream else 'What goes into'} {asked}"
 
 
-def _body(found: Lineage, models: Mapping[str, Model]) -> str:
-    boxes = _boxes(found, models)
+def _body(lineage: Lineage, models: Mapping[str, Model]) -> str:
+    boxes = _boxes(lineage, models)
     lines = []
-    for edge in found.edges:
+    for edge in lineage.edges:
         left, right = boxes[edge.source.model], boxes[edge.target.model]
         x, y = left.x + left.width, left.middle(edge.source)
         to, down = right.x, right.middle(edge.target)
         bend = (x + to) // 2
         lines.append(f'<path class="{edge.how}" d="M{x} {y} C{bend} {y} {bend} {down} {to} {down}"/>')
-    drawn = [_draw_box(name, box, found, models) for name, box in boxes.items()]
+    drawn = [_draw_box(name, box, lineage, models) for name, box in boxes.items()]
     wide = max(box.x + box.width for box in boxes.values()) + EDGE
     high = max(box.y + box.height for box in boxes.values()) + EDGE
-    notes = [f"<p>{escape(f'{model} is not followed column by column: {why}.')}</p>" for model, why in found.unfollowed]
+    notes = [
+        f"<p>{escape(f'{model} is not followed column by column: {why}.')}</p>" for model, why in lineage.unfollowed
+    ]
     legend = "A line leads from what goes in to what comes out; a dotted one decides which rows there are."
     picture = "\n".join((f'<div><svg width="{wide}" height="{high}">', *lines, *drawn, "</svg></div>"))
     return f"<p>{legend}</p>{''.join(notes)}\n{picture}"
 
 
-def _draw_box(name: str, box: LineageBox, found: Lineage, models: Mapping[str, Model]) -> str:
+def _draw_box(name: str, box: LineageBox, lineage: Lineage, models: Mapping[str, Model]) -> str:
     kind = str(models[name].kind) if name in models else "no model"
     parts = [
         f'<rect class="box" x="{box.x}" y="{box.y}" width="{box.width}" height="{box.height}" rx="6"/>',
@@ -96,21 +98,21 @@ def _draw_box(name: str, box: LineageBox, found: Lineage, models: Mapping[str, M
     for node in box.rows:
         whole = node.column in (ROWS, ALL)
         text = {ROWS: "its rows", ALL: "every column"}.get(node.column, node.column)
-        style = " ".join((["rows"] if whole else []) + (["asked"] if node in found.starts else []))
+        style = " ".join((["rows"] if whole else []) + (["asked"] if node in lineage.starts else []))
         y = box.middle(node)
         mark = f'<rect x="{box.x + 4}" y="{y - 11}" width="{box.width - 8}" height="{ROW - 2}" rx="4"/>'
         row = f'<text x="{box.x + 12}" y="{y + 4}">{escape(text)}</text>'
-        parts.append(f'<g class="{style}">{mark if node in found.starts else ""}{row}</g>')
+        parts.append(f'<g class="{style}">{mark if node in lineage.starts else ""}{row}</g>')
     return f'<g class="{kind if name in models else "outer"}">{"".join(parts)}</g>'
 
 
-def _boxes(found: Lineage, models: Mapping[str, Model]) -> dict[str, LineageBox]:
+def _boxes(lineage: Lineage, models: Mapping[str, Model]) -> dict[str, LineageBox]:
     """Where each model's box is: right of all that goes into it, in columns."""
     rows: dict[str, list[Node]] = {}
-    for node in found.nodes:
+    for node in lineage.nodes:
         rows.setdefault(node.model, []).append(node)
     parents: dict[str, set[str]] = {name: set() for name in rows}
-    for edge in found.edges:
+    for edge in lineage.edges:
         parents[edge.target.model].add(edge.source.model)
     boxes: dict[str, LineageBox] = {}
     x = EDGE

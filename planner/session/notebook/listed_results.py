@@ -132,5 +132,5 @@ def _side(name: str, diff: TableDiff) -> str:
     return name
 
 
-def _moment(at: datetime | None) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S}" if at else ""
+def _moment(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}" if moment else ""

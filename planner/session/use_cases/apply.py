@@ -17,37 +17,37 @@ from mergeplan.planner.session.use_cases.planning import current, make_plan
 from mergeplan.planner.session.workspace import Workspace
 
 
-def check_queries(work: Workspace, planned: Plan) -> None:
+def check_queries(work: Workspace, plan: Plan) -> None:
     """QueryError for what Spark cannot parse: before the plan is shown where Spark is needed anyway, and at the latest
     before anything is done."""
-    if planned.changes:
-        check_syntax(planned, Layout(planned.new.snapshots, planned.parents, work.now), work.engine)
+    if plan.changes:
+        check_syntax(plan, Layout(plan.new.snapshots, plan.parents, work.now), work.engine)
 
 
-def check_catalogs(work: Workspace, planned: Plan) -> None:
+def check_catalogs(work: Workspace, plan: Plan) -> None:
     """ProjectError where a model of the plan reads a table in a catalog that is not there."""
-    for change in planned.changes:
+    for change in plan.changes:
         if change.new:
             check_reads(change.new.model, work.project.catalogs)
 
 
-def apply_plan(work: Workspace, planned: Plan, asked: PlanOptions, note: str = "") -> Outcome:
+def apply_plan(work: Workspace, plan: Plan, options: PlanOptions, note: str = "") -> Outcome:
     """The plan carried out, once it is still what it was now that nobody else changes its environment; PlanMoved.
 
     ProjectError, before anything is done, where a model reads a table in a catalog that is not there.
     """
-    check_catalogs(work, planned)
-    keep_categories(work, planned, asked)
-    with work.lease(planned.environment, f"plan {planned.id}") as lease:
-        planned = current(work, planned, asked, lease)
-        check_sources(work, planned)
+    check_catalogs(work, plan)
+    keep_categories(work, plan, options)
+    with work.lease(plan.environment, f"plan {plan.id}") as lease:
+        plan = current(work, plan, options, lease)
+        check_sources(work, plan)
         outcome = execute_plan(
-            work, planned, lease, Record(asked.who, note), complete=not asked.skip_backfill,
-            replan=None if asked.restate else lambda: make_plan(work, asked, work.models),
+            work, plan, lease, Record(options.who, note), complete=not options.skip_backfill,
+            replan=None if options.restate else lambda: make_plan(work, options, work.models),
         )  # fmt: skip
         if not outcome.failures:
-            renew(work, planned)
-    if (final := outcome.plan or planned) != planned:
-        work.on_event(Revised(final, estimates(work, planned)))
-    work.store.plans.close(planned.id, "failed" if outcome.failures else "applied")
+            renew(work, plan)
+    if (final := outcome.plan or plan) != plan:
+        work.on_event(Revised(final, estimates(work, plan)))
+    work.store.plans.close(plan.id, "failed" if outcome.failures else "applied")
     return outcome

@@ -25,7 +25,7 @@ class Record:
 
 def execute_plan(
     work: Workspace,
-    planned: Plan,
+    plan: Plan,
     lease: Lease,
     record: Record,
     *,
@@ -33,18 +33,18 @@ def execute_plan(
     replan: Callable[[], Plan] | None = None,
 ) -> Outcome:
     """The plan made true, and reported to OpenLineage; see `mergeplan.planner.apply.executor.apply`."""
-    with openlineage(work, planned) as reported:
+    with openlineage(work, plan) as reported:
         reported.outcome = apply_plan(
-            planned, work.project, work.engine, work.store, lease,
+            plan, work.project, work.engine, work.store, lease,
             ApplyOptions(
                 work.now, reported.event, record.who, record.note,
-                complete=complete, replaces=_replaces(work, planned), check=work.cancellation.check, replan=replan,
+                complete=complete, replaces=_replaces(work, plan), check=work.cancellation.check, replan=replan,
             ),
         )  # fmt: skip
     return reported.outcome
 
 
-def _replaces(work: Workspace, planned: Plan) -> bool:
+def _replaces(work: Workspace, plan: Plan) -> bool:
     """Whether views of others are replaced: an adoption has shown them beforehand."""
-    adopts = any(change.adopts for change in planned.changes)
-    return adopts or replaces_views(work.project.config, planned.environment)
+    adopts = any(change.adopts for change in plan.changes)
+    return adopts or replaces_views(work.project.config, plan.environment)

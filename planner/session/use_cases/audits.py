@@ -20,36 +20,36 @@ from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import Environment
 
 
-def stream_audits(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterator[AuditResult]:
+def stream_audits(work: Workspace, environment: Environment, audit_options: AuditOptions) -> Iterator[AuditResult]:
     """One audit's result after another, each reported as it comes."""
-    for result in _results(work, shown, asked):
+    for result in _results(work, environment, audit_options):
         work.on_event(AuditRan(result.model, result))
         yield result
         work.cancellation.check()
 
 
-def _results(work: Workspace, shown: Environment, asked: AuditOptions) -> Iterator[AuditResult]:
-    project, time = work.project, _time(work, asked)
+def _results(work: Workspace, environment: Environment, audit_options: AuditOptions) -> Iterator[AuditResult]:
+    project, time = work.project, _time(work, audit_options)
     graph, since_main = graph_of(project.models), git_change_finder(project)
-    named = [strip_default_catalog(selector, project.catalogs.default) for selector in asked.select]
-    chosen = select(graph, named, since_main) if named else frozenset(shown.snapshots)
-    tables = {n: s.table for n, s in shown.snapshots.items() if not s.kind.is_embedded}
-    embedded = {n: s.model for n, s in shown.snapshots.items() if s.kind.is_embedded}
-    show = parse_samples(asked.samples) or project.config.audits.show_samples
+    named = [strip_default_catalog(selector, project.catalogs.default) for selector in audit_options.select]
+    chosen = select(graph, named, since_main) if named else frozenset(environment.snapshots)
+    tables = {n: s.table for n, s in environment.snapshots.items() if not s.kind.is_embedded}
+    embedded = {n: s.model for n, s in environment.snapshots.items() if s.kind.is_embedded}
+    show = parse_samples(audit_options.samples) or project.config.audits.show_samples
     options = AuditContext(project.audits, tables, embedded, work.now, show)
-    for name, snapshot in sorted(shown.snapshots.items()):
+    for name, snapshot in sorted(environment.snapshots.items()):
         if name in chosen and (snapshot.kind.has_view or snapshot.kind.is_external):
             yield from run_audits(work.engine, snapshot, time, options)
     ours = project.models.keys() | project.refused.names
     for audit in project.standalone:
-        here = all(name in shown.snapshots or name not in ours for name in audit.depends_on)
-        if here and not audit.skip and (not asked.select or chosen & set(audit.depends_on)):
+        here = all(name in environment.snapshots or name not in ours for name in audit.depends_on)
+        if here and not audit.skip and (not audit_options.select or chosen & set(audit.depends_on)):
             yield run_standalone(work.engine, audit, time, work.now, options)
 
 
-def _time(work: Workspace, asked: AuditOptions) -> Interval:
-    since = moment(asked.start, work.now) or ONCE[0].start
-    until = moment(asked.end, work.now, end=True) or work.now
+def _time(work: Workspace, audit_options: AuditOptions) -> Interval:
+    since = moment(audit_options.start, work.now) or ONCE[0].start
+    until = moment(audit_options.end, work.now, end=True) or work.now
     if since >= until:
         raise RequestError("The end does not come after the start.")
     return Interval(since, until)

@@ -55,15 +55,15 @@ def _select_rebuilt_pairs(pairs: Iterable[tuple[Snapshot | None, Snapshot | None
 
 
 def data_diffs(
-    work: Workspace, pairs: Sequence[Pair], names: tuple[str, str], asked: DataDiffOptions
+    work: Workspace, pairs: Sequence[Pair], names: tuple[str, str], options: DataDiffOptions
 ) -> Iterator[ModelDiff]:
     """One difference after another; RequestError for a model without two tables, and for a wrong condition."""
-    chosen = _select_pairs(pairs, asked.models)
+    chosen = _select_pairs(pairs, options.models)
     held = _load_contents(work, pairs)
-    budget = Budget(work.engine, asked.seconds, asked.rows, work.cancellation.check)
+    budget = Budget(work.engine, options.seconds, options.rows, work.cancellation.check)
     for pair in chosen:
         work.cancellation.check()
-        tables, detail = held.tables_of(pair), detail_of(pair, asked.detail)
+        tables, detail = held.tables_of(pair), detail_of(pair, options.detail)
         if tables is None or detail == "off":
             yield _skip_comparison(pair, tables)
             continue
@@ -71,9 +71,9 @@ def data_diffs(
             pair[1].model,
             (Side(tables[0]), Side(tables[1])),
             names,
-            where=asked.where,
-            samples=asked.samples if detail == "sample" else 0,
-            shown=frozenset(name.lower() for name in asked.unmasked),
+            where=options.where,
+            samples=options.samples if detail == "sample" else 0,
+            shown=frozenset(name.lower() for name in options.unmasked),
             by_files=are_ours(held.known, [snapshot.table for snapshot in pair]),
             note="its inputs hold fewer days here than in prod" if pair[1].name in held.partial else "",
         )
@@ -131,13 +131,13 @@ class _Held:
         first, second = (physical_table(s, table.columns) for s, table in zip(pair, tables, strict=True) if table)
         return first, second
 
-    def equal_rows(self, asked: Question, periods: Collection[str]) -> Mapping[str, int]:
+    def equal_rows(self, question: Question, periods: Collection[str]) -> Mapping[str, int]:
         """Of these periods those in which both tables are known to hold the same rows, each with their number."""
-        names = [{column.name for column in side.table.columns} for side in asked.sides]
+        names = [{column.name for column in side.table.columns} for side in question.sides]
         if names[0] != names[1]:
             return {}
         columns = tuple(sorted(names[0]))
-        first, second = (self.contents[side.table.name] for side in asked.sides)
+        first, second = (self.contents[side.table.name] for side in question.sides)
         known = first.period_contents(columns)
         return {period: known[period].rows for period in equal_periods(first, second, columns, periods)}
 
@@ -148,9 +148,9 @@ def _load_contents(work: Workspace, pairs: Sequence[Pair]) -> _Held:
     return _Held(store.tables.all(), loaded, store.contents.load(names), _reading_less(pairs, loaded))
 
 
-def _reading_less(pairs: Sequence[Pair], loaded: Mapping[str, Timeline]) -> frozenset[str]:
+def _reading_less(pairs: Sequence[Pair], timelines: Mapping[str, Timeline]) -> frozenset[str]:
     """The models whose rows come of fewer days here than in prod, though they are not cut by these days."""
-    shorter = {n.name for o, n in pairs if n.kind.is_by_time and subtract(loaded[o.table], loaded[n.table])}
+    shorter = {n.name for o, n in pairs if n.kind.is_by_time and subtract(timelines[o.table], timelines[n.table])}
     models = {new.name: new.model for _, new in pairs}
     names = frozenset[str]()
     for name in graph_of(models).order:
@@ -162,28 +162,28 @@ def _reading_less(pairs: Sequence[Pair], loaded: Mapping[str, Timeline]) -> froz
     return names
 
 
-def _restrict_to_common_time(pair: Pair, asked: Question, held: _Held) -> Question:
+def _restrict_to_common_time(pair: Pair, question: Question, held_state: _Held) -> Question:
     """What of both tables is compared: the time that both hold, less what is known to hold the same rows."""
-    first, second = (side.table for side in asked.sides)
-    timelines = held.loaded[first.name], held.loaded[second.name]
+    first, second = (side.table for side in question.sides)
+    timelines = held_state.loaded[first.name], held_state.loaded[second.name]
     by, unit = second.partitioning, first.partitioning and first.partitioning.unit_seconds
     if by is None or by.unit_seconds != unit:
         if pair[1].kind.is_incremental and timelines[0] != timelines[1]:
-            asked = replace(
-                asked, note=join_notes(asked.note, "the tables hold different time, and all of it is compared")
+            question = replace(
+                question, note=join_notes(question.note, "the tables hold different time, and all of it is compared")
             )
-        rows = None if asked.where else held.equal_rows(asked, {WHOLE}).get(WHOLE)
-        return asked if rows is None else replace(asked, equal_rows=rows, is_equal=True)
+        rows = None if question.where else held_state.equal_rows(question, {WHOLE}).get(WHOLE)
+        return question if rows is None else replace(question, equal_rows=rows, is_equal=True)
     days = intersection(*timelines)
     periods = {period for day in days for period in by.periods(day)}
-    equal = {} if asked.where else held.equal_rows(asked, periods)
+    equal = {} if question.where else held_state.equal_rows(question, periods)
     left = subtract(days, _time_of(equal, by))
     sides = Side(first, left), Side(second, left)
-    asked = replace(asked, sides=sides, days=days, left_out=subtract(timelines[0], days))
-    return replace(asked, equal_rows=sum(equal.values()), is_equal=bool(days and not left))
+    question = replace(question, sides=sides, days=days, left_out=subtract(timelines[0], days))
+    return replace(question, equal_rows=sum(equal.values()), is_equal=bool(days and not left))
 
 
-def _time_of(periods: Iterable[str], by: Partitioning) -> Timeline:
-    step = timedelta(seconds=min(by.unit_seconds, UNITS["day"]))
+def _time_of(periods: Iterable[str], partitioning: Partitioning) -> Timeline:
+    step = timedelta(seconds=min(partitioning.unit_seconds, UNITS["day"]))
     starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in periods)
     return merge(Interval(start, start + step) for start in starts)

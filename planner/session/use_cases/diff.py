@@ -23,8 +23,8 @@ def _models(environment: Environment) -> Mapping[str, Model]:
     return {name: snapshot.model for name, snapshot in environment.snapshots.items()}
 
 
-def _local(work: Workspace, shown: Environment) -> Mapping[str, Model]:
+def _local(work: Workspace, environment: Environment) -> Mapping[str, Model]:
     """The project's models, and the external tables that only Spark's catalog knew: Spark is not asked again."""
-    known = {name: snapshot.model for name, snapshot in shown.snapshots.items() if name in work.external_tables}
+    known = {name: snapshot.model for name, snapshot in environment.snapshots.items() if name in work.external_tables}
     models = {**work.project.models, **{name: model for name, model in known.items() if model.kind.is_external}}
-    return merge_deployed(models, work.project.refused, _models(shown))[0]
+    return merge_deployed(models, work.project.refused, _models(environment))[0]

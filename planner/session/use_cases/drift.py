@@ -13,39 +13,39 @@ from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, Environment
 
 
-def add_drift_warnings(work: Workspace, planned: Plan, *, describe: bool) -> Plan:
+def add_drift_warnings(work: Workspace, plan: Plan, *, describe: bool) -> Plan:
     """The plan, with what is not as the state says in prod and in its environment as warnings.
 
     `describe` asks Spark about each view and table.
     """
     store = work.store
     prod = store.environments.get(PROD)
-    shown = [prod, *([planned.old] if planned.environment != PROD else [])]
+    shown = [prod, *([plan.old] if plan.environment != PROD else [])]
     find = find_all_drift if describe else _find_drift
     drift = [difference for one in shown if one.exists for difference in find(work, one, prod)]
-    return replace(planned, warnings=(*planned.warnings, *(Blocker(difference.sentence) for difference in drift)))
+    return replace(plan, warnings=(*plan.warnings, *(Blocker(difference.sentence) for difference in drift)))
 
 
 def find_all_drift(work: Workspace, environment: Environment, prod: Environment) -> tuple[Drift, ...]:
     """What of an environment is not as the state says, each view and table looked at."""
     drift = find_drift(environment, prod, work.engine, describe=True)
     gone = {difference.name for difference in drift if difference.kind is DriftKind.TABLE_GONE}
-    return (*drift, *find_emptied(environment, prod, work.store, work.engine, gone=gone))
+    return (*drift, *find_emptied(environment, prod, work.store, work.engine, gone_tables=gone))
 
 
 def _find_drift(work: Workspace, environment: Environment, prod: Environment) -> tuple[Drift, ...]:
     return find_drift(environment, prod, work.engine)
 
 
-def check_sources(work: Workspace, planned: Plan) -> None:
+def check_sources(work: Workspace, plan: Plan) -> None:
     """Refused when a table is gone that the plan's computations read and that it does not compute itself."""
-    prod, snapshots = work.store.environments.get(PROD), planned.new.snapshots
+    prod, snapshots = work.store.environments.get(PROD), plan.new.snapshots
     graph = graph_of({name: snapshot.model for name, snapshot in snapshots.items()})
-    computed = {change.name for change in planned.changes if change.missing}
+    computed = {change.name for change in plan.changes if change.missing}
     read = {snapshots[name].table for name in graph.upstream(computed) - computed}
     if not read:
         return
-    for environment in (prod, *([planned.old] if planned.environment != PROD else [])):
+    for environment in (prod, *([plan.old] if plan.environment != PROD else [])):
         for drift in find_drift(environment, prod, work.engine) if environment.exists else ():
             if drift.kind is DriftKind.TABLE_GONE and drift.name in read:
                 readers = ", ".join(f"`{name}`" for name in sorted(graph.downstream([drift.model]) & computed))

@@ -150,9 +150,9 @@ def _find_recovery(work: Workspace, name: str, action: HistoryAction) -> Promoti
     return next((recovery for recovery in mine if recovery.action == action), None)
 
 
-def _went_there(store: StateStore, found: PromotionRecovered, revision: int | None) -> bool:
+def _went_there(store: StateStore, promotion: PromotionRecovered, revision: int | None) -> bool:
     """True when the rollback that was finished is the one that is asked for again: a second would go further back."""
     if revision is None:
         return True
-    rows = {row.revision: row.snapshots for row in store.environments.history(found.environment)}
-    return rows.get(revision) == rows[found.revision]
+    rows = {row.revision: row.snapshots for row in store.environments.history(promotion.environment)}
+    return rows.get(revision) == rows[promotion.revision]

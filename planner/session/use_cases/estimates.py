@@ -10,6 +10,6 @@ from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.session.workspace import Workspace
 
 
-def estimates(work: Workspace, planned: Plan) -> Mapping[str, Estimate]:
+def estimates(work: Workspace, plan: Plan) -> Mapping[str, Estimate]:
     """What the plan's backfills would cost; Spark is asked only when it runs already."""
-    return forecast(planned, work.store, work.engine if work.has_engine else None, work.now)
+    return forecast(plan, work.store, work.engine if work.has_engine else None, work.now)

@@ -27,16 +27,20 @@ class LintReport:
         return not any(violation.blocking for violation in self.violations)
 
 
-def lint_project(project: Project, selectors: Sequence[str] = (), refused: Iterable[Violation] = ()) -> LintReport:
-    """The models, or those of the selectors, held to the rules of `linter` in config.yaml; with those `refused`."""
+def lint_project(
+    project: Project, selectors: Sequence[str] = (), extra_violations: Iterable[Violation] = ()
+) -> LintReport:
+    """The models, or those of the selectors, held to the rules of `linter` in config.yaml; with `extra_violations`."""
     named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
     chosen = select(graph_of(project.models), named, git_change_finder(project)) if named else None
-    return LintReport(len(project.models) if chosen is None else len(chosen), (*refused, *lint(project, chosen)))
+    return LintReport(
+        len(project.models) if chosen is None else len(chosen), (*extra_violations, *lint(project, chosen))
+    )
 
 
-def check_rules(project: Project, on_event: Emit, refused: Iterable[Violation] = ()) -> None:
+def check_rules(project: Project, on_event: Emit, extra_violations: Iterable[Violation] = ()) -> None:
     """Report warnings before a plan, and raise broken rules as ProjectErrors."""
-    violations = (*refused, *lint(project))
+    violations = (*extra_violations, *lint(project))
     on_event(Linted(tuple(violation for violation in violations if not violation.blocking)))
     if errors := tuple(violation.error for violation in violations if violation.blocking):
         raise ProjectErrors(errors)

@@ -181,15 +181,15 @@ class _Sides:
         return new if side or (new and not _stands_inside(new)) else self.old.get(name)
 
 
-def _interval(new: Snapshot, held: Timeline) -> Interval | None:
+def _interval(new: Snapshot, held_time: Timeline) -> Interval | None:
     """What both are explained for: the last unit of time that the table holds, or all of it for a whole table."""
-    if not held:
+    if not held_time:
         return None
-    whole = Interval(held[0].start, held[-1].end)
+    whole = Interval(held_time[0].start, held_time[-1].end)
     if not new.kind.is_incremental:
         return whole
-    start = new.model.cron.cut(held[-1].end - MOMENT)
-    return Interval(max(start, held[-1].start), held[-1].end)
+    start = new.model.cron.cut(held_time[-1].end - MOMENT)
+    return Interval(max(start, held_time[-1].start), held_time[-1].end)
 
 
 def _stands_inside(snapshot: Snapshot) -> bool:
@@ -209,27 +209,27 @@ def _words(snapshot: Snapshot | None) -> tuple[object, ...]:
     return (snapshot.model.sql, snapshot.model.text, snapshot.model.pre_statements) if snapshot else ()
 
 
-def _diff(asked: _Edit, engine: Engine, known: KnownTables, budget: Budget) -> PhysicalDiff:
+def _diff(question: _Edit, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalDiff:
     """How one model's plans differ, or why that is not known."""
-    if asked.old.computes or asked.new.computes:
-        return PhysicalDiff(asked.model, note="not compared: a statement before its query computes something")
+    if question.old.computes or question.new.computes:
+        return PhysicalDiff(question.model, note="not compared: a statement before its query computes something")
     plans: list[PhysicalPlan] = []
-    for which, query in (("old", asked.old), ("new", asked.new)):
-        physical_plan = _plan(query, which, engine, known, budget)
+    for which, query in (("old", question.old), ("new", question.new)):
+        physical_plan = _plan(query, which, engine, known_tables, budget)
         if isinstance(physical_plan, str):
-            return PhysicalDiff(asked.model, note=f"not compared: {physical_plan}")
+            return PhysicalDiff(question.model, note=f"not compared: {physical_plan}")
         plans.append(physical_plan)
-    return PhysicalDiff(asked.model, compare(plans[0], plans[1]))
+    return PhysicalDiff(question.model, compare(plans[0], plans[1]))
 
 
-def _plan(query: _Query, which: str, engine: Engine, known: KnownTables, budget: Budget) -> PhysicalPlan | str:
+def _plan(query: _Query, which: str, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalPlan | str:
     """What is compared of the old or the new query's plan, or why it is not; Cancelled when somebody ends the run."""
     late = f"the {SECONDS:g} seconds for it were over"
     if budget.is_spent:
         return late
     try:
         with budget.enforce(), engine.separate_session(query.before, ()):
-            return read_plan(engine.explain(query.sql), known)
+            return read_plan(engine.explain(query.sql), known_tables)
     except TimeoutError:
         return late
     except QueryError:

@@ -27,22 +27,22 @@ def check_options(work: Workspace, options: PlanOptions) -> PlanOptions:
     return asked
 
 
-def prepare_plan(work: Workspace, asked: PlanOptions) -> Plan:
+def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
     """The plan, when the linter's rules hold and the unit tests pass: ProjectErrors, MergeplanError.
 
     A wrong project or request is reported before Spark is started.
     """
-    if asked.strict:
+    if options.strict:
         work.project.refused.check()
-    if not asked.skip_linter:
-        check_rules(work.project, work.on_event, () if asked.restate else refusals(work, asked.must_open))
-    if asked.restate:
-        return make_plan(work, asked, {})  # of what the environment shows: no file is looked at
-    planned = make_plan(work, asked, work.project.models)
-    if not asked.skip_tests:
-        _run_tests(work, again=asked.rerun_tests)
+    if not options.skip_linter:
+        check_rules(work.project, work.on_event, () if options.restate else refusals(work, options.must_open))
+    if options.restate:
+        return make_plan(work, options, {})  # of what the environment shows: no file is looked at
+    planned = make_plan(work, options, work.project.models)
+    if not options.skip_tests:
+        _run_tests(work, again=options.rerun_tests)
     # Only Spark's catalog knows the columns of tables that nobody defines; it is asked when all else is right.
-    return make_plan(work, asked, work.models) if work.external_tables else planned
+    return make_plan(work, options, work.models) if work.external_tables else planned
 
 
 def rebuild_plan(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:
@@ -52,17 +52,17 @@ def rebuild_plan(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:
     return rebuild_saved_plan(work, plan_id, asked), asked
 
 
-def keep_categories(work: Workspace, planned: Plan, asked: PlanOptions) -> None:
+def keep_categories(work: Workspace, plan: Plan, options: PlanOptions) -> None:
     """Keep each category that was chosen for a change of the plan, and forget those that are taken back."""
-    for model in category_resets(asked):
-        work.store.overrides.forget(planned.environment, model)
-    for override in planned.overrides:
-        work.store.overrides.record(planned.environment, replace(override, at=override.at or work.now))
+    for model in category_resets(options):
+        work.store.overrides.forget(plan.environment, model)
+    for override in plan.overrides:
+        work.store.overrides.record(plan.environment, replace(override, at=override.at or work.now))
 
 
-def renew(work: Workspace, planned: Plan) -> None:
+def renew(work: Workspace, plan: Plan) -> None:
     """The environment's time runs anew from a plan that was applied, also from one that had nothing to do."""
-    work.store.environments.expire(planned.environment, planned.new.expires_at)
+    work.store.environments.expire(plan.environment, plan.new.expires_at)
 
 
 def find_earlier_promotion(work: Workspace, name: str, note: str) -> Promoted | None:

@@ -31,33 +31,33 @@ from mergeplan.planner.snapshot.environment import PROD, Environment, parse_envi
 from mergeplan.planner.state.leases import Lease
 
 
-def check_request(work: Workspace, asked: PlanOptions) -> PlanOptions:
+def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
     """What was asked with names and moments checked and dates fixed: `yesterday` is another day tomorrow."""
-    start, end = moment(asked.start, work.now), moment(asked.end, work.now, end=True)
-    since = moment(asked.effective_from, work.now)
+    start, end = moment(options.start, work.now), moment(options.end, work.now, end=True)
+    since = moment(options.effective_from, work.now)
     if start and end and start >= end:
-        raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
-    _check_together(asked)
+        raise RequestError(f"The end `{options.end}` does not come after the start `{options.start}`.")
+    _check_together(options)
     config, catalog = work.project.config.plan, work.project.catalogs.default
     return replace(
-        asked,
-        select=_qualify_selectors(asked.select, catalog),
-        backfill=_qualify_selectors(asked.backfill, catalog),
-        restate=_qualify_selectors(asked.restate, catalog),
-        allow_destructive=_qualify_selectors(asked.allow_destructive, catalog),
-        allow_additive=_qualify_selectors(asked.allow_additive, catalog),
-        environment=parse_environment_name(asked.environment or work.project.config.default_target_environment),
+        options,
+        select=_qualify_selectors(options.select, catalog),
+        backfill=_qualify_selectors(options.backfill, catalog),
+        restate=_qualify_selectors(options.restate, catalog),
+        allow_destructive=_qualify_selectors(options.allow_destructive, catalog),
+        allow_additive=_qualify_selectors(options.allow_additive, catalog),
+        environment=parse_environment_name(options.environment or work.project.config.default_target_environment),
         start=start.isoformat() if start else None,
         end=end.isoformat() if end else None,
         categories=categories(
-            f"{without_default(model.lower(), catalog)}={category}" for model, category in asked.categories.items()
+            f"{without_default(model.lower(), catalog)}={category}" for model, category in options.categories.items()
         ),
-        overrides_from=parse_environment_name(asked.overrides_from) if asked.overrides_from else None,
-        execution_time=work.now.isoformat() if asked.execution_time else None,
-        include_unmodified=asked.include_unmodified or config.include_unmodified,
-        forward_only=not asked.restate and (asked.forward_only or config.forward_only),
+        overrides_from=parse_environment_name(options.overrides_from) if options.overrides_from else None,
+        execution_time=work.now.isoformat() if options.execution_time else None,
+        include_unmodified=options.include_unmodified or config.include_unmodified,
+        forward_only=not options.restate and (options.forward_only or config.forward_only),
         effective_from=since.isoformat() if since else None,
-        enable_preview=config.enable_preview if asked.enable_preview is None else asked.enable_preview,
+        enable_preview=config.enable_preview if options.enable_preview is None else options.enable_preview,
     )
 
 
@@ -65,58 +65,58 @@ def _qualify_selectors(selectors: Iterable[str], catalog: str) -> tuple[str, ...
     return tuple(strip_default_catalog(selector, catalog) for selector in selectors)
 
 
-def _check_together(asked: PlanOptions) -> None:
+def _check_together(options: PlanOptions) -> None:
     """RequestError for options that are right alone and wrong together."""
     about_changes = {
-        "--categorize": asked.categories,
-        "--skip-backfill": asked.skip_backfill,
-        "--overrides-from": asked.overrides_from,
-        "--select-model": asked.select,
-        "--backfill-model": asked.backfill,
-        "--empty-backfill": asked.empty_backfill,
-        "--no-gaps": asked.no_gaps,
-        "--min-intervals": asked.min_intervals,
-        "--forward-only": asked.forward_only,
-        "--effective-from": asked.effective_from,
-        "--allow-destructive-model": asked.allow_destructive,
-        "--allow-additive-model": asked.allow_additive,
+        "--categorize": options.categories,
+        "--skip-backfill": options.skip_backfill,
+        "--overrides-from": options.overrides_from,
+        "--select-model": options.select,
+        "--backfill-model": options.backfill,
+        "--empty-backfill": options.empty_backfill,
+        "--no-gaps": options.no_gaps,
+        "--min-intervals": options.min_intervals,
+        "--forward-only": options.forward_only,
+        "--effective-from": options.effective_from,
+        "--allow-destructive-model": options.allow_destructive,
+        "--allow-additive-model": options.allow_additive,
     }
-    if asked.restate and (odd := [name for name, setting in about_changes.items() if setting]):
+    if options.restate and (odd := [name for name, setting in about_changes.items() if setting]):
         message = f"`--restate-model` does not go with `{odd[0]}`: a restatement changes no model."
         raise RequestError(message, hint="Plan the changes apart from it.")
-    if asked.empty_backfill and asked.skip_backfill:
+    if options.empty_backfill and options.skip_backfill:
         message = "`--empty-backfill` does not go with `--skip-backfill`."
         raise RequestError(message, hint="The first says that tables hold their days, the second that they lack them.")
-    if asked.min_intervals and not asked.start:
+    if options.min_intervals and not options.start:
         raise RequestError("`--min-intervals` does nothing without `--start`.", hint="Give a start, or leave it out.")
 
 
-def make_plan(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Plan:
+def make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:
     """The plan for what was asked, as things are now; what it took to analyse is remembered for the next one."""
-    plan = _make_plan(work, asked, models)
+    plan = _make_plan(work, options, models)
     work.lookups.keep()
     return plan
 
 
-def _make_plan(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Plan:
+def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:
     store = work.store
-    if asked.restate:
-        return _restatement(work, asked)
-    overrides = store.overrides.list_for(asked.environment)
-    if asked.overrides_from:
-        overrides = (*overrides, *store.overrides.list_for(asked.overrides_from))
-    overrides = tuple(override for override in overrides if override.model not in category_resets(asked))
+    if options.restate:
+        return _restatement(work, options)
+    overrides = store.overrides.list_for(options.environment)
+    if options.overrides_from:
+        overrides = (*overrides, *store.overrides.list_for(options.overrides_from))
+    overrides = tuple(override for override in overrides if override.model not in category_resets(options))
     loaded = load_state(work)
     base = store.environments.get(PROD)
-    target = base if asked.environment == PROD else store.environments.get(asked.environment)
+    target = base if options.environment == PROD else store.environments.get(options.environment)
     deployed = {name: snapshot.model for name, snapshot in base.snapshots.items()}
     models, unopened = merge_deployed(models, work.project.refused, deployed)
-    if asked.select:
+    if options.select:
         there = target if target.exists else base
-        models = select_models(models, there, asked.select, git_change_finder(work.project))
-    request = _request(work, asked, models)
+        models = select_models(models, there, options.select, git_change_finder(work.project))
+    request = _request(work, options, models)
     _check_default(work, target)
-    if asked.empty_backfill or not work.project.config.plan.early_cut_off:
+    if options.empty_backfill or not work.project.config.plan.early_cut_off:
         return _check_placement(
             work, add_unopened(build_plan(models, target, base, loaded, request, overrides), unopened)
         )
@@ -147,22 +147,22 @@ def _check_default(work: Workspace, target: Environment) -> None:
         )
 
 
-def _request(work: Workspace, asked: PlanOptions, models: Mapping[str, Model]) -> Request:
+def _request(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Request:
     """What the pure part of planning takes: names, dates and selectors as what they stand for."""
-    only = select(graph_of(models), asked.backfill, git_change_finder(work.project)) if asked.backfill else None
+    only = select(graph_of(models), options.backfill, git_change_finder(work.project)) if options.backfill else None
     return Request(
-        _window(work, asked),
-        {name: Category(category) for name, category in asked.categories.items() if category != RESET},
-        asked.skip_backfill,
-        asked.who,
+        _window(work, options),
+        {name: Category(category) for name, category in options.categories.items() if category != RESET},
+        options.skip_backfill,
+        options.who,
         naming_of(work.project.config, work.project.catalogs.in_spark),
-        _expiry(work, asked.environment),
-        forward=_forward_only(work, asked),
+        _expiry(work, options.environment),
+        forward=_forward_only(work, options),
         backfill=only,
-        empty_backfill=asked.empty_backfill,
-        no_gaps=asked.no_gaps,
-        include_unmodified=asked.include_unmodified,
-        diff_rendered=asked.diff_rendered,
+        empty_backfill=options.empty_backfill,
+        no_gaps=options.no_gaps,
+        include_unmodified=options.include_unmodified,
+        diff_rendered=options.diff_rendered,
         shapes=ShapeMemory(work.lookups, reader_version()),
     )
 
@@ -173,32 +173,32 @@ def _expiry(work: Workspace, environment: str) -> datetime | None:
     return None if length is None else work.began_at + length
 
 
-def _restatement(work: Workspace, asked: PlanOptions) -> Plan:
-    environment = work.environment(asked.environment)
-    window = _window(work, asked)
+def _restatement(work: Workspace, options: PlanOptions) -> Plan:
+    environment = work.environment(options.environment)
+    window = _window(work, options)
     past, changed = work.store.restatements.past(), git_change_finder(work.project)
-    return build_restatement(environment, load_state(work), window, asked.restate, past, changed)
+    return build_restatement(environment, load_state(work), window, options.restate, past, changed)
 
 
-def _forward_only(work: Workspace, asked: PlanOptions) -> ForwardOnly:
-    preview = True if asked.enable_preview is None else asked.enable_preview
-    since = moment(asked.effective_from, work.now)
-    return ForwardOnly(asked.forward_only, since, preview, asked.allow_destructive, asked.allow_additive)
+def _forward_only(work: Workspace, options: PlanOptions) -> ForwardOnly:
+    preview = True if options.enable_preview is None else options.enable_preview
+    since = moment(options.effective_from, work.now)
+    return ForwardOnly(options.forward_only, since, preview, options.allow_destructive, options.allow_additive)
 
 
-def _window(work: Workspace, asked: PlanOptions) -> Window:
-    start, end = moment(asked.start, work.now), moment(asked.end, work.now)
-    return Window(work.now, start, end, asked.min_intervals, asked.ignore_cron)
+def _window(work: Workspace, options: PlanOptions) -> Window:
+    start, end = moment(options.start, work.now), moment(options.end, work.now)
+    return Window(work.now, start, end, options.min_intervals, options.ignore_cron)
 
 
-def save(work: Workspace, planned: Plan, asked: PlanOptions) -> None:
+def save(work: Workspace, plan: Plan, options: PlanOptions) -> None:
     """Keep a plan that was shown, for `mergeplan apply`."""
     work.store.plans.save(
-        planned.id,
-        planned.environment,
-        tables=[change.new.table for change in planned.changes if change.new],
-        options=encode_json(asked),
-        components=_components(work, planned),
+        plan.id,
+        plan.environment,
+        tables=[change.new.table for change in plan.changes if change.new],
+        options=encode_json(options),
+        components=_components(work, plan),
     )
 
 
@@ -217,39 +217,39 @@ def load_request(work: Workspace, plan_id: str) -> PlanOptions:
     return asked
 
 
-def rebuild_saved_plan(work: Workspace, plan_id: str, asked: PlanOptions) -> Plan:
+def rebuild_saved_plan(work: Workspace, plan_id: str, options: PlanOptions) -> Plan:
     """The saved plan made again; PlanMoved, with what moved, when it comes out otherwise."""
-    now = _replan(work, asked)
+    now = _replan(work, options)
     if now.id != plan_id:
         moved = _component_changes_text(work.store.plans.get(plan_id).components, _components(work, now))
-        hint = f"Plan again: `mergeplan plan {asked.environment}` makes {now.id} now."
+        hint = f"Plan again: `mergeplan plan {options.environment}` makes {now.id} now."
         raise PlanMoved(f"Plan {plan_id} no longer holds: {moved} changed.", hint=hint)
     return now
 
 
-def current(work: Workspace, planned: Plan, asked: PlanOptions, lease: Lease) -> Plan:
+def current(work: Workspace, plan: Plan, options: PlanOptions, lease: Lease) -> Plan:
     """The plan as of now that the lease is ours: whoever held it may have promoted, and a crash may have left a
     promotion half done. The same id means the same decisions."""
     work.settle(lease)
-    again = _replan(work, asked)
-    if again.id != planned.id:
-        raise PlanMoved("Something moved while this plan waited.", hint=f"Plan `{asked.environment}` again.")
+    again = _replan(work, options)
+    if again.id != plan.id:
+        raise PlanMoved("Something moved while this plan waited.", hint=f"Plan `{options.environment}` again.")
     return again
 
 
-def _replan(work: Workspace, asked: PlanOptions) -> Plan:
-    return make_plan(work, asked, {} if asked.restate else work.models)
+def _replan(work: Workspace, options: PlanOptions) -> Plan:
+    return make_plan(work, options, {} if options.restate else work.models)
 
 
-def _components(work: Workspace, planned: Plan) -> dict[str, str]:
+def _components(work: Workspace, plan: Plan) -> dict[str, str]:
     """What a plan rests on, piece by piece, so that a moved plan names which of them moved."""
     return {
         "the project's files": work.project.files,
-        f"the models of `{planned.base}` that it replaces": repr(
-            sorted((c.name, c.old.fingerprint.text, c.old.version) for c in planned.changes if c.old)
+        f"the models of `{plan.base}` that it replaces": repr(
+            sorted((c.name, c.old.fingerprint.text, c.old.version) for c in plan.changes if c.old)
         ),
-        "the time to compute": repr([str(i) for c in planned.changes for i in c.needed]),
-        "somebody's category": repr(sorted((override.model, str(override.category)) for override in planned.overrides)),
+        "the time to compute": repr([str(i) for c in plan.changes for i in c.needed]),
+        "somebody's category": repr(sorted((override.model, str(override.category)) for override in plan.overrides)),
     }
 
 

@@ -40,28 +40,28 @@ class RunResult:
     updated: bool = False  # nothing was tried: the environment was changed meanwhile, see RunOptions.unless_updated
 
 
-def run_window(work: Workspace, asked: RunOptions) -> Window:
+def run_window(work: Workspace, options: RunOptions) -> Window:
     """The time that is asked for; RequestError for what does not go together."""
-    start, end = moment(asked.start, work.now), moment(asked.end, work.now, end=True)
+    start, end = moment(options.start, work.now), moment(options.end, work.now, end=True)
     if start and end and start >= end:
-        raise RequestError(f"The end `{asked.end}` does not come after the start `{asked.start}`.")
-    if not asked.upstream and not asked.select:
+        raise RequestError(f"The end `{options.end}` does not come after the start `{options.start}`.")
+    if not options.upstream and not options.select:
         raise RequestError("`--no-auto-upstream` does nothing without `--select-model`.", hint="Select some models.")
-    return Window(work.now, start, end, ignore_cron=asked.ignore_cron)
+    return Window(work.now, start, end, ignore_cron=options.ignore_cron)
 
 
-def run(work: Workspace, asked: RunOptions) -> RunResult:
+def run(work: Workspace, options: RunOptions) -> RunResult:
     """What is due, computed when it is this run's turn; one that finds another at the same work leaves it to that."""
-    name, window = asked.environment, run_window(work, asked)
+    name, window = options.environment, run_window(work, options)
     work.about = frozenset({name})
     before = work.environment(name).revision
     with ExitStack() as turn:
         lease = _turn(work, name, turn)
         if isinstance(lease, str):
             return RunResult(skipped=lease)
-        if asked.unless_updated and work.environment(name).revision != before:
+        if options.unless_updated and work.environment(name).revision != before:
             return RunResult(updated=True)
-        return _run_due_models(work, asked, window, lease)
+        return _run_due_models(work, options, window, lease)
 
 
 def run_after_plan(work: Workspace, name: str) -> RunResult:
@@ -70,13 +70,13 @@ def run_after_plan(work: Workspace, name: str) -> RunResult:
         return _run_due_models(work, RunOptions(name), Window(work.now), lease)
 
 
-def _run_due_models(work: Workspace, asked: RunOptions, window: Window, lease: Lease) -> RunResult:
+def _run_due_models(work: Workspace, options: RunOptions, window: Window, lease: Lease) -> RunResult:
     """What is due in an environment, reported and computed."""
     work.settle(lease)
-    environment, prod = work.environment(asked.environment), work.store.environments.get(PROD)
+    environment, prod = work.environment(options.environment), work.store.environments.get(PROD)
     restate_due(environment, work.store, work.now, lease, work.on_event)
-    if not (asked.refresh or work.has_engine or work.is_warm):
-        chosen = _select_run_models(work, environment, asked)
+    if not (options.refresh or work.has_engine or work.is_warm):
+        chosen = _select_run_models(work, environment, options)
         due = build_run(environment, load_state(work), window, prod, chosen)
         if due.is_empty:  # nor is anything, where signals hold time back: no Spark is started for it
             work.on_event(Due(due, {}))
@@ -87,7 +87,7 @@ def _run_due_models(work: Workspace, asked: RunOptions, window: Window, lease: L
             Warned(f"{difference.fact} This run restores it." if difference.is_mendable else difference.sentence)
         )
     lost = forget_lost_tables(drift, work.store)
-    loaded, chosen = replace(load_state(work), lost=lost), _select_run_models(work, environment, asked)
+    loaded, chosen = replace(load_state(work), lost=lost), _select_run_models(work, environment, options)
     with running(work.project.code, work.engine) as python:
         ready = _readiness(Layout(environment.snapshots, {}, work.now, python))
         due = build_run(environment, loaded, window, prod, chosen, ready)
@@ -95,7 +95,7 @@ def _run_due_models(work: Workspace, asked: RunOptions, window: Window, lease: L
     for model, late in due.late.items():
         signals = tuple(call.name for call in environment.snapshots[model].model.signals)
         work.on_event(ModelLate(model, signals, late))
-    outcome = execute_plan(work, due, lease, Record(note=asked.note)) if lost or not due.is_empty else None
+    outcome = execute_plan(work, due, lease, Record(note=options.note)) if lost or not due.is_empty else None
     failed = {failure.model for failure in outcome.failures} if outcome else set[str]()
     # a view is not restored over a table that could not be computed
     mend_views(
@@ -137,10 +137,10 @@ def _run_of(name: str) -> str:
     return f"run of {name}"
 
 
-def _select_run_models(work: Workspace, environment: Environment, asked: RunOptions) -> Collection[str] | None:
-    if not asked.select:
+def _select_run_models(work: Workspace, environment: Environment, options: RunOptions) -> Collection[str] | None:
+    if not options.select:
         return None
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
-    named = [strip_default_catalog(selector, work.project.catalogs.default) for selector in asked.select]
+    named = [strip_default_catalog(selector, work.project.catalogs.default) for selector in options.select]
     names = select(graph, named, git_change_finder(work.project))
-    return names | graph.upstream(names) if asked.upstream else names
+    return names | graph.upstream(names) if options.upstream else names

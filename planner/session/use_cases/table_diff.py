@@ -25,45 +25,48 @@ FORM = "Write `prod:dev`, or `schema.table:schema.table`."
 
 
 def table_diffs(
-    work: Workspace, first: str, second: str, model: str | None, asked: TableDiffOptions
+    work: Workspace, first: str, second: str, model: str | None, diff_options: TableDiffOptions
 ) -> Iterator[TableDiff]:
     """One difference after another: of two tables, of a model in two environments, or of all models that differ there.
 
     Names with a dot are tables. RequestError for what is not there, and for a condition that cannot be read.
     """
-    options = _options(asked)
+    options = _options(diff_options)
     tables = "." in first and "." in second
-    if tables and (model or asked.select):
+    if tables and (model or diff_options.select):
         raise RequestError("Two tables are no environments in which a model could be compared.", hint=FORM)
     work.look()
     diffs = (
         _diff_tables(work, (first, second), options)
         if tables
-        else _diff_models(work, (first, second), model, asked.select, options)
+        else _diff_models(work, (first, second), model, diff_options.select, options)
     )
     for diff in diffs:
         work.cancellation.check()
         yield diff
 
 
-def _options(asked: TableDiffOptions) -> DiffOptions:
-    for old, new in asked.rename.items():
+def _options(diff_options: TableDiffOptions) -> DiffOptions:
+    for old, new in diff_options.rename.items():
         if not (old.strip() and new.strip()):
             raise RequestError(f"`{old}={new}` renames nothing.", hint="Write `--rename old=new`.")
-    if asked.where:
+    if diff_options.where:
         try:
-            spark_tree(asked.where)
-            if any(token.token_type is TokenType.SEMICOLON for token in tokenize(SourceText("", asked.where, "spark"))):
+            spark_tree(diff_options.where)
+            if any(
+                token.token_type is TokenType.SEMICOLON
+                for token in tokenize(SourceText("", diff_options.where, "spark"))
+            ):
                 raise MergeplanError("it is one condition, without `;`.")
         except MergeplanError as error:
             raise RequestError(f"`--where`: {error.message}") from None
     return DiffOptions(
-        on=tuple(column.lower() for column in asked.on),
-        where=asked.where,
-        skip=frozenset(column.lower() for column in asked.skip),
-        decimals=asked.decimals,
-        renamed=tuple((old.strip().lower(), new.strip().lower()) for old, new in asked.rename.items()),
-        samples=asked.samples,
+        on=tuple(column.lower() for column in diff_options.on),
+        where=diff_options.where,
+        skip=frozenset(column.lower() for column in diff_options.skip),
+        decimals=diff_options.decimals,
+        renamed=tuple((old.strip().lower(), new.strip().lower()) for old, new in diff_options.rename.items()),
+        samples=diff_options.samples,
     )
 
 

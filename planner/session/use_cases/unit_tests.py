@@ -36,9 +36,9 @@ class TestReport:
         return not self.failed
 
 
-def run_tests(work: Workspace, asked: TestOptions) -> TestReport:
+def run_tests(work: Workspace, options: TestOptions) -> TestReport:
     """The tests that are asked for, run on Spark."""
-    tests = select_tests(work.project.tests, asked.names, asked.patterns)
+    tests = select_tests(work.project.tests, options.names, options.patterns)
     started = time.monotonic()
     results = run_unit_tests(work.engine, work.project, tests) if tests else ()
     return TestReport(results, time.monotonic() - started)

@@ -187,7 +187,7 @@ def test_a_switch_that_nobody_needs_any_more_goes_like_a_table(
 @pytest.mark.prove
 def test_a_query_sees_a_switch_in_one_position_however_often_it_is_changed(engine: SparkEngine) -> None:
     """Behaviour 50: Spark looks the switch up once for all views of a query, while it is changed without a pause."""
-    for name, sql in {"o": "SELECT 1 AS id", "n": "SELECT 2 AS id", "switch": position(promoted=False)}.items():
+    for name, sql in {"o": "SELECT 1 AS id", "n": "SELECT 2 AS id", "switch": position(shows_new=False)}.items():
         engine.catalog.swap_view(ViewText(f"p.{name}", sql, stands=Stands.NOTHING))
     query = through_switch("p.switch", ("p.o", (ID,)), ("p.n", (ID,))) or ""
     for number in range(8):
@@ -197,7 +197,7 @@ def test_a_query_sees_a_switch_in_one_position_however_often_it_is_changed(engin
     def change() -> None:
         while not stop.is_set():
             changes.append(len(changes) % 2 == 0)
-            engine.catalog.swap_view(ViewText("p.switch", position(promoted=changes[-1]), stands=Stands.ALL_BUT_QUERY))
+            engine.catalog.swap_view(ViewText("p.switch", position(shows_new=changes[-1]), stands=Stands.ALL_BUT_QUERY))
 
     with ThreadPoolExecutor(1) as pool:
         changing = pool.submit(change)
