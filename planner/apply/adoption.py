@@ -98,20 +98,20 @@ def _settle(store: StateStore, engine: Engine, plan_id: str) -> None:
         return
 
 
-def _undone(store: StateStore, engine: Engine, found: SavedPlan) -> list[str]:
-    if _is_promoted(store, found.id):
-        store.plans.close(found.id, "applied")
+def _undone(store: StateStore, engine: Engine, saved_plan: SavedPlan) -> list[str]:
+    if _is_promoted(store, saved_plan.id):
+        store.plans.close(saved_plan.id, "applied")
         return []
-    if any(promotion.new.plan_id == found.id for promotion in store.promotions.pending()):
+    if any(promotion.new.plan_id == saved_plan.id for promotion in store.promotions.pending()):
         return []  # its views are half swapped: it can be neither finished nor undone now
     known = store.tables.all()
-    for name in found.options["adopted"]:
+    for name in saved_plan.options["adopted"]:
         with store.leases.hold(table_lease(name), "adoption", wait=60):
             if name in known:
                 engine.tables.drop(name)
                 store.tables.forget([name])
-    back = [old for old, new in found.options["moves"] if _move_back(engine, Move(old, new))]
-    store.plans.close(found.id, UNDONE)
+    back = [old for old, new in saved_plan.options["moves"] if _move_back(engine, Move(old, new))]
+    store.plans.close(saved_plan.id, UNDONE)
     return back
 
 

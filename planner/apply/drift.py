@@ -125,7 +125,7 @@ def find_drift(
 
 
 def find_emptied(
-    environment: Environment, prod: Environment, store: StateStore, engine: Engine, *, gone: Collection[str] = ()
+    environment: Environment, prod: Environment, store: StateStore, engine: Engine, *, gone_tables: Collection[str] = ()
 ) -> tuple[Drift, ...]:
     """Tables of an environment without a row, into which batches put rows; tables that prod shows too are prod's.
 
@@ -133,7 +133,7 @@ def find_emptied(
     """
     shown = {snapshot.table for snapshot in prod.snapshots.values()} if environment.name != prod.name else set[str]()
     snapshots = [one for one in environment.snapshots.values() if one.kind.is_stored]
-    own = {one.table: one for one in snapshots if one.table not in shown and one.table not in gone}
+    own = {one.table: one for one in snapshots if one.table not in shown and one.table not in gone_tables}
     loaded, costs = store.intervals.load_timelines(own), store.costs.load(own)
     emptied = []
     for table, snapshot in sorted(own.items()):

@@ -209,7 +209,7 @@ def _fill(
     layout: Layout,
     context: ApplyContext,
     waiting: frozenset[str],
-    untouched: dict[str, int],
+    fresh_tables: dict[str, int],
     pool: ThreadPoolExecutor,
 ) -> Filled:
     project, engine, emit = context.project, context.engine, context.emit
@@ -237,7 +237,7 @@ def _fill(
         writer = TableWriter(
             layout, engine, context.store, audits, project.root, holder, emit,
             workers=_workers(project), check=context.check, relies=plan.relies,
-            order=add_audit_parents(layout.parents, read), untouched=untouched,
+            order=add_audit_parents(layout.parents, read), untouched=fresh_tables,
         )  # fmt: skip
         filled = backfill(writer, {name: task for name, task in work.items() if name not in left}, pool)
     return filled.plus(Filled(failures=failed, skipped=tuple(sorted(left))))

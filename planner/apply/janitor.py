@@ -48,9 +48,9 @@ def sweep(
     return tuple(dropped)
 
 
-def find_expired_environments(store: StateStore, now: datetime, pinned: Collection[str] = ()) -> tuple[str, ...]:
+def find_expired_environments(store: StateStore, now: datetime, pinned_names: Collection[str] = ()) -> tuple[str, ...]:
     """The environments whose time is over; never prod, nor one that is pinned."""
-    kept = {PROD, *pinned}
+    kept = {PROD, *pinned_names}
     return tuple(
         environment.name
         for environment in store.environments.all()
@@ -59,17 +59,19 @@ def find_expired_environments(store: StateStore, now: datetime, pinned: Collecti
 
 
 def drop_expired(
-    store: StateStore, engine: Engine, now: datetime, pinned: Collection[str] = (), *, emit: Emit
+    store: StateStore, engine: Engine, now: datetime, pinned_names: Collection[str] = (), *, emit: Emit
 ) -> tuple[str, ...]:
     """Drop the environments whose time is over, one that somebody is changing left out; their names.
 
     Their tables are kept as long as those of any other past, so that what was built in one can still be promoted.
     """
     dropped = []
-    for name in find_expired_environments(store, now, pinned):
+    for name in find_expired_environments(store, now, pinned_names):
         try:
             with store.leases.hold(name, "the janitor") as lease:
-                if name in find_expired_environments(store, now, pinned):  # a plan may have renewed it in the meantime
+                if name in find_expired_environments(
+                    store, now, pinned_names
+                ):  # a plan may have renewed it in the meantime
                     drop_environment(store, engine, lease, emit=emit, who="the janitor")
                     dropped.append(name)
         except LeaseHeld:
@@ -96,22 +98,27 @@ def find_unused_tables(
 
 
 def _drop_all(
-    store: StateStore, engine: Engine, doomed: Iterable[str], seen: int, dropped: list[str], emit: Emit
+    store: StateStore,
+    engine: Engine,
+    doomed_tables: Iterable[str],
+    seen_generation: int,
+    dropped_tables: list[str],
+    emit: Emit,
 ) -> bool:
     """Mark, drop, forget, one table after another; False when an environment changed and the rest must be judged anew.
 
     A crash after the mark leaves garbage that no promotion can show and that the next sweep drops.
     """
-    for name in doomed:
+    for name in doomed_tables:
         try:
             with store.leases.hold(table_lease(name), "the janitor") as lease:
-                if not store.tables.mark_garbage(name, lease=lease, seen_generation=seen):
+                if not store.tables.mark_garbage(name, lease=lease, seen_generation=seen_generation):
                     return False
                 engine.tables.drop(name)
                 store.tables.forget([name])
         except LeaseHeld:
             continue  # somebody is writing it, and so needs it
-        dropped.append(name)
+        dropped_tables.append(name)
         emit(TableDropped(name))
     return True
 
@@ -174,10 +181,10 @@ class _Past:
         return [row for row in self.histories[promotion.environment] if row.revision in both]
 
 
-def _add_what_views_read(needed: set[str], reads: Mapping[str, tuple[str, ...]]) -> None:
-    frontier = list(needed)
+def _add_what_views_read(needed_tables: set[str], reads: Mapping[str, tuple[str, ...]]) -> None:
+    frontier = list(needed_tables)
     while frontier:
         for table in reads.get(frontier.pop(), ()):
-            if table not in needed:
-                needed.add(table)
+            if table not in needed_tables:
+                needed_tables.add(table)
                 frontier.append(table)

@@ -67,31 +67,33 @@ def remove_old_versions(store: StateStore, engine: Engine, keep: timedelta, now:
             removed.append(name)
         elif result.kept:
             kept.append(Kept(name, result.kept))
-    return OldVersions(tuple(removed), tuple(sorted(kept, key=lambda each: each.table)))
+    return OldVersions(tuple(removed), tuple(sorted(kept, key=lambda version: version.table)))
 
 
 def select_old_versions(
-    shown: Iterable[Snapshot], known: Mapping[str, PhysicalTable], views: Collection[str]
+    snapshots: Iterable[Snapshot], known_tables: Mapping[str, PhysicalTable], views: Collection[str]
 ) -> OldVersions:
     """Of the tables that environments show, which are the ones that are written again and again, those whose old
     versions may go; `views` are tables that are physical views: what they read they read as it is now."""
     formats: dict[str, set[str]] = {}
-    for snapshot in shown:
+    for snapshot in snapshots:
         if snapshot.kind.is_stored:
             formats.setdefault(snapshot.table, set()).add(snapshot.model.table_format)
     with_log = sorted(name for name, table_formats in formats.items() if table_formats <= set(TABLE_FORMATS))
-    reasons = {name: reason_to_keep(name, known, views) for name in with_log}
+    reasons = {name: reason_to_keep(name, known_tables, views) for name in with_log}
     kept = tuple(Kept(name, reason) for name, reason in reasons.items() if reason)
     return OldVersions(tuple(name for name, reason in reasons.items() if not reason), kept)
 
 
-def reason_to_keep(name: str, known: Mapping[str, PhysicalTable], views: Collection[str]) -> str:
+def reason_to_keep(name: str, known_tables: Mapping[str, PhysicalTable], views: Collection[str]) -> str:
     """Why all versions of a table stay; '' where they need not. Whatever reads it and is not known to be a view counts
     as a clone."""
-    table = known.get(name)
+    table = known_tables.get(name)
     if table is None or table.garbage or not table.columns:
         return "it is not in the state, or about to be dropped"
-    clones = sorted(reader.name for reader in known.values() if name in reader.reads and reader.name not in views)
+    clones = sorted(
+        reader.name for reader in known_tables.values() if name in reader.reads and reader.name not in views
+    )
     return f"`{clones[0]}` was made from it, and may read its files" if clones else ""
 
 

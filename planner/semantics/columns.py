@@ -187,19 +187,19 @@ class _Analysis:
 
 
 @lru_cache(maxsize=8192)
-def _analyse(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> _Analysis:
+def _analyse(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: str) -> _Analysis:
     try:
-        return _read(sql, given, time_column)
+        return _read(sql, parent_pairs, time_column)
     except FAILURES as failure:  # sqlglot cannot analyse it, so only its text counts
-        shape = Shape(False, sql, None, reads={name: Reads(every=True) for name, _ in given})
+        shape = Shape(False, sql, None, reads={name: Reads(every=True) for name, _ in parent_pairs})
         return _Analysis(shape, certain=not isinstance(failure, RecursionError))
 
 
-def _read(sql: str, given: tuple[tuple[str, Parent], ...], time_column: str) -> _Analysis:
+def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: str) -> _Analysis:
     tree = tree_of(sql)
     join_catalogs(tree)
     names = tables_of(tree)
-    parents = {name: Parent(None) for name in names} | {name: parent for name, parent in given if name in names}
+    parents = {name: Parent(None) for name in names} | {name: parent for name, parent in parent_pairs if name in names}
     schemas = {name: parent.columns for name, parent in parents.items()}
     # Before qualification, which would resolve these names without a warning.
     doubtful = mistakes_keywords(tree, schemas)

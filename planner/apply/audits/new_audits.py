@@ -44,9 +44,9 @@ def ask_new_audits(plan: Plan, layout: Layout, context: ApplyContext) -> tuple[F
     return tuple(failures)
 
 
-def remember_asked(filled: Plan, store: StateStore) -> None:
+def remember_asked(plan: Plan, store: StateStore) -> None:
     """Remember the audits that verdicts rely on of the tables that this plan filled whole: each batch passed them."""
-    for change in filled.changes:
+    for change in plan.changes:
         if change.new is None or not change.missing or subtract(change.needed, change.missing):
             continue
         calls = key_audits(change.new.model)

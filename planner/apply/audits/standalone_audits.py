@@ -90,13 +90,13 @@ def _backfill_time(audit: Audit, plan: Plan) -> Timeline:
     return merge(intervals or (whole if seeds else ()))
 
 
-def _is_called_for(audit: Audit, plan: Plan, written: Timeline, store: StateStore, ours: Collection[str]) -> bool:
+def _is_called_for(audit: Audit, plan: Plan, written_time: Timeline, store: StateStore, ours: Collection[str]) -> bool:
     if any(name in ours and name not in plan.new.snapshots for name in audit.depends_on):
         return False  # a run of an environment that does not have these models yet
     tables = _tables(audit, plan)
     if any(change.change is ChangeKind.DUE for change in plan.changes):
-        return due(audit, written)
-    return bool(written) or not tables or _question(audit, tables) not in store.passed_audits.names_for(tables[0])
+        return due(audit, written_time)
+    return bool(written_time) or not tables or _question(audit, tables) not in store.passed_audits.names_for(tables[0])
 
 
 def _question(audit: Audit, tables: list[str]) -> str:

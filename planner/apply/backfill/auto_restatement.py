@@ -21,10 +21,12 @@ from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 
 
-def due_to_restate(shown: Mapping[str, Snapshot], since: Mapping[str, datetime], now: datetime) -> tuple[str, ...]:
+def due_to_restate(
+    shown_snapshots: Mapping[str, Snapshot], since: Mapping[str, datetime], now: datetime
+) -> tuple[str, ...]:
     """The models whose `auto_restatement_cron` has ticked since their table was shown or restated last, by name."""
     names = []
-    for name, snapshot in sorted(shown.items()):
+    for name, snapshot in sorted(shown_snapshots.items()):
         cron = snapshot.model.auto_restatement_cron
         if cron is not None and snapshot.table in since and cron.floor(now) > since[snapshot.table]:
             names.append(name)

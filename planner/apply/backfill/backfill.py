@@ -98,8 +98,8 @@ def _failure(model: Model, future: Future[None]) -> Failure | None:
     """The model's failure, if it failed; what is not the model's own fault is raised."""
     try:
         future.result()
-    except FoundRows as found:
-        return audit_failure(model, found.result)
+    except FoundRows as rows_error:
+        return audit_failure(model, rows_error.result)
     except (Cancelled, LeaseHeld, PlanMoved, SparkUnavailable):
         raise
     except MergeplanError as error:

@@ -57,11 +57,11 @@ class Creation:
             for snapshot in wave:
                 del waiting[snapshot.name]
 
-    def _create_all(self, wave: Sequence[Snapshot], found: Sequence[tuple[Column, ...]]) -> None:
+    def _create_all(self, wave: Sequence[Snapshot], query_columns: Sequence[tuple[Column, ...]]) -> None:
         """Create the tables of a wave, whose columns are those found in its queries unless another table's go on."""
         settled = [
             columns_that_go_on(self.store, snapshot, self.changes.get(snapshot.name), columns)
-            for snapshot, columns in zip(wave, found, strict=True)
+            for snapshot, columns in zip(wave, query_columns, strict=True)
         ]
         for snapshot, _ in zip(wave, self.pool.map(self._create_one, wave, settled), strict=True):
             self.emit(TableCreated(snapshot.name, snapshot.table))

@@ -49,10 +49,10 @@ def _bytes(change: Change, snapshot: Snapshot, engine: Engine, layout: Layout) -
     return total
 
 
-def _reads_any(layout: Layout, name: str, filled: frozenset[str]) -> bool:
+def _reads_any(layout: Layout, name: str, filled_tables: frozenset[str]) -> bool:
     """True when a model's query reads one of these tables, itself or through views."""
     return any(
-        parent in filled or (parent in layout.snapshots and layout.snapshots[parent].kind.is_view
-                             and _reads_any(layout, parent, filled))
+        parent in filled_tables or (parent in layout.snapshots and layout.snapshots[parent].kind.is_view
+                             and _reads_any(layout, parent, filled_tables))
         for parent in layout.reads(name)
     )  # fmt: skip

@@ -93,15 +93,16 @@ class TableWriter:
             if late:
                 raise not_ready(snapshot.model, late)
 
-    def _reset_intervals(self, snapshot: Snapshot, loaded: Timeline, lease: Lease) -> Timeline:
+    def _reset_intervals(self, snapshot: Snapshot, loaded_time: Timeline, lease: Lease) -> Timeline:
         """A table that lacks days before those that it holds is filled anew, from its first day on."""
         if snapshot.kind.keeps_history:
             raise Refused(
-                f"{snapshot.name} lacks days before {loaded[-1].end:%Y-%m-%d}; filled anew, it would lose its history.",
+                f"{snapshot.name} lacks days before {loaded_time[-1].end:%Y-%m-%d}; filled anew, it would lose "
+                "its history.",
                 place=snapshot.model.place,
                 hint="Take back what asks for them: `start`, or a table that it reads.",
             )
-        for interval in loaded:
+        for interval in loaded_time:
             self.store.intervals.forget(snapshot.table, interval, lease=lease)
         return ()
 
@@ -187,12 +188,12 @@ class TableWriter:
         """True, once, when this run created the table, and nobody has held the lease of it in between."""
         return lease.token == self.untouched.pop(table.name, lease.token) + 1
 
-    def _check_sources(self, work: Work, copied: bool) -> None:
+    def _check_sources(self, work: Work, is_copied: bool) -> None:
         """PlanMoved when a table that is about to be read lacks what the plan relied on: it is being restated.
 
         Whoever restates waits for the lease that we hold here, so that nothing goes after this either.
         """
-        read = {work.copied_from} if copied else self.layout.sources(work.snapshot.name)
+        read = {work.copied_from} if is_copied else self.layout.sources(work.snapshot.name)
         for table, held in self.store.intervals.load_timelines(read & self.relies.keys()).items():
             if gone := subtract(self.relies[table], held):
                 raise PlanMoved(f"`{table}` lacks {gone[0]} now: it is being computed anew.", hint="Plan again.")

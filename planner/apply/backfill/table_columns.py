@@ -48,10 +48,10 @@ def _own_columns(layout: Layout, engine: Engine, model: Model) -> tuple[Column, 
     return own_columns(model, lambda own: engine.schema(layout.query(model, ONCE[0], own)))
 
 
-def _apply_declared_columns(model: Model, found: tuple[Column, ...]) -> tuple[Column, ...]:
+def _apply_declared_columns(model: Model, query_columns: tuple[Column, ...]) -> tuple[Column, ...]:
     if not model.columns or model.kind.is_view:
-        return found
-    names, declared = [column.name for column in found], [column.name for column in model.columns]
+        return query_columns
+    names, declared = [column.name for column in query_columns], [column.name for column in model.columns]
     for ours, theirs, text in ((declared, names, "declares"), (names, declared, "does not declare")):
         if odd := sorted(set(ours) - set(theirs)):
             other = "its query does not return" if text == "declares" else "its query returns"
@@ -72,27 +72,27 @@ def check_table_reads(model: Model, engine: Engine, sql: str) -> None:
         raise ProjectError(message, place=model.place, hint="Write the query in another way, with each table in FROM.")
 
 
-def add_missing_columns(query: str, given: tuple[Column, ...], columns: tuple[Column, ...]) -> str:
+def add_missing_columns(query: str, query_columns: tuple[Column, ...], columns: tuple[Column, ...]) -> str:
     """The query with the columns of a table that goes on with those that were there: NULL in what it does not give."""
-    if {c.name for c in given} == {c.name for c in columns}:
+    if {c.name for c in query_columns} == {c.name for c in columns}:
         return query
-    names = {column.name for column in given}
+    names = {column.name for column in query_columns}
     values = ("" if c.name in names else f"CAST(NULL AS {c.type}) AS " for c in columns)
     wanted = (value + quote_column(c.name) for value, c in zip(values, columns, strict=True))
     return f"SELECT {', '.join(wanted)} FROM (\n{query.rstrip().rstrip(';')}\n)"
 
 
 def columns_that_go_on(
-    store: StateStore, snapshot: Snapshot, change: Change | None, found: tuple[Column, ...]
+    store: StateStore, snapshot: Snapshot, change: Change | None, query_columns: tuple[Column, ...]
 ) -> tuple[Column, ...]:
     """The columns of a table that goes on with another one's rows, or shows that it will; ProjectError at the model's
     file when a column goes, comes or changes its type in a way that the model does not allow."""
     forward = change.forward if change else None
     if change is None or change.old is None or forward is None or not forward.rows:
-        return found
+        return query_columns
     old = store.tables.get(change.old.table)
     before, model = old.columns if old else (), snapshot.model
-    columns = merge_columns(before, found, forward.destructive, forward.additive)
+    columns = merge_columns(before, query_columns, forward.destructive, forward.additive)
     for finding in schema_findings(_names(before), _names(columns), forward.destructive, forward.additive):
         if finding.policy == "error":
             blocker = blocker_of(model, finding)

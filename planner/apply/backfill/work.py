@@ -63,9 +63,9 @@ class FoundRows(Exception):
         self.result = result
 
 
-def batches_of(work: Work, loaded: Timeline) -> tuple[Interval, ...]:
+def batches_of(work: Work, loaded_time: Timeline) -> tuple[Interval, ...]:
     """What is still to do, cut into batches: somebody else, or an earlier run, may have done some of it."""
-    model, left = work.snapshot.model, subtract(work.missing, loaded)
+    model, left = work.snapshot.model, subtract(work.missing, loaded_time)
     if not left:
         return ()
     if not model.kind.is_incremental:

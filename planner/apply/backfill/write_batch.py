@@ -47,10 +47,10 @@ class Batch:
         """What its query reads under its model's own name; `base` holds the rows of before where the table does not."""
         return previous_rows_query(self.model, self.table, self.interval, self.held, base=base)
 
-    def query(self, given: str, own: str = "") -> str:
-        """Its query, which `given` is unless the model reads `own` rows; with the table's columns where these may
+    def query(self, default_sql: str, own: str = "") -> str:
+        """Its query, which `default_sql` is unless the model reads `own` rows; with the table's columns where these may
         differ."""
-        sql = self.layout.query(self.model, self.interval, own) if own and self.model.python is None else given
+        sql = self.layout.query(self.model, self.interval, own) if own and self.model.python is None else default_sql
         if "ignore" not in (self.model.on_destructive_change, self.model.on_additive_change):
             return sql
         columns = tuple(column for column in self.table.columns if column not in self.model.history_columns)

@@ -163,5 +163,5 @@ def _field(name: str, kind: str | None, description: str | None) -> Json:
     return {"name": name, **({"type": kind} if kind else {}), **({"description": description} if description else {})}
 
 
-def _once(found: Sequence[Json]) -> list[Json]:
-    return list({(input_field["name"], input_field["field"]): input_field for input_field in found}.values())
+def _once(fields: Sequence[Json]) -> list[Json]:
+    return list({(input_field["name"], input_field["field"]): input_field for input_field in fields}.values())

@@ -28,14 +28,21 @@ class Wanted:
     swap: SwapOptions = BY_ONE
 
 
-def promote(store: StateStore, engine: Engine, lease: Lease, wanted: Wanted, *, emit: Emit) -> Promoted:
+def promote(store: StateStore, engine: Engine, lease: Lease, promotion_request: Wanted, *, emit: Emit) -> Promoted:
     """Make the environment show `new` in place of `old`: all of it or nothing.
 
     PlanMoved when it is no longer `old`, Refused when a table is gone, LeaseHeld when the lease was lost; QueryError or
     Cancelled when a view cannot be swapped, and then every view is back where it was.
     """
-    cause = Cause(plan_id=wanted.plan_id, who=wanted.who, note=wanted.note, action=wanted.action)
-    promotion = store.promotions.begin(lease, wanted.old, wanted.new, cause, wanted.swap)
+    cause = Cause(
+        plan_id=promotion_request.plan_id,
+        who=promotion_request.who,
+        note=promotion_request.note,
+        action=promotion_request.action,
+    )
+    promotion = store.promotions.begin(
+        lease, promotion_request.old, promotion_request.new, cause, promotion_request.swap
+    )
     return carry_out(store, engine, lease, promotion, emit)
 
 

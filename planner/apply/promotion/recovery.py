@@ -43,9 +43,9 @@ def recover(
     return tuple(recovered)
 
 
-def check_not_stuck(recovered: Iterable[PromotionRecovered], names: Collection[str]) -> None:
+def check_not_stuck(recoveries: Iterable[PromotionRecovered], names: Collection[str]) -> None:
     """Refused when the promotion of one of these environments could be neither finished nor undone."""
-    for promotion in recovered:
+    for promotion in recoveries:
         if promotion.ended is Recovery.STUCK and promotion.environment in names:
             raise Refused(
                 f"The promotion of `{promotion.environment}` to revision {promotion.revision} was interrupted, and "
@@ -77,7 +77,7 @@ def _recover_one(store: StateStore, engine: Engine, lease: Lease, emit: Emit) ->
         emit(PromotionFound(promotion.environment, promotion.new.revision))
         ended, message = Recovery.FINISHED, ""
         try:
-            carry_out(store, engine, lease, promotion, emit, begun=True)
+            carry_out(store, engine, lease, promotion, emit, is_resumed=True)
         except QueryError as error:
             left = {pending_promotion.id for pending_promotion in store.promotions.pending()}
             ended, message = Recovery.STUCK if promotion.id in left else Recovery.UNDONE, error.message

@@ -116,7 +116,7 @@ def build_rollback(store: StateStore, name: str, to_revision: int | None, now: d
 
 
 def rollback(
-    store: StateStore, engine: Engine, lease: Lease, plan: RollbackPlan, by: AskedBy = AskedBy(), *, emit: Emit
+    store: StateStore, engine: Engine, lease: Lease, plan: RollbackPlan, request: AskedBy = AskedBy(), *, emit: Emit
 ) -> Promoted:
     """Make the environment show again what it showed: a promotion like any other.
 
@@ -124,9 +124,9 @@ def rollback(
     """
     if plan.refusal:
         raise plan.refusal
-    note = by.note or f"back to revision {plan.target.revision}"
+    note = request.note or f"back to revision {plan.target.revision}"
     action = HistoryAction.ROLLED_BACK
-    wanted = Wanted(plan.old, plan.new, plan.target.plan_id, by.who, note, action, by.swap)
+    wanted = Wanted(plan.old, plan.new, plan.target.plan_id, request.who, note, action, request.swap)
     return promote(store, engine, lease, wanted, emit=emit)
 
 
@@ -176,7 +176,7 @@ def _view_moves(old: Environment, new: Environment) -> Iterator[MovedView]:
     moves = [MovedView(view.model, view.name, None, view.table) for view in changes.added]
     moves += [MovedView(view.model, view.name, before.get(view.model), view.table) for view in changes.swapped]
     moves += [MovedView(view.model, view.name, view.table, None) for view in changes.dropped]
-    yield from sorted(moves, key=lambda each: each.name)
+    yield from sorted(moves, key=lambda move: move.name)
 
 
 def _behind(facts: RollbackFacts, new: Environment) -> Iterator[Behind]:

@@ -54,19 +54,19 @@ Skippable = Callable[[View], bool]
 
 
 def carry_out(
-    store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit, *, begun: bool = False
+    store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit, *, is_resumed: bool = False
 ) -> Promoted:
     """Swap the views of a promotion, and finish it; when one cannot be swapped, all go back.
 
-    Of one that somebody else has `begun` nobody knows what its views show.
+    Of one that `is_resumed`, because somebody else has begun it, nobody knows what its views show.
     """
     changes = promotion.changes
     emit(StageStarted(Stage.PROMOTE, len(changes.names)))
     swap = _ViewSwap(store, engine, lease, promotion, emit)
-    if not begun:
+    if not is_resumed:
         swap.before = views_of(promotion.old)
     try:
-        swap.resume(begun=begun)
+        swap.resume(is_resumed=is_resumed)
         swap.show(changes, promotion.new)
     except (LeaseHeld, RequestError):
         raise  # another process is at it, or the journal cannot be written: the next one finishes it
@@ -129,9 +129,9 @@ class _ViewSwap:
                 if sql is not None:
                     yield name, sql
 
-    def resume(self, *, begun: bool) -> None:
+    def resume(self, *, is_resumed: bool) -> None:
         """Find out where the switch of a promotion stands that somebody else has begun."""
-        if begun and self._switch:
+        if is_resumed and self._switch:
             self._promoted = bool(is_promoted(self.engine, self._switch))
 
     def show(self, changes: ViewChanges, new: Environment) -> None:
@@ -160,22 +160,22 @@ class _ViewSwap:
             self._each(pool, self._swap, views)
             return
         if self._promoted is self.rolling_back:
-            self._turn(promoted=self._promoted)
+            self._turn(shows_new=self._promoted)
             self._each(pool, self._read_through, [self._moved[name] for name in sorted(self._through)], record=False)
             self._wait()
-            self._turn(promoted=not self.rolling_back)
+            self._turn(shows_new=not self.rolling_back)
         self._each(pool, self._swap, [view for view in views if view.name not in self._through])
         self._wait()
         self._each(pool, self._swap, [view for view in views if view.name in self._through])
 
-    def _turn(self, *, promoted: bool) -> None:
+    def _turn(self, *, shows_new: bool) -> None:
         """Put the switch into a position; the janitor drops it like a table that nobody needs any more."""
         self.store.leases.check(self.lease)
         self.store.tables.register(self._switch, COLUMNS)
-        self._promoted = self._promoted or promoted  # before it is so: when this fails, nobody knows
-        text = ViewText(self._switch, position(promoted=promoted))
+        self._promoted = self._promoted or shows_new  # before it is so: when this fails, nobody knows
+        text = ViewText(self._switch, position(shows_new=shows_new))
         self._attempt(View("", self._switch, ""), lambda: self.engine.catalog.swap_view(text), _never)
-        self._promoted = promoted
+        self._promoted = shows_new
 
     def _wait(self) -> None:
         self._pause.wait(self.promotion.swap.wait_seconds)

@@ -42,9 +42,9 @@ def find_moved_views(promotion: Promotion) -> Mapping[str, View]:
     return {view.name: view for view in ours if view.name in old and old[view.name].table != view.table}
 
 
-def position(*, promoted: bool) -> str:
+def position(*, shows_new: bool) -> str:
     """The query of the switch."""
-    return f"SELECT {str(promoted).lower()} AS promoted"
+    return f"SELECT {str(shows_new).lower()} AS promoted"
 
 
 def is_promoted(engine: Engine, switch: str) -> bool | None:
