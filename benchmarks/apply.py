@@ -101,7 +101,7 @@ def layers(count: int, width: int = 10) -> dict[str, str]:
     return models
 
 
-def computed(scene: Scene, rounds: int, name: str, models: dict[str, str], kind: str = "FULL", by: str = "") -> Any:
+def compute(scene: Scene, rounds: int, name: str, models: dict[str, str], kind: str = "FULL", clause: str = "") -> Any:
     """The models as a plan, and as CREATE TABLE AS in the order in which they are written here; the views by hand are
     timed apart."""
     for number in range(rounds):
@@ -109,19 +109,19 @@ def computed(scene: Scene, rounds: int, name: str, models: dict[str, str], kind:
         scene.sql(f"CREATE SCHEMA {hand}")
         scene.sql(f"CREATE SCHEMA {hand}_views")
 
-        def by_hand(schema: str = hand) -> None:
+        def create_by_hand(schema: str = hand) -> None:
             for model, sql in models.items():
                 text = sql.format(schema=schema, days="day BETWEEN DATE'2025-01-01' AND DATE'2025-12-31'")
-                scene.sql(f"CREATE TABLE {schema}.{model} USING parquet{by} AS {text}")
+                scene.sql(f"CREATE TABLE {schema}.{model} USING parquet{clause} AS {text}")
 
         def views(schema: str = hand) -> None:
             for model in models:
                 scene.sql(f"CREATE VIEW {schema}_views.{model} AS SELECT * FROM {schema}.{model}")
 
-        yield planned(scene, schema, models, kind), by_hand, views
+        yield prepare(scene, schema, models, kind), create_by_hand, views
 
 
-def planned(scene: Scene, schema: str, models: dict[str, str], kind: str) -> Work:
+def prepare(scene: Scene, schema: str, models: dict[str, str], kind: str) -> Work:
     """A project of these models, planned and ready to be applied."""
     root = scene.folder / schema
     (root / "models").mkdir(parents=True)
@@ -141,15 +141,15 @@ def planned(scene: Scene, schema: str, models: dict[str, str], kind: str) -> Wor
     return work
 
 
-def promoted(scene: Scene, rounds: int, count: int, *, new: bool) -> Iterator[tuple[Work, ...]]:
+def promote_rounds(scene: Scene, rounds: int, count: int, *, new: bool) -> Iterator[tuple[Work, ...]]:
     """Views that come, or that go back and forth between two tables each."""
     columns = (Column("id", "int"), Column("total", "bigint"), Column("day", "date"))
     name = f"views{count}{'new' if new else ''}"
     with closing(StateStore(f"sqlite:///{scene.folder}/{name}.db")) as store:
-        maps = [mapped(scene, store, f"{name}_v0", count, columns, str(n)) for n in range(1 if new else 2)]
+        maps = [build_map(scene, store, f"{name}_v0", count, columns, str(n)) for n in range(1 if new else 2)]
         if not new:
             run_promotion(scene, store, maps[0])
-            by_hand(scene, f"{name}_by_hand", maps[0], columns)
+            swap_by_hand(scene, f"{name}_by_hand", maps[0], columns)
         for number in range(rounds):
             shown = maps[0] if new else maps[(number + 1) % 2]
             target = Environment(f"r{number}", shown.snapshots, shown.views) if new else shown
@@ -159,18 +159,18 @@ def promoted(scene: Scene, rounds: int, count: int, *, new: bool) -> Iterator[tu
             def ours(target: Environment = target) -> None:
                 run_promotion(scene, store, target)
 
-            def raw(hand: str = hand, shown: Environment = shown) -> None:
-                by_hand(scene, hand, shown, columns)
+            def raw(hand: str = hand, environment: Environment = shown) -> None:
+                swap_by_hand(scene, hand, environment, columns)
 
             yield ours, raw
 
 
-def mapped(
+def build_map(
     scene: Scene, store: StateStore, schema: str, count: int, columns: tuple[Column, ...], text: str
 ) -> Environment:
     """A map of prod whose tables are there, empty."""
     selected = ", ".join(
-        f"CAST({text} AS {each.type if each.type != 'date' else 'int'}) AS {each.name}" for each in columns
+        f"CAST({text} AS {column.type if column.type != 'date' else 'int'}) AS {column.name}" for column in columns
     )
     models = {
         f"{schema}.m{n}": Model(
@@ -192,7 +192,7 @@ def run_promotion(scene: Scene, store: StateStore, target: Environment) -> None:
         promote(store, scene.engine, lease, Wanted(store.environments.get(target.name), target), emit=silent)
 
 
-def by_hand(scene: Scene, schema: str, target: Environment, columns: tuple[Column, ...]) -> None:
+def swap_by_hand(scene: Scene, schema: str, target: Environment, columns: tuple[Column, ...]) -> None:
     """The same views as statements."""
     scene.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     names = ", ".join(f"`{column.name}`" for column in columns)
@@ -203,34 +203,34 @@ def by_hand(scene: Scene, schema: str, target: Environment, columns: tuple[Colum
 
 DAYS = {"daily": "SELECT id, amount, day FROM source.events WHERE {days}"}
 CASES: dict[str, Case] = {
-    "20 tables": lambda scene, rounds: computed(scene, rounds, "twenty", tables(20)),
-    "a DAG of 50 tables": lambda scene, rounds: computed(scene, rounds, "dag", layers(50)),
-    "365 days": lambda scene, rounds: computed(
+    "20 tables": lambda scene, rounds: compute(scene, rounds, "twenty", tables(20)),
+    "a DAG of 50 tables": lambda scene, rounds: compute(scene, rounds, "dag", layers(50)),
+    "365 days": lambda scene, rounds: compute(
         scene, rounds, "year", DAYS, "INCREMENTAL_BY_TIME_RANGE (time_column day)", " PARTITIONED BY (day)"
     ),
-    "50 views swapped": lambda scene, rounds: promoted(scene, rounds, 50, new=False),
-    "200 views swapped": lambda scene, rounds: promoted(scene, rounds, 200, new=False),
-    "50 views new": lambda scene, rounds: promoted(scene, rounds, 50, new=True),
-    "200 views new": lambda scene, rounds: promoted(scene, rounds, 200, new=True),
+    "50 views swapped": lambda scene, rounds: promote_rounds(scene, rounds, 50, new=False),
+    "200 views swapped": lambda scene, rounds: promote_rounds(scene, rounds, 200, new=False),
+    "50 views new": lambda scene, rounds: promote_rounds(scene, rounds, 50, new=True),
+    "200 views new": lambda scene, rounds: promote_rounds(scene, rounds, 200, new=True),
 }
 
 
-def measured(scene: Scene, work: Work) -> tuple[float, float]:
+def measure(scene: Scene, work: Work) -> tuple[float, float]:
     """Seconds on the wall and of the CPU."""
     cpu, wall = scene.cpu(), time.perf_counter()
     work()
     return time.perf_counter() - wall, scene.cpu() - cpu
 
 
-def added(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def add_runs(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """What two works took together, round by round."""
     return [(a[0] + b[0], a[1] + b[1]) for a, b in zip(one, other, strict=True)]
 
 
-def told(name: str, ours: list[tuple[float, float]], hand: list[tuple[float, float]]) -> str:
+def format_row(name: str, ours: list[tuple[float, float]], hand: list[tuple[float, float]]) -> str:
     """A line with the medians and the medians of the ratios round by round."""
     (wall, cpu), (hand_wall, hand_cpu) = (
-        tuple(median(each) for each in zip(*side, strict=True)) for side in (ours, hand)
+        tuple(median(part) for part in zip(*side, strict=True)) for side in (ours, hand)
     )
     ratios = [median(a[i] / b[i] for a, b in zip(ours, hand, strict=True)) for i in (0, 1)]
     return f"{name:<20}{wall:>8.2f}{hand_wall:>9.2f}{ratios[0]:>8.2f} x{cpu:>10.2f}{hand_cpu:>9.2f}{ratios[1]:>8.2f} x"
@@ -252,11 +252,11 @@ def main(words: list[str]) -> None:
             for case, pairs in CASES.items():
                 if words and not any(word in case for word in words):
                     continue
-                rounds = [[measured(scene, work) for work in works] for works in pairs(scene, WARMUP + ROUNDS)]
+                rounds = [[measure(scene, work) for work in works] for works in pairs(scene, WARMUP + ROUNDS)]
                 ours, hand, *views = map(list, zip(*rounds[WARMUP:], strict=True))
-                print(told(case, ours, hand), flush=True)
+                print(format_row(case, ours, hand), flush=True)
                 if views:
-                    print(told("  with views", ours, added(hand, views[0])), flush=True)
+                    print(format_row("  with views", ours, add_runs(hand, views[0])), flush=True)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ class Scene:
     def body(self, number: int) -> str:
         """The plan comment's text."""
         said = self.github.comments(SHOP, number)
-        return next((each.body for each in said if each.author == self.github.bot_login), "")
+        return next((comment.body for comment in said if comment.author == self.github.bot_login), "")
 
     def check(self, number: int, name: str) -> str:
         """What one check has concluded."""
@@ -146,7 +146,7 @@ def play(scene: Scene, turn: int) -> float:
     return opened
 
 
-def told(scene: Scene, since: float) -> None:
+def print_profile(scene: Scene, since: float) -> None:
     """The bot's log as a profile: when, how long after the line before, what."""
     before = since
     for line in scene.lines():
@@ -203,15 +203,15 @@ def main(size: int) -> None:
         prepare(made)
         for turn in range(ROUNDS):
             opened = play(made, turn)
-            print(f"round {turn}: " + ", ".join(f"{what} {each[-1]:.1f} s" for what, each in made.times.items()))
+            print(f"round {turn}: " + ", ".join(f"{what} {values[-1]:.1f} s" for what, values in made.times.items()))
         print("The last round, by the bot's log:")
-        told(made, opened)
+        print_profile(made, opened)
         questions(made, Path(scratch) / "asked")
     print(f"{size} models, medians without the first round:")
-    for what, each in made.times.items():
-        print(f"  {what:30} {statistics.median(each[1:]):5.1f} s")
+    for what, series in made.times.items():
+        print(f"  {what:30} {statistics.median(series[1:]):5.1f} s")
     for index, what in enumerate(("API calls of a life", "of them writes", "of them answered 304")):
-        print(f"  {what:30} {statistics.median(each[index] for each in made.calls[1:]):5.0f}")
+        print(f"  {what:30} {statistics.median(values[index] for values in made.calls[1:]):5.0f}")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def cpu() -> float:
     return sum(use.ru_utime + use.ru_stime for use in uses)
 
 
-def measured(work: Callable[[], object]) -> tuple[float, float]:
+def measure(work: Callable[[], object]) -> tuple[float, float]:
     """Seconds and CPU seconds."""
     began, used = time.perf_counter(), cpu()
     work()
@@ -73,7 +73,7 @@ def repository(github: Sandbox, size: int) -> str:
 def first_files(scratch: Path, url: str) -> Checkout:
     """The first files of the project, by a clone of everything and as the service fetches them."""
     clone = ["git", "clone", "--quiet", "--mirror", url, str(scratch / "whole.git")]
-    whole = measured(lambda: subprocess.run(clone, check=True))
+    whole = measure(lambda: subprocess.run(clone, check=True))
     checkout = Checkout(scratch / "home", SHOP, url, lambda: "")
 
     def bring() -> None:
@@ -81,7 +81,7 @@ def first_files(scratch: Path, url: str) -> Checkout:
         with checkout.files(checkout.head("main"), "models"):
             pass
 
-    partly = measured(bring)
+    partly = measure(bring)
     sizes = [sum(f.stat().st_size for f in (scratch / name).rglob("*.pack")) for name in ("whole.git", "home")]
     print(f"  a clone of everything {whole[0]:.2f} s, {sizes[0] / 1e6:.1f} MB; "
           f"the files of the project {partly[0]:.2f} s, {sizes[1] / 1e6:.1f} MB: "
@@ -98,18 +98,18 @@ def main(size: int) -> None:
         objects_of = Path(scratch) / "home" / "mirror.git" / "objects"
         for turn in range(ROUNDS):
             github.commit(SHOP, "main", {"models/layer0/m7.sql": f"SELECT {turn}\n"}, "Change", author="ann")
-            again = measured(lambda: checkout.fetch("main"))
+            again = measure(lambda: checkout.fetch("main"))
             with checkout.files(checkout.head("main")):  # so that every file is here
                 pass
             oid = checkout.tree(checkout.head("main"))
-            plain = measured(partial(read, objects_of, partial(one_by_one, Path(scratch) / f"plain{turn}"), oid))
-            new = measured(partial(read, objects_of, WorkTree(Path(scratch) / f"new{turn}").bring, oid))
-            reused = measured(partial(read, objects_of, kept.bring, oid))
+            plain = measure(partial(read, objects_of, partial(one_by_one, Path(scratch) / f"plain{turn}"), oid))
+            new = measure(partial(read, objects_of, WorkTree(Path(scratch) / f"new{turn}").bring, oid))
+            reused = measure(partial(read, objects_of, kept.bring, oid))
             if turn:  # the first one had nothing to begin with
                 ratios.append((plain[1] / new[1], plain[1] / reused[1]))
             ways = {"one by one": plain, "all files": new, "by difference": reused, "fetch of a commit": again}
-            print("  " + "   ".join(f"{way} {each[0]:.2f} s {each[1]:.2f} CPU s" for way, each in ways.items()))
-        every, difference = (statistics.median(each) for each in zip(*ratios, strict=True))
+            print("  " + "   ".join(f"{way} {runs[0]:.2f} s {runs[1]:.2f} CPU s" for way, runs in ways.items()))
+        every, difference = (statistics.median(runs) for runs in zip(*ratios, strict=True))
         print(f"CPU of one by one against all files at once: x {every:.1f}, against the difference: x {difference:.1f}")
 
 

@@ -48,29 +48,36 @@ class Score:
 def book(fetch: Fetch) -> list[Score]:
     """A score for each case of the case book; the least is what the case says."""
     held = run(cases(), fetch)
-    return [_scored(case, case.recomputed, tuple(broken_promises(case, held[case.name]))) for case in cases()]
+    return [score_case(case, case.recomputed, tuple(broken_promises(case, held[case.name]))) for case in cases()]
 
 
-def made_up(count: int, engine: SparkEngine) -> list[Score]:
+def score_generated(count: int, engine: SparkEngine) -> list[Score]:
     """A score for each generated edit; the least is what differs when it is run. Models that Spark refuses are left
     out of all three sums."""
     scores: list[Score] = []
     with Bench(engine) as bench:
         for first in range(1, count + 1, BLOCK):
             made = [generated(seed) for seed in range(first, min(first + BLOCK, count + 1))]
-            told = [(each, changes) for each in made if (changes := verdicts(each.before, each.after)) is not None]
+            told = [
+                (candidate, changes)
+                for candidate in made
+                if (changes := verdicts(candidate.before, candidate.after)) is not None
+            ]
             same: list[dict[str, bool]] = [{} for _ in told]
-            asked = (telling_apart(c.before, c.after, v, found) for (c, v), found in zip(told, same, strict=True))
+            asked = (
+                telling_apart(c.before, c.after, v, same_by_name)
+                for (c, v), same_by_name in zip(told, same, strict=True)
+            )
             answers = bench.together(asked)
-            for (made_case, _), found, answer in zip(told, same, answers, strict=True):
+            for (made_case, _), same_rows, answer in zip(told, same, answers, strict=True):
                 case = _as_case(made_case.seed, made_case.before, made_case.after)
-                scores.append(_among(case, found, tuple(map(str, answer.broken))))
+                scores.append(restrict_score(case, same_rows, tuple(map(str, answer.broken))))
     return scores
 
 
-def _among(case: Case, same: Mapping[str, bool], unsound: tuple[str, ...]) -> Score:
+def restrict_score(case: Case, same: Mapping[str, bool], unsound: tuple[str, ...]) -> Score:
     stored = {name for name in same if case.after[name].kind.is_stored}
-    score = _scored(case, frozenset(name for name in stored if not same[name]), unsound)
+    score = score_case(case, frozenset(name for name in stored if not same[name]), unsound)
     return replace(score, ours=score.ours & stored, texts=score.texts & stored)
 
 
@@ -90,7 +97,7 @@ def main(count: int) -> None:
         try:
             scores = book(lambda sql: engine.fetch(sql).rows)
             print("Models recomputed over the case book\n" + table(scores))
-            scores += made_up(count, engine)
+            scores += score_generated(count, engine)
             print("\n...and over generated edits\n" + _line("generated", scores[len(cases()) :]))
         finally:
             engine.close()
@@ -103,7 +110,7 @@ def main(count: int) -> None:
             print(f"too much  {score.theme}, {score.name}: {' '.join(sorted(score.excess))}")
 
 
-def _scored(case: Case, least: frozenset[str], unsound: tuple[str, ...]) -> Score:
+def score_case(case: Case, least: frozenset[str], unsound: tuple[str, ...]) -> Score:
     try:
         ours, refused = recomputed_by(change_of(case.before, case.after)), False
     except ProjectErrors:

@@ -31,7 +31,7 @@ GATEWAY = "gateways:\n  local:\n    connection:\n      type: duckdb\n      datab
 Taken = tuple[float, float]
 
 
-def taken(command: Sequence[str], root: Path) -> Taken:
+def measure_command(command: Sequence[str], root: Path) -> Taken:
     """CPU seconds and megabytes of one command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
@@ -47,18 +47,18 @@ def taken(command: Sequence[str], root: Path) -> Taken:
 
 def middle(command: Sequence[str], root: Path, rounds: int = ROUNDS) -> Taken:
     """The medians of some runs."""
-    runs = [taken(command, root) for _ in range(rounds)]
+    runs = [measure_command(command, root) for _ in range(rounds)]
     return median(cpu for cpu, _ in runs), max(size for _, size in runs)
 
 
-def measured(command: Sequence[str], root: Path, leaf: Path, cache: Path) -> dict[str, Taken]:
+def measure_project(command: Sequence[str], root: Path, leaf: Path, cache: Path) -> dict[str, Taken]:
     """What -> CPU seconds and megabytes, of a project whose prod is as its files say."""
     shutil.rmtree(cache, ignore_errors=True)
-    found = {"no edit, cold": taken(command, root), "no edit": middle(command, root)}
+    results = {"no edit, cold": measure_command(command, root), "no edit": middle(command, root)}
     text = leaf.read_text()
     leaf.write_text(text.replace(EDIT, "SELECT\n  1 AS more,\n", 1))
-    found["leaf edited"] = taken(command, root)
-    return found
+    results["leaf edited"] = measure_command(command, root)
+    return results
 
 
 def ours(folder: Path, size: int) -> dict[str, Taken]:
@@ -68,7 +68,7 @@ def ours(folder: Path, size: int) -> dict[str, Taken]:
     os.environ["MERGEPLAN_CACHE"] = str(cache)
     files = write_project(root, size)
     subprocess.run([sys.executable, "-m", "benchmarks.promoted", str(root)], check=True)
-    return measured(OURS, root, files[f"marts.m{size - 1}"], cache)
+    return measure_project(OURS, root, files[f"marts.m{size - 1}"], cache)
 
 
 def theirs(sqlmesh: str, folder: Path, size: int) -> dict[str, Taken]:
@@ -81,13 +81,13 @@ def theirs(sqlmesh: str, folder: Path, size: int) -> dict[str, Taken]:
     creates = ["CREATE SCHEMA raw", *(f"CREATE TABLE raw.source_{n} ({columns})" for n in range(SOURCES))]
     script = f"import duckdb\nwith duckdb.connect('peer.db') as c:\n    for each in {creates!r}: c.execute(each)"
     subprocess.run([str(Path(sqlmesh).with_name("python")), "-c", script], cwd=root, check=True)
-    taken((sqlmesh, *FILL), root)
-    return measured((sqlmesh, *PLAN), root, files[f"marts.m{size - 1}"], root / ".cache")
+    measure_command((sqlmesh, *FILL), root)
+    return measure_project((sqlmesh, *PLAN), root, files[f"marts.m{size - 1}"], root / ".cache")
 
 
 def main() -> None:
     """Print the table."""
-    sqlmesh, sizes = sys.argv[1], tuple(int(each) for each in sys.argv[2:]) or SIZES
+    sqlmesh, sizes = sys.argv[1], tuple(int(argument) for argument in sys.argv[2:]) or SIZES
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     print(f"{'':<14}{'':<14}{'mergeplan':>12}{'SQLMesh':>10}   SQLMesh / mergeplan, CPU seconds; megabytes")
     with tempfile.TemporaryDirectory() as name:

@@ -25,7 +25,7 @@ COLUMN = ("\nSELECT\n", "\nSELECT\n  1 AS more,\n")  # in the outermost query
 KEY = ("    id,\n", "    id + 1 AS id,\n")
 
 
-def planned(root: Path) -> tuple[float, float]:
+def measure_plan(root: Path) -> tuple[float, float]:
     """CPU seconds and megabytes of one plan, by the counts that the system keeps of ended children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(COMMAND, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -41,11 +41,11 @@ def planned(root: Path) -> tuple[float, float]:
 
 
 def median(root: Path, rounds: int = ROUNDS) -> tuple[float, float]:
-    taken = [planned(root) for _ in range(rounds)]
+    taken = [measure_plan(root) for _ in range(rounds)]
     return statistics.median(seconds for seconds, _ in taken), max(size for _, size in taken)
 
 
-def measured(folder: Path, size: int) -> dict[str, tuple[float, float]]:
+def measure_project(folder: Path, size: int) -> dict[str, tuple[float, float]]:
     """What -> CPU seconds and megabytes."""
     root, cache = folder / f"p{size}", folder / "cache"
     root.mkdir()
@@ -53,7 +53,7 @@ def measured(folder: Path, size: int) -> dict[str, tuple[float, float]]:
     files = write_project(root, size)
     subprocess.run([sys.executable, "-m", "benchmarks.promoted", str(root)], check=True)  # so that we stay small
 
-    def edited(path: Path, edit: tuple[str, str]) -> tuple[tuple[float, float], tuple[float, float]]:
+    def measure_edit(path: Path, edit: tuple[str, str]) -> tuple[tuple[float, float], tuple[float, float]]:
         text = path.read_text()
         path.write_text(text.replace(*edit, 1))
         first, again = median(root, 1), median(root)
@@ -61,31 +61,31 @@ def measured(folder: Path, size: int) -> dict[str, tuple[float, float]]:
         return first, again
 
     os.environ["MERGEPLAN_CACHE"] = str(folder / f"cold{size}")
-    found = {"no edit, cold": median(root, 1)}
+    results = {"no edit, cold": median(root, 1)}
     os.environ["MERGEPLAN_CACHE"] = str(cache)  # of the machine that planned what is in prod
-    found["no edit"] = median(root)
+    results["no edit"] = median(root)
     leaf = files[f"marts.m{size - 1}"]
-    found["leaf, a column more"], found["leaf, again"] = edited(leaf, COLUMN)
-    found["hub, a column more"], found["hub, again"] = edited(files[HUB], COLUMN)
-    found["hub, another key"], found["hub's key, again"] = edited(files[HUB], KEY)
-    return found
+    results["leaf, a column more"], results["leaf, again"] = measure_edit(leaf, COLUMN)
+    results["hub, a column more"], results["hub, again"] = measure_edit(files[HUB], COLUMN)
+    results["hub, another key"], results["hub's key, again"] = measure_edit(files[HUB], KEY)
+    return results
 
 
 def main() -> None:
     """Print the table."""
-    sizes = tuple(int(each) for each in sys.argv[1:]) or SIZES
+    sizes = tuple(int(argument) for argument in sys.argv[1:]) or SIZES
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     with tempfile.TemporaryDirectory() as name:
-        found = {size: measured(Path(name), size) for size in sizes}
+        results = {size: measure_project(Path(name), size) for size in sizes}
     print(f"{'CPU seconds':<22}" + "".join(f"{size:>10,}" for size in sizes) + "   models")
-    for what in found[sizes[0]]:
-        print(f"{what:<22}" + "".join(f"{found[size][what][0]:>10.2f}" for size in sizes))
-    print(f"{'megabytes, no edit':<22}" + "".join(f"{found[size]['no edit'][1]:>10.0f}" for size in sizes))
+    for what in results[sizes[0]]:
+        print(f"{what:<22}" + "".join(f"{results[size][what][0]:>10.2f}" for size in sizes))
+    print(f"{'megabytes, no edit':<22}" + "".join(f"{results[size]['no edit'][1]:>10.0f}" for size in sizes))
     for one, other in pairwise(sizes):
-        growth = found[other]["no edit"][0] / found[one]["no edit"][0]
+        growth = results[other]["no edit"][0] / results[one]["no edit"][0]
         print(f"{other:,} / {one:,} models, no edit: {growth:.1f} times")
     for size in sizes:
-        print(f"{size:,} models: warm / cold {found[size]['no edit'][0] / found[size]['no edit, cold'][0]:.2f}")
+        print(f"{size:,} models: warm / cold {results[size]['no edit'][0] / results[size]['no edit, cold'][0]:.2f}")
 
 
 if __name__ == "__main__":

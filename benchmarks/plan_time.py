@@ -52,12 +52,12 @@ def seconds(work: Callable[[], object]) -> float:
     return min(taken)
 
 
-def planned(models: Mapping[str, Model], base: Environment, loaded: Loaded) -> int:
-    plan = build_plan(models, replace(base, name="dev", revision=0), base, loaded, Request(Window(NOW)))
+def count_changes(models: Mapping[str, Model], base: Environment, table_state: Loaded) -> int:
+    plan = build_plan(models, replace(base, name="dev", revision=0), base, table_state, Request(Window(NOW)))
     return len(plan.changes)
 
 
-def measured(size: int) -> dict[str, float]:
+def measure_plans(size: int) -> dict[str, float]:
     """Seconds of plans over a project of this size: nothing changed, the last model changed, the first changed."""
     models = project(size)
     empty = Environment("prod")
@@ -67,27 +67,27 @@ def measured(size: int) -> dict[str, float]:
     base = replace(first.new, revision=1)
     loaded = Loaded({c.new.table: c.needed for c in first.changes if c.new})
 
-    def edited(name: str) -> dict[str, Model]:
+    def edit_model(name: str) -> dict[str, Model]:
         model = models[name]
         return {**models, name: replace(model, sql=model.sql.replace("SELECT ", "SELECT 1 AS extra, ", 1))}
 
-    leaf, root = edited(f"big.m{size - 1}"), edited("big.m0")
+    leaf, root = edit_model(f"big.m{size - 1}"), edit_model("big.m0")
     return {
         "first plan": whole,
-        "nothing changed": seconds(lambda: planned(models, base, loaded)),
-        "a leaf changed": seconds(lambda: planned(leaf, base, loaded)),
-        "the root changed": seconds(lambda: planned(root, base, loaded)),
+        "nothing changed": seconds(lambda: count_changes(models, base, loaded)),
+        "a leaf changed": seconds(lambda: count_changes(leaf, base, loaded)),
+        "the root changed": seconds(lambda: count_changes(root, base, loaded)),
     }
 
 
-def started(arguments: list[str]) -> float:
+def start_seconds(arguments: list[str]) -> float:
     """Seconds of a Python process with these arguments."""
     return seconds(lambda: subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True))
 
 
 def main(sizes: list[int]) -> None:
     """Print a table of seconds, and the ratios that matter."""
-    results = {size: measured(size) for size in sizes}
+    results = {size: measure_plans(size) for size in sizes}
     names = list(next(iter(results.values())))
     print(f"{'seconds':<20}" + "".join(f"{f'{size:,} models':>16}" for size in sizes))
     for name in names:
@@ -98,7 +98,7 @@ def main(sizes: list[int]) -> None:
     )
     ratio = large["nothing changed"] / small["nothing changed"]
     print(f"nothing changed, {sizes[-1]:,} / {sizes[0]:,} models: {ratio:.1f}")
-    help_time, floor = started(["-m", "mergeplan.bot.main", "--help"]), started(["-c", "pass"])
+    help_time, floor = start_seconds(["-m", "mergeplan.bot.main", "--help"]), start_seconds(["-c", "pass"])
     print(f"mergeplan --help: {help_time:.3f} s, {help_time / floor:.1f} times an empty Python")
 
 

@@ -37,7 +37,7 @@ def write_project(root: Path, size: int, seed: int = 1) -> dict[str, Path]:
     (root / "config.yaml").write_text(CONFIG)
     (root / "external_models.yaml").write_text("".join(_sources()))
     rng = random.Random(seed)  # noqa: S311 # reproducible, not secret
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     layers: dict[str, list[str]] = {"staging": [], "intermediate": [], "marts": []}
     for number in range(size):
         layer = "staging" if number < size * 0.35 else "intermediate" if number < size * 0.7 else "marts"
@@ -46,8 +46,8 @@ def write_project(root: Path, size: int, seed: int = 1) -> dict[str, Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_WRITERS[layer](name, number, layers, rng))
         layers[layer].append(name)
-        found[name] = path
-    return found
+        files[name] = path
+    return files
 
 
 def _sources() -> Iterator[str]:
@@ -87,7 +87,7 @@ WITH cleaned AS (
     COALESCE(status, 'unknown') AS status,
     ds,
     updated_at,
-{_listed("    {0}", MEASURES)}
+{join_names("    {0}", MEASURES)}
   FROM raw.source_{rng.randrange(SOURCES)}
   WHERE {where}
 )
@@ -100,12 +100,12 @@ SELECT
   CASE WHEN amount >= @minimum THEN 'large' WHEN amount > 0 THEN 'small' ELSE 'none' END AS size_class,
   ds,
   updated_at,
-{_listed("  COALESCE({0}, 0) AS {0}", MEASURES)}
+{join_names("  COALESCE({0}, 0) AS {0}", MEASURES)}
 FROM cleaned
 """
 
 
-def _listed(form: str, names: Iterable[str]) -> str:
+def join_names(form: str, names: Iterable[str]) -> str:
     return ",\n".join(form.format(name) for name in names)
 
 
@@ -124,13 +124,13 @@ def _intermediate(name: str, number: int, layers: dict[str, list[str]], rng: ran
 WITH latest AS (
   SELECT
     id, customer_id, country, amount, status, ds,
-{_listed("    {0}", measures)},
+{join_names("    {0}", measures)},
     ROW_NUMBER() OVER (PARTITION BY id ORDER BY updated_at DESC, ds DESC) AS place
   FROM {left}
 ), other AS (
   SELECT
     customer_id, SUM(amount) AS spent, COUNT(*) AS events, MAX(ds) AS last_ds,
-{_listed("    AVG({0}) AS mean_{0}", measures[:4])}
+{join_names("    AVG({0}) AS mean_{0}", measures[:4])}
   FROM {right}
   WHERE status <> 'deleted' AND country IN ('DE', 'FR', 'IT')
   GROUP BY customer_id
@@ -146,8 +146,8 @@ SELECT
   o.events,
   SUM(l.amount) OVER (PARTITION BY l.customer_id ORDER BY l.ds, l.id) AS running_amount,
   CONCAT(l.country, '-', CAST(l.id AS STRING)) AS label_{number},
-{_listed("  l.{0}", measures)},
-{_listed("  l.{0} - o.mean_{0} AS above_{0}", measures[:4])},
+{join_names("  l.{0}", measures)},
+{join_names("  l.{0} - o.mean_{0} AS above_{0}", measures[:4])},
   l.ds
 FROM latest AS l
 LEFT JOIN other AS o ON l.customer_id = o.customer_id AND o.last_ds >= l.ds

@@ -43,7 +43,7 @@ spark.stop()
 Taken = tuple[float, float]
 
 
-def taken(command: tuple[str, ...], folder: Path, environment: Mapping[str, str]) -> Taken:
+def measure_command(command: tuple[str, ...], folder: Path, environment: Mapping[str, str]) -> Taken:
     """Seconds and CPU seconds of one command and of all that it starts, also of what ends after it."""
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -57,16 +57,16 @@ def taken(command: tuple[str, ...], folder: Path, environment: Mapping[str, str]
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def followed(folder: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, Taken]]:
+def run_project(folder: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, Taken]]:
     """What is done -> what it takes, for one new project."""
     shop = folder / "shop"
     subprocess.run((*MERGEPLAN, "init", "shop"), cwd=folder, env=environment, capture_output=True, check=True)
-    yield "first plan", taken((*MERGEPLAN, "plan", "--auto-apply"), shop, environment)
-    yield "second plan, no edit", taken((*MERGEPLAN, "plan", "--auto-apply"), shop, environment)
+    yield "first plan", measure_command((*MERGEPLAN, "plan", "--auto-apply"), shop, environment)
+    yield "second plan, no edit", measure_command((*MERGEPLAN, "plan", "--auto-apply"), shop, environment)
     text = (shop / MODEL).read_text()
     assert OLD in text
     (shop / MODEL).write_text(text.replace(OLD, NEW))
-    yield "an edit, built in dev", taken((*MERGEPLAN, "plan", "dev", "--auto-apply"), shop, environment)
+    yield "an edit, built in dev", measure_command((*MERGEPLAN, "plan", "dev", "--auto-apply"), shop, environment)
 
 
 def main() -> None:
@@ -79,22 +79,22 @@ def main() -> None:
         (folder / "archives").mkdir(mode=0o700)
         make_archive()
         cases = {"no archive": OFF, "archive": str(folder / "archives")}
-        found: dict[tuple[str, str], list[Taken]] = {}
+        results: dict[tuple[str, str], list[Taken]] = {}
         for number in range(ROUNDS):
             for case, archive in cases.items():  # in turn: the machine's load falls on both
                 project = folder / f"{case}{number}"
                 project.mkdir()
-                given = {**os.environ, VARIABLE: archive, "MERGEPLAN_CACHE": str(project / "cache")}
-                for what, each in followed(project, given):
-                    found.setdefault((what, case), []).append(each)
-            hand = taken((sys.executable, "-c", BY_HAND), folder / f"archive{number}" / "shop", os.environ)
-            found.setdefault(("by hand", "no archive"), []).append(hand)
-    told(found)
+                environment = {**os.environ, VARIABLE: archive, "MERGEPLAN_CACHE": str(project / "cache")}
+                for what, run_cost in run_project(project, environment):
+                    results.setdefault((what, case), []).append(run_cost)
+            hand = measure_command((sys.executable, "-c", BY_HAND), folder / f"archive{number}" / "shop", os.environ)
+            results.setdefault(("by hand", "no archive"), []).append(hand)
+    print_table(results)
 
 
-def told(found: Mapping[tuple[str, str], list[Taken]]) -> None:
+def print_table(results: Mapping[tuple[str, str], list[Taken]]) -> None:
     """The medians, and the ratios of CPU seconds to the hand-written script."""
-    middle = {key: tuple(median(part) for part in zip(*runs, strict=True)) for key, runs in found.items()}
+    middle = {key: tuple(median(part) for part in zip(*runs, strict=True)) for key, runs in results.items()}
     hand = middle["by hand", "no archive"]
     print(f"{'medians of ' + str(ROUNDS):<24}{'':<12}{'wall s':>8}{'CPU s':>8}{'CPU / by hand':>16}")
     for (what, case), (seconds, cpu) in middle.items():

@@ -27,7 +27,7 @@ def size(file: Path) -> int:
     return sum(path.stat().st_size for path in file.parent.glob(f"{file.name}*"))
 
 
-def promoted_again(store: StateStore, number: int) -> float:
+def promote_again(store: StateStore, number: int) -> float:
     """Promote another version of one model; the CPU seconds of it."""
     began = time.process_time()
     old = store.environments.get("prod")
@@ -50,7 +50,7 @@ def main() -> None:
         file = root / ".mergeplan" / "state.db"
         with closing(StateStore(f"sqlite:///{file}")) as store:
             first = size(file)
-            seconds = [promoted_again(store, number) for number in range(PROMOTIONS)]
+            seconds = [promote_again(store, number) for number in range(PROMOTIONS)]
         last = size(file)
         with closing(StateStore(f"sqlite:///{file}")) as store:
             gone = store.retention.forget(datetime.now(UTC))

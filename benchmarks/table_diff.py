@@ -44,8 +44,8 @@ def naive(engine: Engine) -> tuple[int, ...]:
     counts = ["b.k IS NULL", "a.k IS NULL", "a.k = b.k", f"a.k = b.k AND NOT ({same})"]
     counts += [f"a.k = b.k AND NOT (a.{name} <=> b.{name})" for name in NAMES[2:]]
     joined = "diff.one AS a FULL OUTER JOIN diff.two AS b ON a.k <=> b.k AND a.j <=> b.j"
-    found = engine.fetch(f"SELECT {', '.join(f'COUNT_IF({each})' for each in counts)} FROM {joined}")
-    return tuple(int(str(cell)) for cell in found.rows[0][:4])
+    answer = engine.fetch(f"SELECT {', '.join(f'COUNT_IF({condition})' for condition in counts)} FROM {joined}")
+    return tuple(int(str(cell)) for cell in answer.rows[0][:4])
 
 
 def ours(engine: Engine) -> tuple[int, ...]:
@@ -62,7 +62,7 @@ def processor_seconds(engine: SparkEngine) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def taken(work: Callable[[SparkEngine], tuple[int, ...]], engine: SparkEngine) -> tuple[float, float]:
+def measure(work: Callable[[SparkEngine], tuple[int, ...]], engine: SparkEngine) -> tuple[float, float]:
     """The processor seconds and the seconds on the clock of one run."""
     cpu, started = processor_seconds(engine), time.perf_counter()
     work(engine)
@@ -73,7 +73,7 @@ def report(case: str, plain: Sequence[tuple[float, float]], buckets: Sequence[tu
     """A line with the medians of both, and how many times as fast the second is."""
     parts = [f"{case:<26}"]
     for at, unit in enumerate(("CPU s", "s")):
-        join, ours_ = (statistics.median(each[at] for each in runs) for runs in (plain, buckets))
+        join, ours_ = (statistics.median(run[at] for run in runs) for runs in (plain, buckets))
         parts.append(f"join {join:6.2f} {unit}, buckets {ours_:6.2f} {unit}, {join / ours_:5.2f} x")
     return "   ".join(parts)
 
@@ -95,8 +95,8 @@ def main(rows: int) -> None:
             write(engine, f"diff.table{number}", sql)
             engine.fetch(f"CREATE OR REPLACE VIEW diff.two AS SELECT * FROM diff.table{number}")
             assert naive(engine) == ours(engine), case
-            runs = [(taken(naive, engine), taken(ours, engine)) for _ in range(ROUNDS)]
-            print(report(case, [each[0] for each in runs], [each[1] for each in runs]), flush=True)
+            runs = [(measure(naive, engine), measure(ours, engine)) for _ in range(ROUNDS)]
+            print(report(case, [run[0] for run in runs], [run[1] for run in runs]), flush=True)
         engine.close()
 
 

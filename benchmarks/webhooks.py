@@ -103,16 +103,16 @@ def bodies() -> list[tuple[str, dict[str, Any]]]:
         number = github.open_pull_request("ann/shop", "more", "main", "More", author="ann")
         github.comment("ann/shop", number, "Looks good to me.", author="ann")
         github.wait_idle()
-        found = {each.event: each.payload for each in github.deliveries}
-    head = found["pull_request"]["pull_request"]["head"]["sha"]
-    shared = {name: found["push"][name] for name in ("repository", "sender", "installation")}
+        payloads = {delivery.event: delivery.payload for delivery in github.deliveries}
+    head = payloads["pull_request"]["pull_request"]["head"]["sha"]
+    shared = {name: payloads["push"][name] for name in ("repository", "sender", "installation")}
     check = {"id": 1, "head_sha": head, "pull_requests": [{"number": number}]}
-    found["check_run"] = {"action": "rerequested", "check_run": check, **shared}
+    payloads["check_run"] = {"action": "rerequested", "check_run": check, **shared}
     for event, size in SIZES.items():
-        room = size - len(json.dumps(found[event]))
+        room = size - len(json.dumps(payloads[event]))
         links = {f"link_{n}": f"https://api.github.com/repos/ann/shop/things/{n}{{/thing}}" for n in range(room // 75)}
-        found[event]["repository"] = {**found[event]["repository"], "more": links}
-    return [(event, found[event]) for event, share in SHARES.items() for _ in range(share)]
+        payloads[event]["repository"] = {**payloads[event]["repository"], "more": links}
+    return [(event, payloads[event]) for event, share in SHARES.items() for _ in range(share)]
 
 
 @dataclass
@@ -166,8 +166,8 @@ class Caller(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._seen += data
-        head, found, rest = self._seen.partition(b"\r\n\r\n")
-        if not found or self._answer is None:
+        head, separator, rest = self._seen.partition(b"\r\n\r\n")
+        if not separator or self._answer is None:
             return
         length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
         if len(rest) >= length:
@@ -240,7 +240,7 @@ class Result:
         return f"{self.rate:7.0f}/s   {times}   {self.cpu * 1000:5.2f} CPU ms each   {self.lost} lost"
 
 
-def measured(folder: Path, url: str, most: int, load: Sequence[tuple[str, bytes]], rate: float) -> Result:
+def measure_load(folder: Path, url: str, most: int, load: Sequence[tuple[str, bytes]], rate: float) -> Result:
     """One load on one service."""
     with service(folder, url, most) as running:
         asyncio.run(send(running.port, load[:200], 0))  # warm
@@ -249,10 +249,10 @@ def measured(folder: Path, url: str, most: int, load: Sequence[tuple[str, bytes]
         cpu = running.cpu() - before
     cuts = statistics.quantiles(taken.seconds, n=100)
     count = len(load) - 200
-    return Result(count / taken.took, cuts[49], cuts[98], cpu / count, len(lost(url, taken.guids)))
+    return Result(count / taken.took, cuts[49], cuts[98], cpu / count, len(lost_deliveries(url, taken.guids)))
 
 
-def lost(url: str, guids: Sequence[str]) -> set[str]:
+def lost_deliveries(url: str, guids: Sequence[str]) -> set[str]:
     """The GUIDs that were answered 2xx and are not in the inbox."""
     database = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
     with database.connect() as connection:
@@ -272,7 +272,7 @@ def main(url: str) -> None:
                 for name, rate in (("500 a second", float(RATE)), ("full speed", 0.0)):
                     folder = Path(scratch) / f"{turn}-{most}-{name[:3]}"
                     folder.mkdir()
-                    result = measured(folder, url or f"sqlite:///{folder}/bot.db", most, load.requests, rate)
+                    result = measure_load(folder, url or f"sqlite:///{folder}/bot.db", most, load.requests, rate)
                     results.setdefault((name, most), []).append(result)
                     print(f"{name:13} {'shared commits' if most > 1 else 'a commit each':14} {result}", flush=True)
                     load.renew()
