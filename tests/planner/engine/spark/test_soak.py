@@ -1,7 +1,7 @@
 """A Spark that lives long: after thousands of plans, batches and comparisons it needs no more than after some hundreds.
 
-`MERGEPLAN_SOAK` is the number of rounds. A round analyses a new query twice, writes two batches and compares two tables:
-1,000 rounds, as `make prove` has them, are 5,000 of these.
+`MERGEPLAN_SOAK` is the number of rounds. A round analyses a new query twice, writes two batches and compares two
+tables: 1,000 rounds, as `make prove` has them, are 5,000 of these.
 """
 
 from __future__ import annotations
