@@ -25,7 +25,7 @@ from mergeplan.planner.model.table_format import TABLE_FORMATS
 @click.option("--host", help="The address to listen on (MERGEPLAN_HOST).")
 @click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on (MERGEPLAN_PORT).")
 def serve(host: str | None, port: int | None) -> int:
-    """Run the bot as a service; MERGEPLAN_* variables configure it (docs/service.md).
+    """Run the bot as a service; MERGEPLAN_* variables configure it (docs/guides/service.md).
 
     \b
     MERGEPLAN_WEBHOOK_SECRET=... MERGEPLAN_GITHUB_APP_ID=... \\
@@ -38,7 +38,7 @@ def serve(host: str | None, port: int | None) -> int:
 
 @click.command()
 def action() -> int:
-    """Run the bot once for the event in GITHUB_EVENT_PATH, as the Action does (docs/action.md).
+    """Run the bot once for the event in GITHUB_EVENT_PATH, as the Action does (docs/guides/action.md).
 
     \b
     mergeplan action

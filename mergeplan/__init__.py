@@ -1,4 +1,4 @@
-"""mergeplan from Python: open a project, plan, apply; see docs/python-api.md.
+"""mergeplan from Python: open a project, plan, apply; see docs/reference/python-api.md.
 
 >>> with mergeplan.open("shop") as session:
 ...     plan = session.plan("dev")

@@ -1,4 +1,4 @@
-"""The lists of files in docs/architecture.md, one sentence each; written by `python -m tests.architecture_page`."""
+"""The lists of files in docs/development/architecture.md; written by `python -m tests.architecture_page`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "development" / "architecture.md"
 LISTS = re.compile(r"<!-- files of (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 
 

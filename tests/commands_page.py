@@ -1,4 +1,4 @@
-"""The table of commands in docs/bot.md, made from the bot's own: `python -m tests.commands_page` writes it anew."""
+"""The table of commands in docs/reference/bot.md, made from the bot's own by `python -m tests.commands_page`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 from mergeplan.bot.commands.form import Form
 from mergeplan.bot.commands.table import COMMANDS
+from tests.doc_links import in_folder
 
-PAGE = Path(__file__).parent.parent / "docs" / "bot.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "bot.md"
 MARKED = re.compile(r"(<!-- commands -->\n).*?(<!-- end -->)", re.DOTALL)
 HEAD = "| Command | What it does | Permission | Rejected if |\n|---|---|---|---|\n"
 
@@ -16,7 +17,7 @@ HEAD = "| Command | What it does | Permission | Rejected if |\n|---|---|---|---|
 def page(text: str) -> str:
     """The page with the table as it must be."""
     rows = "".join(_row(form) for form in COMMANDS)
-    return MARKED.sub(lambda found: f"{found[1]}{HEAD}{rows}{found[2]}", text)
+    return MARKED.sub(lambda found: f"{found[1]}{HEAD}{in_folder(rows)}{found[2]}", text)
 
 
 def _row(form: Form) -> str:

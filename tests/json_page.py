@@ -1,4 +1,4 @@
-"""The tables of docs/json.md, made from the contract: `python -m tests.json_page` writes them anew."""
+"""The tables of docs/reference/json.md, made from the contract: `python -m tests.json_page` writes them anew."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import get_args
 from mergeplan.planner.contract import adoption, base, history, lines, physical, plan, result, tables
 from mergeplan.planner.contract.base import Data
 from mergeplan.planner.contract.wire import LINES
+from tests.doc_links import in_folder
 
-PAGE = Path(__file__).parent.parent / "docs" / "json.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "json.md"
 MARKED = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 TITLES = {"PlanView": "plan", "ModelChange": "model", "RestatementView": "restatement", "TableDifference": "tables"}
 SHOWN: dict[str, type[Data]] = {
@@ -24,7 +25,7 @@ SHOWN: dict[str, type[Data]] = {
 
 def page(text: str) -> str:
     """The page with the tables as they must be."""
-    return MARKED.sub(lambda found: f"{found[1]}{_table(found[2])}\n{found[3]}", text)
+    return MARKED.sub(lambda found: f"{found[1]}{in_folder(_table(found[2]))}\n{found[3]}", text)
 
 
 def _table(name: str) -> str:

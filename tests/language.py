@@ -83,7 +83,8 @@ def variable_names() -> Measure:
 
 def pages() -> dict[str, Measure]:
     """Private words of each document, of all its words."""
-    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+    names = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    paths = [*(ROOT / name for name in names), *sorted((ROOT / "docs").rglob("*.md"))]
     texts = {path: re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL) for path in paths}
     return {
         str(path.relative_to(ROOT)): Measure(len(PRIVATE.findall(text)), len(text.split()))

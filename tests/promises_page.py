@@ -1,4 +1,4 @@
-"""docs/promises.md, each promise with the tests that hold it: `python -m tests.promises_page` writes its tables."""
+"""docs/explanation/promises.md, each promise with the tests that hold it, by `python -m tests.promises_page`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "promises.md"
+PAGE = ROOT / "docs" / "explanation" / "promises.md"
 MARKED = re.compile(r"(<!-- promises: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NAMED = re.compile(r"Behaviours? ((?:\d+(?:, | and )?)+)")
 SHOWN = 3  # tests of a promise that are listed; the others are counted

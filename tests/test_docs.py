@@ -15,6 +15,7 @@ from mergeplan.bot.rules import WITHOUT_EFFECT, BotConfig
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.cli.main import VERBS
 from tests import architecture_page, commands_page, promises_page
+from tests.doc_links import in_folder
 from tests.promises_page import PROMISES
 
 ROOT = Path(__file__).parent.parent
@@ -43,11 +44,11 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("verb", EVERY_VERB)
 def test_each_verb_is_described_with_its_options(verb: str) -> None:
-    _, heading, rest = text("docs/commands.md").partition(f"\n## {verb}\n")
-    section = text("docs/commands.md").partition("\n## ")[0] + rest.partition("\n## ")[0]
+    _, heading, rest = text("docs/reference/commands.md").partition(f"\n## {verb}\n")
+    section = text("docs/reference/commands.md").partition("\n## ")[0] + rest.partition("\n## ")[0]
     options = [option for each in command(verb).params if isinstance(each, click.Option) for option in each.opts]
 
-    assert heading, f"docs/commands.md has no heading for {verb}"
+    assert heading, f"docs/reference/commands.md has no heading for {verb}"
     assert f"mergeplan {verb}" in section
     assert [option for option in options if f"`{option}" not in section] == []
 
@@ -63,17 +64,17 @@ def test_each_rule_is_described() -> None:
     code = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "planner" / "plan").glob("*.py")))
     rules = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', code)) | {"added", "removed", "categorized", "due", "undecidable"}
 
-    assert {rule for rule in rules if f"`{rule}`" not in text("docs/categories.md")} == set()
+    assert {rule for rule in rules if f"`{rule}`" not in text("docs/reference/categories.md")} == set()
 
 
 @pytest.mark.parametrize("field", Settings.model_fields)
 def test_each_setting_is_described(field: str) -> None:
-    assert f"| `MERGEPLAN_{field.upper()}` |" in text("docs/service.md")
+    assert f"| `MERGEPLAN_{field.upper()}` |" in text("docs/guides/service.md")
 
 
 @pytest.mark.parametrize("key", sorted({*BotConfig.model_fields, *WITHOUT_EFFECT}))
 def test_each_key_of_the_bots_rules_is_described(key: str) -> None:
-    assert f"`{key}`" in text("docs/bot.md") or f"\n  {key}: " in text("docs/bot.md")
+    assert f"`{key}`" in text("docs/reference/bot.md") or f"\n  {key}: " in text("docs/reference/bot.md")
 
 
 def test_each_promise_of_the_bot_is_listed_with_the_tests_that_name_it() -> None:
@@ -81,12 +82,14 @@ def test_each_promise_of_the_bot_is_listed_with_the_tests_that_name_it() -> None
 
     assert sorted(listed) == list(range(1, 51))
     assert named <= set(listed)
-    assert promises_page.page(text("docs/promises.md")) == text("docs/promises.md"), "python -m tests.promises_page"
+    page = text("docs/explanation/promises.md")
+    assert promises_page.page(page) == page, "python -m tests.promises_page"
 
 
 def test_the_commands_of_the_pull_request_are_described_as_they_are() -> None:
-    assert commands_page.page(text("docs/bot.md")) == text("docs/bot.md"), "python -m tests.commands_page"
-    assert all(f"| `{form.usage}` |" in text("docs/bot.md") for form in COMMANDS)
+    page = text("docs/reference/bot.md")
+    assert commands_page.page(page) == page, "python -m tests.commands_page"
+    assert all(f"| `{form.usage}` |" in page for form in COMMANDS)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -101,7 +104,7 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
 def test_the_comparison_names_tests_that_exist() -> None:
     file = ""
-    for named, test in re.findall(r"`(tests/[\w/]+\.py)?(?:::(\w+))?`", text("docs/comparison.md")):
+    for named, test in re.findall(r"`(tests/[\w/]+\.py)?(?:::(\w+))?`", text("docs/explanation/comparison.md")):
         file = named or file
 
         assert not test or f"def {test}(" in text(file), f"{file}::{test}"
@@ -153,10 +156,10 @@ def test_the_schedules_workflow_computes_the_bots_own_prod_and_may_do_no_more() 
 
 
 def test_the_apps_permissions_and_events_are_described_as_its_manifest_asks_for_them() -> None:
-    section = text("docs/service.md").partition("\n## The GitHub App\n")[2].partition("\n## ")[0]
+    section = text("docs/guides/service.md").partition("\n## The GitHub App\n")[2].partition("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
     levels = {"read": "read", "write": "read and write"}
 
     described = [row for row in rows if len(row) == 3 and row[1] != "Level"]
-    assert described == [[each.title, levels[each.level], each.why] for each in (*PERMISSIONS, *OPTIONAL)]
+    assert described == [[each.title, levels[each.level], in_folder(each.why)] for each in (*PERMISSIONS, *OPTIONAL)]
     assert [row[0] for row in rows if len(row) == 1][1:] == [each.replace("_", " ").capitalize() for each in EVENTS]

@@ -1,4 +1,4 @@
-"""docs/equivalence.md says which texts are one query: every pair of its tables is tried."""
+"""docs/explanation/equivalence.md says which texts are one query: every pair of its tables is tried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.planner.building import change_of, external, model, project
 from tests.planner.spelling.page import rules_of_page
 from tests.planner.spelling.rules import RULES
 
-PAGE = (Path(__file__).parent.parent / "docs" / "equivalence.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parent.parent / "docs" / "explanation" / "equivalence.md").read_text(encoding="utf-8")
 TABLES = {
     f"s.{name}": tuple(columns.split(", "))
     for name, columns in re.findall(r"s\.(\w+) \(([\w, ]+)\)", PAGE.partition("```\n")[2].partition("```")[0])

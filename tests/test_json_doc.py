@@ -1,4 +1,4 @@
-"""docs/json.md says of every line and key what the contract says."""
+"""docs/reference/json.md says of every line and key what the contract says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example of docs/macros.md comes out as the page says."""
+"""Every example of docs/reference/macros.md comes out as the page says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes
 
-PAGE = (Path(__file__).parent.parent / "docs" / "macros.md").read_text()
+PAGE = (Path(__file__).parent.parent / "docs" / "reference" / "macros.md").read_text()
 COLUMNS: dict[str, ColumnTypes] = {
     "s.foo": {"a": "string", "b": "string", "c": "string", "d": "int"},
     "s.bar": {"a": "string", "b": "int", "c": "string"},

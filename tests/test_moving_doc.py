@@ -1,4 +1,4 @@
-"""Every sentence of docs/moving.md by which something is refused is one that a file of a project gives."""
+"""Every sentence of docs/tutorials/moving.md by which something is refused is one that a file of a project gives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SURROUNDING = ROOT / "tests/planner/apply/backfill/test_before_after_all.py"  # what is refused when a plan is applied
-SENTENCES = re.findall(r"^\|.*\| ``(.+?)`` \|", (ROOT / "docs/moving.md").read_text(), flags=re.MULTILINE)
+SENTENCES = re.findall(r"^\|.*\| ``(.+?)`` \|", (ROOT / "docs/tutorials/moving.md").read_text(), flags=re.MULTILINE)
 # `tests/planner/project/test_loader.py` opens each of these projects, and gets what it expects.
 EXPECTED = [
     *(case.read_text().partition("=== ")[0] for case in (ROOT / "tests/projects/bad").glob("*.txt")),

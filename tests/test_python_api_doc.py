@@ -1,4 +1,4 @@
-"""docs/python-api.md: its example runs as it stands, on a Spark of its own, and names what there is."""
+"""docs/reference/python-api.md: its example runs as it stands, on a Spark of its own, and names what there is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mergeplan.planner.project.scaffold import write_example
 from tests.planner.cli.conftest import VARIABLES
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs/python-api.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/reference/python-api.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
 ENVIRON = {name: value for name, value in os.environ.items() if name not in VARIABLES}
 ENDING = """

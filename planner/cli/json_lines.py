@@ -1,4 +1,4 @@
-"""Talking to a program: one JSON object a line, the last one the result (docs/json.md)."""
+"""Talking to a program: one JSON object a line, the last one the result (docs/reference/json.md)."""
 
 from __future__ import annotations
 

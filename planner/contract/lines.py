@@ -88,7 +88,7 @@ class AuditRow(Data):
     count: int = Field(default=0, description="how many rows it found")
     query: str = Field(default="", description="the query that it ran")
     sample: Sample = Field(
-        default=Sample(), description="at most five of the rows, [masked](audits.md#when-an-audit-fails)"
+        default=Sample(), description="at most five of the rows, [masked](guides/audits.md#when-an-audit-fails)"
     )
     path: str = Field(default="", description="the file that names the audit")
     line: int = Field(default=0, description="its line")
@@ -112,7 +112,7 @@ class ComparedLine(Data):
 
 class RestatingLine(Data):
     """By their own cron it is time that these models restate: their last intervals count as missing
-    ([scheduling](scheduling.md))."""
+    ([scheduling](guides/scheduling.md))."""
 
     event: Literal["restating"] = "restating"
     models: Names = Field(description="the models")
@@ -125,7 +125,7 @@ class TouchedLine(TouchedEnvironment):
 
 
 class LateLine(Data):
-    """Of a run: time that the model's [signals](python.md#signals) hold back is left for a later run."""
+    """Of a run: time that the model's [signals](guides/python.md#signals) hold back is left for a later run."""
 
     event: Literal["late"] = "late"
     model: str = Field(description="the model")
@@ -238,7 +238,7 @@ class ErrorLine(Data):
     path: str = Field(default="", description='the file, `""` where there is no place')
     line: int = Field(default=0, description="the line, or 0")
     column: int = Field(default=0, description="the column, or 0")
-    exit_code: int = Field(default=1, description="the process's own: [exit codes](commands.md#exit-codes)")
+    exit_code: int = Field(default=1, description="the process's own: [exit codes](reference/commands.md#exit-codes)")
     kind: str = Field(
         default="",
         description="`ProjectError`, `RuleBroken` (of the linter), `RequestError`, `QueryError`, `Refused`, "

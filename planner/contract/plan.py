@@ -54,7 +54,7 @@ class ModelChange(Data):
     category: Category | None = Field(
         default=None, description="what the change does to tables; null for `added`, `removed`, `due` and `restated`"
     )
-    rule: str = Field(default="", description="[the rule](categories.md) that decided")
+    rule: str = Field(default="", description="[the rule](reference/categories.md) that decided")
     reason: str = Field(default="", description="the rule's sentence")
     columns: ColumnChanges = Field(default=ColumnChanges(), description="the columns that the change touches")
     recomputed: bool = Field(default=False, description="its table is another one than the base's")
@@ -69,7 +69,9 @@ class ModelChange(Data):
     needed: Spans = Field(default=(), description="the time that its table must hold")
     recorded: Spans = Field(default=(), description="what counts as computed and is not, under `--empty-backfill`")
     preview: bool = Field(default=False, description="its table holds some days only, and is never promoted")
-    keeps: Spans = Field(default=(), description="the time whose rows a [forward-only](forward-only.md) change keeps")
+    keeps: Spans = Field(
+        default=(), description="the time whose rows a [forward-only](guides/forward-only.md) change keeps"
+    )
     estimate: CostEstimate = Field(default=CostEstimate(), description="what computing `intervals` would cost")
     parents: Names = Field(default=(), description="the models that it reads")
     diff: str = Field(default="", description="unified diff of its text")
@@ -160,11 +162,13 @@ class PlanView(Data):
         default=(), description="those that are no longer about this change"
     )
     refused: tuple[RefusedRow, ...] = Field(
-        default=(), description="[files of models that cannot be opened](projects.md#models-that-cannot-be-opened)"
+        default=(),
+        description="[files of models that cannot be opened](reference/projects.md#models-that-cannot-be-opened)",
     )
     left_out: tuple[LeftOutRow, ...] = Field(default=(), description="models that read what is refused")
     restatement: RestatementView | None = Field(
-        default=None, description="null, or what a plan of [`--restate-model`](restatement.md) leaves out and touches"
+        default=None,
+        description="null, or what a plan of [`--restate-model`](guides/restatement.md) leaves out and touches",
     )
     planned_digest: Maybe[str] = Field(
         default=None,

@@ -1,7 +1,7 @@
 """The kinds of models, as a table of traits: the rest of the program asks a kind what it can do, and not which it is.
 
 A new kind is a row here, the settings that it takes (`parsing/definitions/kinds.py`), the writer of its batches where
-it fills its table in a new way (`apply/backfill/write_batch.py`), and its row in `docs/kinds.md`.
+it fills its table in a new way (`apply/backfill/write_batch.py`), and its row in `docs/reference/kinds.md`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The formats of tables, as a table of traits: the rest of the program asks a format what it can do.
 
 A new format is a row here, its verbs in a file of `engine/formats/`, their line in `engine/spark/spark_tables.py`, and
-a column in `docs/formats.md`.
+a column in `docs/reference/formats.md`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class ChangeKind(StrEnum):
 
 
 class Category(StrEnum):
-    """What a change does to tables; see docs/categories.md."""
+    """What a change does to tables; see docs/reference/categories.md."""
 
     BREAKING = "breaking"
     NON_BREAKING = "non_breaking"

@@ -62,7 +62,7 @@ class TimeColumn:
 
 
 class ExecutionContext:
-    """The context of a Python model, to read tables; see docs/python.md."""
+    """The context of a Python model, to read tables; see docs/guides/python.md."""
 
 
 class SQLMeshError(Exception):

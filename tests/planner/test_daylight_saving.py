@@ -1,7 +1,7 @@
 """Runs around the hour that clocks skip, and around the one that they repeat: each row is in the tables once.
 
-As docs/scheduling.md says: a tick in the skipped hour happens right after it, one in the repeated hour happens once,
-and hours and days in queries are in UTC.
+As docs/guides/scheduling.md says: a tick in the skipped hour happens right after it, one in the repeated hour happens
+once, and hours and days in queries are in UTC.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SCD type 2 over random lives of rows: late, gone, back, changed; each version as docs/kinds.md says, worked out here.
+"""SCD type 2 over random lives of rows: late, gone, back, changed; each version as docs/reference/kinds.md says.
 
 MERGEPLAN_SEED says which lives.
 """

@@ -4,7 +4,8 @@ its optimizer makes, or rules of ours make one tree of both and the rows are the
 The parser's tree is what a text is judged by, so it must be Spark's reading of the text. Every construct is written in
 several places and edited token by token; what is then called one query is compared. `make prove` takes a sample and
 some constructs of each heading (MERGEPLAN_SPELLINGS says how many, MERGEPLAN_SEED which), and Spark's own test queries
-where MERGEPLAN_SPARK_QUERIES names their folder. docs/equivalence.md has the score; `pytest -s` prints its rows.
+where MERGEPLAN_SPARK_QUERIES names their folder. docs/explanation/equivalence.md has the score;
+`pytest -s` prints its rows.
 """
 
 from __future__ import annotations

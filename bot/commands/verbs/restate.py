@@ -62,8 +62,8 @@ def _reply(outcome: PlannerOutcome, result: ResultLine) -> str:
 
 RESTATE = Form(
     usage="/restate SELECTOR [--start DAY] [--end DAY]",
-    does="computes [rows of the environment's own tables again](restatement.md#in-other-environments), of these models "
-    "and what is downstream, within the budget; prod's tables are never touched",
+    does="computes [rows of the environment's own tables again](guides/restatement.md#in-other-environments), of "
+    "these models and what is downstream, within the budget; prod's tables are never touched",
     example="/restate shop.orders --start 2026-01-01 --end 2026-01-07",
     needs="write",
     rejected="no environment is built",

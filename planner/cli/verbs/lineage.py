@@ -161,7 +161,7 @@ def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> Tree:
 
 
 def lineage_json(lineage_found: Lineage, models: Mapping[str, Model]) -> str:
-    """The lineage as one JSON object (docs/json.md)."""
+    """The lineage as one JSON object (docs/reference/json.md)."""
     return serialize_line(lineage_result(lineage_found, models))
 
 
@@ -190,7 +190,7 @@ def _kind_of(model: Model) -> str:
 
 
 def dag_json(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
-    """The graph as one JSON object (docs/json.md)."""
+    """The graph as one JSON object (docs/reference/json.md)."""
     nodes = tuple(GraphNode(name=name, parents=tuple(parents[name])) for name in models)
     kinds = {name: str(model.kind) for name, model in models.items()}
     return serialize_line(ResultLine(ok=True, models=nodes, kinds=kinds))

@@ -31,8 +31,8 @@ CUSTOM = "CUSTOM"
 KEYS = ("materialization", "materialization_properties", *BOTH, *ORDER_KEYS, "auto_restatement_cron",
         "auto_restatement_intervals")  # fmt: skip
 HELP = (
-    "Only what mergeplan writes itself can be planned, promoted and rolled back: docs/moving.md says what it reads of "
-    "a materialization, and which kind to use instead."
+    "Only what mergeplan writes itself can be planned, promoted and rolled back: docs/tutorials/moving.md says what it "
+    "reads of a materialization, and which kind to use instead."
 )
 
 

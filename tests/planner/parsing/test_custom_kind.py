@@ -266,7 +266,7 @@ def test_what_no_kind_does_is_refused_by_its_statement(case: str) -> None:
 
     assert found.startswith("models/t.sql:3: The materialization `own` is not supported: at materializations/own.py:")
     assert why in found
-    assert found.endswith("docs/moving.md says what it reads of a materialization, and which kind to use instead.")
+    assert found.endswith("moving.md says what it reads of a materialization, and which kind to use instead.")
 
 
 def test_a_refusal_names_the_line_of_the_statement() -> None:

@@ -1,11 +1,11 @@
-"""The published score: the tables of docs/equivalence.md below "The parser and Spark"."""
+"""The published score: the tables of docs/explanation/equivalence.md below "The parser and Spark"."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "equivalence.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "equivalence.md"
 
 
 def score_of_page() -> dict[str, int]:

@@ -1,5 +1,6 @@
-"""Why two texts with unequal plans are one query all the same: the rules of docs/equivalence.md that Spark's optimizer
-does not have. Each rewrites a tree of Spark's parser; a pair is excused only if its rewritten trees are equal."""
+"""Why two texts with unequal plans are one query all the same: the rules of docs/explanation/equivalence.md that
+Spark's optimizer does not have. Each rewrites a tree of Spark's parser; a pair is excused only if its rewritten
+trees are equal."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Score:
         return self.pairs.total() - self.pairs[Sameness.REFUSED] - self.pairs[Sameness.UNSETTLED]
 
     def row(self, name: str) -> str:
-        """The score as a row of the table of docs/equivalence.md."""
+        """The score as a row of the table of docs/explanation/equivalence.md."""
         ways = (self.pairs[way] for way in (Sameness.PARSED, Sameness.ANALYSED, Sameness.OPTIMISED))
         excused = self.pairs[Sameness.ROWS] + self.pairs[Sameness.OTHER] - len(self.doubtful)
         return f"| {' | '.join(map(str, (name, self.compared, *ways, excused, len(self.doubtful))))} |"

@@ -47,7 +47,8 @@ OF_A_SCHEMA = frozenset({"from_json", "from_csv", "from_xml"})  # an argument of
 RESERVED = frozenset({"stream", "values", "lateral", "table", "identifier", "global_temp"})
 PYTHON = (
     "A function in Python runs in Spark's workers, which are not known to be isolated: use Spark's own functions, or"
-    " work on `toPandas()`. The operator admits such functions with MERGEPLAN_ISOLATION_UDF=allow; see docs/service.md."
+    " work on `toPandas()`. The operator admits such functions with MERGEPLAN_ISOLATION_UDF=allow; see"
+    " docs/guides/service.md."
 )
 
 
