@@ -25,7 +25,7 @@ from mergeplan.planner.model.table_format import TABLE_FORMATS
 @click.option("--host", help="The address to listen on (MERGEPLAN_HOST).")
 @click.option("--port", type=click.IntRange(0, 65535), help="The port to listen on (MERGEPLAN_PORT).")
 def serve(host: str | None, port: int | None) -> int:
-    """Run the bot as a service; MERGEPLAN_* variables configure it (docs/guides/service.md).
+    """Run the bot as a service; MERGEPLAN_* variables configure it (docs/reference/settings.md).
 
     \b
     MERGEPLAN_WEBHOOK_SECRET=... MERGEPLAN_GITHUB_APP_ID=... \\

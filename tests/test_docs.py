@@ -14,7 +14,7 @@ from mergeplan.bot.main import BOT_VERBS
 from mergeplan.bot.rules import WITHOUT_EFFECT, BotConfig
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.cli.main import VERBS
-from tests import architecture_page, commands_page, promises_page
+from tests import commands_page, promises_page
 from tests.doc_links import in_folder
 from tests.promises_page import PROMISES
 
@@ -69,7 +69,7 @@ def test_each_rule_is_described() -> None:
 
 @pytest.mark.parametrize("field", Settings.model_fields)
 def test_each_setting_is_described(field: str) -> None:
-    assert f"| `MERGEPLAN_{field.upper()}` |" in text("docs/guides/service.md")
+    assert f"| `MERGEPLAN_{field.upper()}` |" in text("docs/reference/settings.md")
 
 
 @pytest.mark.parametrize("key", sorted({*BotConfig.model_fields, *WITHOUT_EFFECT}))
@@ -125,21 +125,27 @@ def test_the_readmes_workflow_is_the_one_to_copy() -> None:
     assert [line for block in blocks for line in block.splitlines() if line.strip() not in workflow] == []
 
 
-def test_the_architecture_page_names_every_file() -> None:
-    """`python -m tests.architecture_page` writes the lists."""
-    text_now = architecture_page.PAGE.read_text(encoding="utf-8")
+def test_the_architecture_page_names_every_stage() -> None:
+    page = text("docs/development/architecture.md")
+    stages = {
+        path.parent.relative_to(ROOT).as_posix()
+        for package in ("planner", "bot")
+        for path in (ROOT / package).glob("*/*.py")
+        if path.name != "__init__.py"
+    }
 
-    assert text_now == architecture_page.page()
-    folders = {found[1] for found in architecture_page.LISTS.finditer(text_now)}
-    homes = {path.parent.relative_to(ROOT).as_posix() for name in ("planner", "bot") for path in named_files(name)}
-    below = tuple(f"{folder}/" for folder in folders if "/" in folder)
-    assert not [home for home in homes if home not in folders and not home.startswith(below)]
+    assert [stage for stage in sorted(stages) if f"| `{stage}/` |" not in page] == []
+    assert page.count("\n") <= 250
 
 
-def named_files(package: str) -> list[Path]:
-    """The files that need a line: all but what only marks a folder, and migrations."""
-    found = (ROOT / package).rglob("*.py")
-    return [path for path in found if path.name != "__init__.py" and "versions" not in path.parts]
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "development").glob("*.md")), ids=lambda page: page.name)
+def test_what_a_development_page_names_is_there(page: Path) -> None:
+    prose = page.read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:planner|bot|mergeplan|tests|docs)/[\w./-]*)`", prose)
+    constants = re.findall(r"`((?:planner|bot)/[\w./-]*\.py)` \((?:its name\), )?`(\w+)`", prose)
+
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    assert [(path, name) for path, name in constants if not re.search(rf"\b{name}\b", text(path))] == []
 
 
 def test_the_schedules_workflow_computes_the_bots_own_prod_and_may_do_no_more() -> None:
@@ -161,5 +167,7 @@ def test_the_apps_permissions_and_events_are_described_as_its_manifest_asks_for_
     levels = {"read": "read", "write": "read and write"}
 
     described = [row for row in rows if len(row) == 3 and row[1] != "Level"]
-    assert described == [[each.title, levels[each.level], in_folder(each.why)] for each in (*PERMISSIONS, *OPTIONAL)]
+    assert described == [
+        [each.title, levels[each.level], in_folder(each.why, "guides")] for each in (*PERMISSIONS, *OPTIONAL)
+    ]
     assert [row[0] for row in rows if len(row) == 1][1:] == [each.replace("_", " ").capitalize() for each in EVENTS]

@@ -31,13 +31,12 @@ PERMISSIONS = (
     Permission("metadata", "read", "permissions of people"),
 )
 # The bot works without these; who wants what they are for grants them to the App by hand.
+PULLS = "guides/pull-requests.md"
 OPTIONAL = (
-    Permission(
-        "contents", "write", "[`/deploy`](reference/bot.md#deploy): it merges; [`/rollback`](reference/bot.md#rollback)"
-    ),
-    Permission("deployments", "write", "[deployments](reference/bot.md#deployments) on GitHub"),
-    Permission("members", "read", "[rules](reference/bot.md#who-decides) that name teams"),
-    Permission("merge_queues", "read", "[merge queues](reference/bot.md#merge-queue), with the event *Merge group*"),
+    Permission("contents", "write", f"[`/deploy`]({PULLS}#deploy): it merges; [`/rollback`]({PULLS}#rollback)"),
+    Permission("deployments", "write", f"[deployments]({PULLS}#deployments) on GitHub"),
+    Permission("members", "read", "[rules](guides/approvals.md#who-decides) that name teams"),
+    Permission("merge_queues", "read", f"[merge queues]({PULLS}#merge-queue), with the event *Merge group*"),
 )
 EVENTS = ("pull_request", "pull_request_review", "issue_comment", "push", "check_run", "check_suite")
 GIT_PERMISSIONS = {"contents": "read"}  # of the token that git gets, for one repository

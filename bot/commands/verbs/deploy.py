@@ -79,9 +79,9 @@ def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
 
 DEPLOY = Form(
     usage="/deploy",
-    does="after a merge that the [rules](reference/bot.md#who-decides) keep from prod: promotes it against them, "
+    does="after a merge that the [rules](guides/approvals.md#who-decides) keep from prod: promotes it against them, "
     "which needs `admin`. Before the merge, where `enable_deploy_command` is on: [promotes, then "
-    "merges](reference/bot.md#deploy)",
+    "merges](guides/pull-requests.md#deploy)",
     example="/deploy",
     needs="maintain",
     rejected=f"it is off; something blocks the promotion; {OTHER_PLAN}",

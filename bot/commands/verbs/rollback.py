@@ -87,7 +87,7 @@ def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
 ROLLBACK = Form(
     usage="/rollback [REVISION] [--dry-run]",
     does="after the merge: takes prod back to the revision before this pull request, or to the one that is named; what "
-    "came to prod after that one goes too, and a pull request [reverts the merge](reference/bot.md#rollback). "
+    "came to prod after that one goes too, and a pull request [reverts the merge](guides/pull-requests.md#rollback). "
     "With `--dry-run` it only says what that would do, and needs what `/diff` needs",
     example="/rollback --dry-run",
     needs="maintain",

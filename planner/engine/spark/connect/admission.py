@@ -48,7 +48,7 @@ RESERVED = frozenset({"stream", "values", "lateral", "table", "identifier", "glo
 PYTHON = (
     "A function in Python runs in Spark's workers, which are not known to be isolated: use Spark's own functions, or"
     " work on `toPandas()`. The operator admits such functions with MERGEPLAN_ISOLATION_UDF=allow; see"
-    " docs/guides/service.md."
+    " docs/explanation/isolation.md."
 )
 
 
