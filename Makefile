@@ -11,17 +11,20 @@ LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_ki
 	tests/planner/engine/formats tests/planner/session/test_table_formats.py tests/planner/apply/promotion/test_view_switch.py \
 	tests/planner/apply/test_old_versions_by_format.py
 READY := $(VENV)/.ready
+DOCS := $(VENV)/.docs
 ARCHIVE := $(VENV)/.spark/.made
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet --quiet
 SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compiled when it is imported
 
+.PHONY: docs docs-serve
 .PHONY: help demo test lint hooks types unit prove prove-lakehouse format lock clean
 .PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
 	@echo "make test    style, types and tests"
+	@echo "make docs    the documentation site, in build/site (make docs-serve shows it while you write)"
 	@echo "make prove   what the rules promise, run on Spark: 2,000 random edits and the case book"
 	@echo "make prove-lakehouse   every model kind, and runs that are killed, on each table format (fetches its jars once)"
 	@echo "make bench   all that follows, as ratios (an hour)"
@@ -105,8 +108,19 @@ format: $(READY)
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
+docs: $(DOCS)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is in build/site."
+
+docs-serve: $(DOCS)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+$(DOCS): $(READY)
+	@$(PIP) install --no-compile --constraint requirements.lock --group docs
+	@touch $@
+
 lock: $(READY)  # the newest of everything that fits pyproject.toml
-	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --editable .
+	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --group docs --editable .
 	@$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
 
 # pyspark comes as source, 450 MB: its wheel is not compressed. Modules are compiled on all cores, and only those that are
