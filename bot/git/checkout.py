@@ -33,7 +33,7 @@ from mergeplan.bot.git.call import (
     remove_path,
     run,
 )
-from mergeplan.bot.git.objects import FOLDER, Entry, GitCommit, Objects, Tampered, reading
+from mergeplan.bot.git.objects import FOLDER, Entry, GitCommit, ObjectMemory, Objects, Tampered, reading
 from mergeplan.bot.git.work_tree import Slot, claim_slot
 from mergeplan.bot.github.events import REPOSITORY, SHA
 from mergeplan.bot.projects import ROOT, inside
@@ -88,6 +88,7 @@ class Checkout:
         self._heads: dict[str, str] = {}  # as the server lists them, by reference
         self._slots: list[Slot] = []  # folders for work trees that are not in use
         self._commits: dict[str, GitCommit] = {}  # each was read under its own hash, and so stays what it is
+        self._memory = ObjectMemory()
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(folder / "mirror.lock", timeout=GIT_SECONDS)
 
@@ -146,12 +147,11 @@ class Checkout:
             entry = self._entry(objects, commit, path)
             if entry is None or not entry.is_text:
                 return None
-            objects.need([entry.oid])
-            return objects.get(entry.oid, "blob").decode("utf-8", "replace")
+            return objects.text(entry.oid).decode("utf-8", "replace")
 
     def merge(self, base: str, head: str) -> Merge:
         """What the head gives when it is merged into the base; always the same commit for the same two."""
-        with self._reading() as objects:
+        with self._reading(remember=False) as objects:
             trees = {commit: self._commit(objects, commit).tree for commit in (base, head)}
             mine, theirs = (self._ancestors(objects, commit) for commit in (base, head))
             if base in theirs:
@@ -294,10 +294,13 @@ class Checkout:
             raise CheckoutFailed("The mirror cannot be locked or written to.") from None
 
     @contextmanager
-    def _reading(self) -> Iterator[Objects]:
-        """A reader of the mirror; what is not what its name says is thrown away, and fetched when it is next needed."""
+    def _reading(self, *, remember: bool = True) -> Iterator[Objects]:
+        """A reader of the mirror; what is not what its name says is thrown away, and fetched when it is next needed.
+
+        Where git itself reads the mirror afterwards, nothing is taken from memory: `remember` is false.
+        """
         try:
-            with reading(self._objects, self._bring_texts) as objects:
+            with reading(self._objects, self._memory if remember else ObjectMemory(), self._bring_texts) as objects:
                 yield objects
         except Tampered as error:
             log.error("mirror_thrown_away", folder=str(self._mirror), why=str(error))

@@ -10,9 +10,11 @@ import hashlib
 import os
 import subprocess
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from mergeplan.bot.git.call import GIT_SECONDS, BadCommit, CheckoutFailed, open_git_folder
@@ -20,6 +22,8 @@ from mergeplan.bot.git.call import GIT_SECONDS, BadCommit, CheckoutFailed, open_
 FOLDER, LINK, SUBMODULE, PROGRAM = "40000", "120000", "160000", "100755"
 PATHS_MOST = 500_000
 ASKED_MOST = 256  # objects at once: their names have to fit into a pipe
+OBJECT_MOST = 256 * 1024  # bytes of one object that is remembered
+MEMORY_MOST = 16 * 1024 * 1024  # bytes of all that are, for one repository
 Fetch = Callable[[Sequence[str]], None]
 
 
@@ -50,15 +54,45 @@ class Entry:
         return self.mode not in (FOLDER, SUBMODULE)
 
 
-class Objects:
-    """A reader of one folder of objects: one `git cat-file --batch-command`.
+class ObjectMemory:
+    """Contents that were read and hash to their name, which stay true. Those that were used last are dropped last."""
 
-    Of a partial clone the folder lacks texts: `fetch` brings them in.
+    def __init__(self) -> None:
+        self._contents: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._size = 0  # bytes
+        self._lock = threading.Lock()
+
+    def get(self, oid: str, kind: str) -> bytes | None:
+        with self._lock:
+            if (oid, kind) in self._contents:
+                self._contents.move_to_end((oid, kind))
+            return self._contents.get((oid, kind))
+
+    def put(self, oid: str, kind: str, content: bytes) -> None:
+        if len(content) > OBJECT_MOST:
+            return
+        with self._lock:
+            if (oid, kind) not in self._contents:
+                self._contents[oid, kind] = content
+                self._size += len(content)
+            while self._size > MEMORY_MOST:
+                self._size -= len(self._contents.popitem(last=False)[1])
+
+
+class Objects:
+    """A reader of one folder of objects: one `git cat-file --batch-command`, started by the first question.
+
+    Of a partial clone the folder lacks texts: `fetch` brings them in. Trees and texts that `memory` holds are not read.
     """
 
-    def __init__(self, child: subprocess.Popen[bytes], fetch: Fetch | None = None) -> None:
-        self._child = child
+    def __init__(self, start: Callable[[], subprocess.Popen[bytes]], memory: ObjectMemory, fetch: Fetch | None) -> None:
+        self._start = start
+        self._memory = memory
         self._fetch = fetch
+
+    @cached_property
+    def _child(self) -> subprocess.Popen[bytes]:
+        return self._start()
 
     def need(self, oids: Iterable[str]) -> None:
         """Fetches, all at once, those texts that are not here; it is not believed of any that it is here."""
@@ -113,6 +147,15 @@ class Objects:
         """An object that must be there."""
         return self._there(oid, self.find(oid, kind))
 
+    def text(self, oid: str) -> bytes:
+        """A file's content, which is fetched where it is not here."""
+        content = self._memory.get(oid, "blob")
+        if content is None:
+            self.need([oid])
+            content = self.get(oid, "blob")
+            self._memory.put(oid, "blob", content)
+        return content
+
     def _there(self, oid: str, content: bytes | None) -> bytes:
         if content is None:
             raise Tampered(f"The mirror's object {oid[:12]} is missing.")
@@ -123,7 +166,11 @@ class Objects:
         return None if content is None else read_commit(content)
 
     def tree(self, oid: str) -> dict[str, Entry]:
-        return read_tree(self.get(oid, "tree"), len(oid) // 2)
+        content = self._memory.get(oid, "tree")
+        if content is None:
+            content = self.get(oid, "tree")
+            self._memory.put(oid, "tree", content)
+        return read_tree(content, len(oid) // 2)
 
     def differing(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry]]:
         """The paths that differ between two trees, as each side has them; what is alike is not read."""
@@ -152,8 +199,14 @@ class Objects:
 
 
 @contextmanager
-def reading(folder: Path, fetch: Fetch | None = None) -> Iterator[Objects]:
+def reading(folder: Path, memory: ObjectMemory, fetch: Fetch | None = None) -> Iterator[Objects]:
     """A reader of the objects in a folder, while it lasts."""
+    with ExitStack() as stack:
+        yield Objects(lambda: stack.enter_context(_cat_file(folder)), memory, fetch)
+
+
+@contextmanager
+def _cat_file(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     with open_git_folder(folder) as call:
         child = subprocess.Popen(
             [*call.argv, "cat-file", "--batch-command"], env=dict(call.environment), cwd=call.folder,
@@ -163,7 +216,7 @@ def reading(folder: Path, fetch: Fetch | None = None) -> Iterator[Objects]:
         late.daemon = True
         late.start()
         try:
-            yield Objects(child, fetch)
+            yield child
         finally:
             late.cancel()
             child.kill()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import subprocess
-from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 
@@ -12,27 +11,10 @@ import pytest
 
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout, changes_no_model
-from mergeplan.bot.git.objects import name_of, reading
+from mergeplan.bot.git.objects import ObjectMemory, name_of, reading
 from mergeplan.bot.sandbox.server import Sandbox
+from tests.bot.git.conftest import SHOP
 from tests.bot.git.test_work_tree import git
-
-SHOP = "ann/shop"
-
-
-@pytest.fixture(name="github")
-def _github(tmp_path: Path) -> Iterator[Sandbox]:
-    with Sandbox(tmp_path / "github") as sandbox:
-        sandbox.add_user("ann")
-        sandbox.create_repository(SHOP, {"a.sql": "SELECT 1\n", "b.sql": "SELECT 1\n"}, private=True)
-        sandbox.install_app(SHOP)
-        yield sandbox
-
-
-@pytest.fixture(name="checkout")
-def _checkout(github: Sandbox, tmp_path: Path) -> Checkout:
-    made = Checkout(tmp_path / "home", SHOP, github.clone_url(SHOP), lambda: github.installation_token(SHOP))
-    made.fetch("main")
-    return made
 
 
 def test_the_token_is_in_no_file(checkout: Checkout, github: Sandbox) -> None:
@@ -81,7 +63,7 @@ def test_files_are_fetched_when_they_are_read_and_only_those_of_the_project(
 
 
 def _holds(checkout: Checkout, text: str) -> bool:
-    with reading(checkout.folder / "mirror.git" / "objects") as objects:
+    with reading(checkout.folder / "mirror.git" / "objects", ObjectMemory()) as objects:
         return objects.find(name_of("blob", text.encode()), "blob") is not None
 
 
