@@ -1,5 +1,6 @@
 """The documents say what is there: each verb, rule and setting is described, and every link leads somewhere."""
 
+import ast
 import importlib
 import re
 from pathlib import Path
@@ -14,6 +15,7 @@ from mergeplan.bot.main import BOT_VERBS
 from mergeplan.bot.rules import WITHOUT_EFFECT, BotConfig
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.cli.main import VERBS
+from mergeplan.planner.plan.change import Category
 from tests import commands_page, promises_page
 from tests.doc_links import in_folder
 from tests.promises_page import PROMISES
@@ -100,6 +102,33 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
         assert aim.exists(), target
         assert not anchor or anchor in anchors(aim), target
+
+
+def messages() -> str:
+    """Every text in the code, a value in it as `…`, without backticks."""
+    texts = []
+    for path in sorted([*(ROOT / "planner").rglob("*.py"), *(ROOT / "bot").rglob("*.py")]):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            constants = [part.value if isinstance(part, ast.Constant) else "…" for part in parts]
+            texts.append("".join(text for text in constants if isinstance(text, str)))
+    return "\n".join(text for text in texts if text != "…").replace("`", "")
+
+
+def test_troubleshooting_quotes_messages_that_exist() -> None:
+    page, known = text("docs/guides/troubleshooting.md"), messages()
+    quotes = re.findall(r"^\| `([^`]+)` \|", page, flags=re.MULTILINE)
+
+    assert len(quotes) > 25
+    assert [quote for quote in quotes if quote not in known] == []
+
+
+def test_the_glossary_has_each_term_once_and_every_category() -> None:
+    terms = re.findall(r"^\| ([\w -]+) \| ", text("docs/reference/glossary.md"), flags=re.MULTILINE)[1:]
+    categories = {category.value.replace("_", "-") for category in Category}
+
+    assert terms == sorted(set(terms))
+    assert {category for category in categories if not category.startswith("indirect")} <= {*terms}
 
 
 def test_the_comparison_names_tests_that_exist() -> None:

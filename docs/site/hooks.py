@@ -1,4 +1,4 @@
-"""What the site does to pages: the root's become pages of it, links out of docs/ lead to GitHub, and none loads a thing.
+"""What the site does to pages: those of the root join it, links out of docs/ lead to GitHub, and nothing is loaded.
 
 `make docs` is strict: what is logged as a warning here fails it.
 """
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 OF_THE_ROOT = {"CHANGELOG.md": "development/changelog.md", "CONTRIBUTING.md": "development/contributing.md"}
 LOG = logging.getLogger("mkdocs.hooks.site")
-LOADED = re.compile(r"""<(?:script|img|iframe|source)\b[^>]*\bsrc="?https?:|<link\b(?=[^>]*stylesheet)[^>]*href="?https?:""")
+LOADED = re.compile(
+    r"""<(?:script|img|iframe|source)\b[^>]*\bsrc="?https?:|<link\b(?=[^>]*stylesheet)[^>]*href="?https?:"""
+)
 LINK = re.compile(r"(?<=\]\()([^)\s:]+)(?=\))")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the root's pages, with the links that they have in their new place."""
     for name, place in OF_THE_ROOT.items():
-        text = (ROOT / name).read_text(encoding="utf-8")
-        content = LINK.sub(lambda link: _rebase(link[1], place, config), text)
-        files.append(File.generated(config, place, content=content))
+        files.append(File.generated(config, place, content=_rebase((ROOT / name).read_text("utf-8"), place, config)))
     return files
 
 
@@ -47,8 +47,10 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     return output
 
 
-def _rebase(target: str, place: str, config: MkDocsConfig) -> str:
-    return _resolve(target, posixpath.dirname(place), config) if not target.startswith("#") else target
+def _rebase(text: str, place: str, config: MkDocsConfig) -> str:
+    """A page of the root, with links as the page in that place writes them."""
+    folder = posixpath.dirname(place)
+    return LINK.sub(lambda link: link[1] if link[1].startswith("#") else _resolve(link[1], folder, config), text)
 
 
 def _leave(target: str, folder: str, config: MkDocsConfig) -> str:
