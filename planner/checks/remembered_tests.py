@@ -24,6 +24,7 @@ from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.project.loader import Project, override_variables
 from mergeplan.planner.semantics.spark.spark_functions import depends_on_session, is_random, is_volatile
+from mergeplan.planner.versions import mergeplan_version, pyspark_version
 
 # What is said of a model, and not what its query returns. Whatever is not named here counts.
 _BESIDE = frozenset(
@@ -104,7 +105,7 @@ def _spark_text(connection: Connection) -> str | None:
             return None
         if any(key in defaults for key in _OTHER_CODE):
             return None
-    versions = (version(name) for name in ("mergeplan", "pyspark", "sqlglot"))
+    versions = (mergeplan_version(), pyspark_version(), version("sqlglot"))
     return digest(platform.python_version(), *versions, repr(connection), defaults)
 
 

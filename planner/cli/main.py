@@ -80,6 +80,24 @@ EXIT_DEFECT = 3
 EXIT_INTERRUPTED = 130
 
 
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from mergeplan.planner.versions import mergeplan_version
+
+        click.echo(f"mergeplan {mergeplan_version()}")
+        ctx.exit()
+
+
+VERSION = click.Option(
+    ["-V", "--version"],
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
+
+
 class Verbs(click.Group):
     """A group whose commands are imported when they are asked for."""
 
@@ -93,8 +111,7 @@ class Verbs(click.Group):
             context_settings={"help_option_names": ["-h", "--help"]},
         )
         self.verbs = verbs
-        shown = click.version_option(None, "-V", "--version", package_name="mergeplan", message="mergeplan %(version)s")
-        shown(self)
+        self.params.append(VERSION)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.verbs)

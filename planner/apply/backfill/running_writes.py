@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import version
 
 from mergeplan.planner.apply.events import BatchAwaited, BatchRepeated, Emit
 from mergeplan.planner.apply.physical_tables import table_lease
@@ -19,6 +18,7 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.operations import RunningWrite
 from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.versions import mergeplan_version
 
 
 @dataclass
@@ -52,7 +52,7 @@ class TableWrites:
     def _read(self, interval: Interval, sources: Collection[str]) -> str:
         """A digest of what a batch depends on beside its query: whoever writes what it reads takes a lease."""
         tokens = self.store.leases.tokens([table_lease(table) for table in sources])
-        return digest(version("mergeplan"), str(interval), *(f"{name} {tokens[name]}" for name in sorted(tokens)))
+        return digest(mergeplan_version(), str(interval), *(f"{name} {tokens[name]}" for name in sorted(tokens)))
 
 
 @dataclass

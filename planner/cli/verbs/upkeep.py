@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -16,6 +15,7 @@ from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import Info, ResultLine
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.versions import mergeplan_version
 from mergeplan.planner.wording import count_noun
 
 
@@ -34,7 +34,7 @@ def info(root: Path, gateway: str | None, output: str, skip_connection: bool) ->
     with open_workspace(root, gateway, on_event=showing(out) if out else print_to_stderr, only_looks=True) as work:
         project = work.project
         facts: dict[str, object] = {
-            "version": version("mergeplan"),
+            "version": mergeplan_version(),
             "project": str(project.root),
             "gateway": project.gateway,
             "models": len(project.models),

@@ -18,6 +18,7 @@ from mergeplan.planner.engine.spark.catalog import CatalogLock, session_conf, sp
 from mergeplan.planner.engine.spark.errors import translate_error
 from mergeplan.planner.engine.spark.process.connect_server import ConnectServer, local_url, serving_conf
 from mergeplan.planner.engine.spark.process.format_settings import needs_open_metastore, remember_formats, starting_conf
+from mergeplan.planner.engine.spark.process.installed import spark_home
 from mergeplan.planner.engine.spark.process.java import Jvm, Profile, java_environment, start_jvm
 from mergeplan.planner.engine.spark.scans import plan_bytes
 from mergeplan.planner.engine.spark.session import LISTED, EngineSession, Frame, listing_here
@@ -37,6 +38,7 @@ class ClassicSession:
         self._lock = lock
         self._catalog = connection.catalog
         try:
+            spark_home()  # raises where pyspark is a client, of which half cannot be imported
             _refuse_a_second()
             token = secrets.token_urlsafe(32) if connection.serves else ""
             conf = starting_conf(connection, home) | (serving_conf(token) if token else {})

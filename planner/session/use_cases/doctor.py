@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from mergeplan.planner.parsing.files.schema import ConnectionConfig
 from mergeplan.planner.session.use_cases.drift import find_all_drift
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.versions import pyspark_version
 
 HIDDEN = "***"
 
@@ -65,7 +65,7 @@ def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
 def _java(connection: ConnectionConfig | None) -> Iterator[Finding]:
     if connection is not None and connection.remote:
         yield Finding("java", None, "not needed: Spark runs behind Spark Connect")
-        yield Finding("spark", True, f"{_pyspark()}, connects to {urlsplit(connection.remote).hostname}")
+        yield Finding("spark", True, f"pyspark {pyspark_version()}, connects to {urlsplit(connection.remote).hostname}")
         return
     try:
         java = find_java()
@@ -73,16 +73,9 @@ def _java(connection: ConnectionConfig | None) -> Iterator[Finding]:
     except RequestError as error:
         yield Finding("java", False, _line(error))
     try:
-        yield Finding("spark", True, f"{_pyspark()}: {spark_home()}")
+        yield Finding("spark", True, f"pyspark {pyspark_version()}: {spark_home()}")
     except RequestError as error:
         yield Finding("spark", False, _line(error))
-
-
-def _pyspark() -> str:
-    try:
-        return f"pyspark {version('pyspark')}"
-    except PackageNotFoundError:
-        return "pyspark"
 
 
 def _jars(connection: ConnectionConfig) -> Finding:

@@ -22,10 +22,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.versions import pyspark_version
 
 VARIABLE = "MERGEPLAN_SPARK_ARCHIVE"  # `off`, or the folder of the archives
 OFF = "off"
@@ -139,7 +139,7 @@ def archive_of(java: Path, spark: Path, environ: Mapping[str, str] = os.environ)
         return None
     said, jars = _java_says(java, _modification_time(java)), spark / "jars"
     listed = (f"{jar.name} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in sorted(jars.glob("*.jar")))
-    key = digest(FORMAT, said, str(java.resolve()), version("pyspark"), str(jars), *listed)
+    key = digest(FORMAT, said, str(java.resolve()), pyspark_version(), str(jars), *listed)
     return ClassArchive(folder / f"{key[:32]}.jsa", java)
 
 

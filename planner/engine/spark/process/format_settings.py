@@ -12,9 +12,9 @@ from pathlib import Path
 from mergeplan.planner.engine.formats.tested_pairs import EXTENSIONS, settings_for, sign_of
 from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.catalog import driver_conf, is_embedded, spark_folder
-from mergeplan.planner.engine.spark.process.installed import spark_version
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.table_format import CATALOG, FORMATS, TABLE_FORMATS
+from mergeplan.planner.versions import pyspark_version
 
 REMEMBERED = "table_formats"
 SIGNS = (EXTENSIONS, CATALOG)  # by which a Spark tells which formats it knows
@@ -28,7 +28,7 @@ def starting_conf(connection: Connection, home: Path) -> dict[str, str]:
     if is_embedded(connection):
         conf |= {key: value for name in formats for key, value in FORMATS[name].embedded_settings}
     try:
-        return conf | settings_for(formats, conf, spark_version(), connection.jars_dir, connection.apart)
+        return conf | settings_for(formats, conf, pyspark_version(), connection.jars_dir, connection.apart)
     except RequestError as error:
         if set(formats) - set(connection.formats):
             path = spark_folder(home) / REMEMBERED

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -53,17 +52,13 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[Path]:
         yield Path(packaged.submodule_search_locations[0]) / "java-runtime" / "bin" / "java"  # type: ignore[index]  # a package
 
 
-def spark_version() -> str:
-    """The release of the installed pyspark."""
-    return version("pyspark")
-
-
 def spark_home() -> Path:
     """The folder of the installed pyspark package, which holds Spark's jars."""
     spec = find_spec("pyspark")
     folder = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
     if folder is None or not (folder / "jars").is_dir():
         raise RequestError(
-            "the installed pyspark holds no Spark.", hint="Install `pyspark[connect]`, not a client only."
+            "this installation has no Spark of its own.",
+            hint="Install `mergeplan` in place of `mergeplan-client`, or name a server: `remote` in the connection.",
         )
     return folder

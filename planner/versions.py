@@ -1,0 +1,29 @@
+"""The versions of mergeplan and of pyspark, each of which is released under two names: with Spark and as a client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+MERGEPLAN = ("mergeplan", "mergeplan-client")
+PYSPARK = ("pyspark", "pyspark-client")
+
+
+def mergeplan_version() -> str:
+    """The version of this program."""
+    return first_version(MERGEPLAN)
+
+
+def pyspark_version() -> str:
+    """The version of the installed pyspark, which has Spark's jars or is a client only."""
+    return first_version(PYSPARK)
+
+
+def first_version(names: Sequence[str]) -> str:
+    """The version of the first of these distributions that is installed; PackageNotFoundError when none is."""
+    for name in names:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    raise PackageNotFoundError(" or ".join(names))
