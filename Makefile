@@ -11,15 +11,15 @@ LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_ki
 	tests/planner/engine/formats tests/planner/session/test_table_formats.py tests/planner/apply/promotion/test_view_switch.py \
 	tests/planner/apply/test_old_versions_by_format.py
 READY := $(VENV)/.ready
-DOCS := $(VENV)/.docs
 ARCHIVE := $(VENV)/.spark/.made
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet --quiet
+ACTIONLINT := v1.7.12
 SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compiled when it is imported
 
 .PHONY: docs docs-serve
-.PHONY: help demo test lint hooks types unit prove prove-lakehouse format lock clean
-.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer
+.PHONY: help demo test lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
+.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-release
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -27,6 +27,10 @@ help:
 	@echo "make docs    the documentation site, in build/site (make docs-serve shows it while you write)"
 	@echo "make prove   what the rules promise, run on Spark: 2,000 random edits and the case book"
 	@echo "make prove-lakehouse   every model kind, and runs that are killed, on each table format (fetches its jars once)"
+	@echo "make coverage   the tests, and which lines none of them runs"
+	@echo "make workflows   check GitHub's workflows, the Action and the Dockerfile (needs Go)"
+	@echo "make dist   build the wheels and sdists, and try them in an empty environment (a few minutes)"
+	@echo "make release-check TAG=v1.2.3   what can be tried of a release, in a clone at that tag"
 	@echo "make bench   all that follows, as ratios (an hour)"
 	@echo "make bench-plan   what a plan of 100, 1,000 and 5,000 models takes, cold and warm"
 	@echo "make bench-impact   how much plans recompute, against the least that is sound"
@@ -37,6 +41,7 @@ help:
 	@echo "make bench-state   how much the state grows with a promotion"
 	@echo "make bench-quickstart   what the quickstart's plans take, against a hand-written Spark script"
 	@echo "make bench-peer   plans of SQLMesh beside ours (installs it into .venv-peer; not part of make bench)"
+	@echo "make bench-release   some of them beside those of the last release"
 	@echo "make bench-apply   what applying and promoting cost, against hand-written Spark"
 	@echo "make clean   remove what the others made"
 
@@ -59,12 +64,13 @@ types: $(READY)
 unit: $(READY) $(ARCHIVE)
 	@$(BIN)/pytest -n 3 --dist worksteal --timeout 900 -m "not prove" $(TESTS)
 
+# SHARD=2/8 is the second of eight parts.
 prove: $(READY) $(ARCHIVE)  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=1000 \
-		$(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
+		MERGEPLAN_SHARD=$(SHARD) $(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
 prove-lakehouse: $(READY) $(ARCHIVE)  # a process has one Spark, and a Spark one format
-	@for format in $$($(BIN)/python -c "from mergeplan.planner.model.table_format import TABLE_FORMATS; print(*TABLE_FORMATS)"); do \
+	@for format in $${FORMATS:-$$($(BIN)/python -c "from mergeplan.planner.model.table_format import TABLE_FORMATS; print(*TABLE_FORMATS)")}; do \
 		MERGEPLAN_TABLE_FORMAT=$$format MERGEPLAN_KILLS=$${MERGEPLAN_KILLS:-6} $(BIN)/pytest $(LAKEHOUSE) || exit 1; \
 	done
 
@@ -104,24 +110,47 @@ bench-checkout: $(READY)
 bench-state: $(READY)
 	@$(BIN)/python -m benchmarks.state_growth
 
+# The tests of `make test` alone: with the proofs it takes hours.
+coverage: $(READY) $(ARCHIVE) $(VENV)/.group-coverage
+	@$(BIN)/pytest -n 3 --dist worksteal -m "not prove" --cov --cov-report=term:skip-covered --cov-report=xml $(TESTS)
+
+# Workflows, the Action and the Dockerfile. actionlint is a Go program, whose sums Go checks; the package of that name on PyPI holds no program and would fetch one.
+workflows: $(VENV)/.group-workflows $(BIN)/actionlint-$(ACTIONLINT)
+	@$(BIN)/actionlint-$(ACTIONLINT) .github/workflows/*.yml docs/workflows/*.yml
+	@$(BIN)/hadolint Dockerfile
+	@$(BIN)/zizmor --offline --quiet --persona=pedantic --strict-collection .github action.yml docs/workflows/*.yml
+
+$(BIN)/actionlint-$(ACTIONLINT): $(READY)
+	@GOBIN="$(CURDIR)/$(BIN)" go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
+	@mv $(BIN)/actionlint $@
+
+dist: $(READY) $(VENV)/.group-release
+	@$(BIN)/python -m release.dist $(DIST)
+
+release-check: $(READY) $(VENV)/.group-release
+	@PYTHON=$(BIN)/python release/rehearse $(TAG)
+
+$(VENV)/.group-%: $(READY)  # what only some targets need
+	@$(PIP) install --no-compile --constraint requirements.lock --group $*
+	@touch $@
+
+bench-release: $(READY)
+	@$(BIN)/python -m benchmarks.last_release $(PYTHON)
+
 format: $(READY)
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-docs: $(DOCS)
+docs: $(VENV)/.group-docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The site is in build/site."
 
-docs-serve: $(DOCS)
+docs-serve: $(VENV)/.group-docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
-$(DOCS): $(READY)
-	@$(PIP) install --no-compile --constraint requirements.lock --group docs
-	@touch $@
-
 lock: $(READY)  # the newest of everything that fits pyproject.toml
-	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --group docs --editable .
-	@$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
+	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --group docs --group release --group workflows --group coverage --editable .
+	@{ $(BIN)/python -m pip freeze --exclude-editable; grep '^pyspark-client==' requirements.lock; } | LC_ALL=C sort -f -t= -k1,1 -o requirements.lock
 
 # pyspark comes as source, 450 MB: its wheel is not compressed. Modules are compiled on all cores, and only those that are
 # imported often.

@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 
 from mergeplan.bot.main import BOT_VERBS, VERBS
+from release.tree import FULL, write_tree
 
-ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.prove  # a build environment of its own
 
 
 @pytest.fixture(name="wheel", scope="module")
 def _wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
-    # Of a copy: setuptools builds in the source's own folder, and another process may build there too.
-    subprocess.run(["git", "checkout-index", "--all", f"--prefix={source}/"], cwd=ROOT, check=True, timeout=60)
+    write_tree(FULL, source)  # as `make dist` does, which looks at the files of the wheel
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(source)]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     return next(folder.glob("*.whl"))
