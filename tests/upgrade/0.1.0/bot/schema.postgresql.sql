@@ -1,0 +1,14 @@
+CREATE TABLE alembic_version_bot ( version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_bot_pkc PRIMARY KEY (version_num) );
+CREATE TABLE bot_commands ( repository TEXT NOT NULL, comment_id BIGINT NOT NULL, number INTEGER NOT NULL, state VARCHAR(20) NOT NULL, seen BOOLEAN NOT NULL, data TEXT NOT NULL, CONSTRAINT bot_commands_pkey PRIMARY KEY (repository, comment_id) );
+CREATE INDEX ix_bot_commands_state ON bot_commands (state);
+CREATE TABLE bot_decisions ( id SERIAL NOT NULL, at DOUBLE PRECISION NOT NULL, repository TEXT NOT NULL, number INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL, plan_id TEXT NOT NULL, CONSTRAINT bot_decisions_pkey PRIMARY KEY (id) );
+CREATE TABLE bot_deliveries ( id SERIAL NOT NULL, guid VARCHAR(120) NOT NULL, kind VARCHAR(80) NOT NULL, queue_key TEXT NOT NULL, head VARCHAR(64) NOT NULL, received_at DOUBLE PRECISION NOT NULL, trace VARCHAR(64), CONSTRAINT bot_deliveries_pkey PRIMARY KEY (id), CONSTRAINT bot_deliveries_guid_key UNIQUE NULLS DISTINCT (guid) );
+CREATE INDEX ix_bot_deliveries_queue_key ON bot_deliveries (queue_key);
+CREATE TABLE bot_prods ( repository TEXT NOT NULL, data TEXT NOT NULL, CONSTRAINT bot_prods_pkey PRIMARY KEY (repository) );
+CREATE TABLE bot_progress ( repository TEXT NOT NULL, number INTEGER NOT NULL, data TEXT NOT NULL, CONSTRAINT bot_progress_pkey PRIMARY KEY (repository, number) );
+CREATE TABLE bot_pulls ( repository TEXT NOT NULL, number INTEGER NOT NULL, state VARCHAR(20) NOT NULL, head VARCHAR(64) NOT NULL, data TEXT NOT NULL, CONSTRAINT bot_pulls_pkey PRIMARY KEY (repository, number) );
+CREATE INDEX ix_bot_pulls_head ON bot_pulls (head);
+CREATE INDEX ix_bot_pulls_state ON bot_pulls (state);
+CREATE TABLE bot_queue ( key TEXT NOT NULL, repository TEXT NOT NULL, number INTEGER NOT NULL, wanted INTEGER NOT NULL, due_at DOUBLE PRECISION, settle_until DOUBLE PRECISION, owner TEXT, owned_until DOUBLE PRECISION, attempts INTEGER NOT NULL, error TEXT NOT NULL, CONSTRAINT bot_queue_pkey PRIMARY KEY (key) );
+CREATE INDEX ix_bot_queue_due_at ON bot_queue (due_at);
+CREATE TABLE bot_runs ( run_id VARCHAR(40) NOT NULL, queue_key TEXT NOT NULL, purpose TEXT NOT NULL, worker TEXT NOT NULL, pid INTEGER NOT NULL, birth TEXT NOT NULL, started_at DOUBLE PRECISION NOT NULL, ended_at DOUBLE PRECISION, exit_code INTEGER, CONSTRAINT bot_runs_pkey PRIMARY KEY (run_id) );

@@ -1,0 +1,2 @@
+MODEL (name shop.apart, kind FULL);
+SELECT 7 AS seven

@@ -1,0 +1,2 @@
+MODEL (name shop.shown, kind VIEW);
+SELECT total FROM shop.total

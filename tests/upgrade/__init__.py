@@ -1,0 +1,1 @@
+"""Databases as releases left them, each opened by this code."""
