@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -23,6 +24,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="MERGEPLAN_", extra="ignore", frozen=True)
 
+    secrets_dir: Path | None = None  # a folder with a file for each of the others that is not in the environment
     webhook_secret: SecretStr = SecretStr("")
     github_api_url: str = ""  # empty: GitHub's own
     github_token: SecretStr = SecretStr("")
@@ -118,7 +120,8 @@ class Settings(BaseSettings):
         """The files and folders that project code may not read, wherever they lie; it reads its own checkout."""
         kind, _, rest = self.database_url.partition(":///")
         file = Path(rest.partition("?")[0]) if kind.startswith("sqlite") and rest else None
-        return tuple(path.resolve() for path in (self.home, self.github_private_key_path, file) if path)
+        paths = (self.home, self.github_private_key_path, self.secrets_dir, file)
+        return tuple(path.resolve() for path in paths if path)
 
     def spark_variables(self) -> dict[str, str]:
         """What a planner child is told of how far its own Spark is confined."""
@@ -152,8 +155,11 @@ def _https(address: str) -> str:
 
 def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:
     """The settings of this process's environment; RequestError names the variable that is wrong, never its value."""
+    folder = os.environ.get("MERGEPLAN_SECRETS_DIR")
+    if folder and not Path(folder).is_dir():
+        raise RequestError(f"MERGEPLAN_SECRETS_DIR is not usable: `{folder}` is no folder.")
     try:
-        return Settings(**dict(overrides or {}))
+        return Settings(**{**(overrides or {}), "_secrets_dir": folder or None})
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         name = "_".join(str(part) for part in first["loc"][:1]).upper() or "GITHUB_PRIVATE_KEY_PATH"

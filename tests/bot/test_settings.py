@@ -38,6 +38,28 @@ def test_a_wrong_variable_is_named_without_its_value(monkeypatch: pytest.MonkeyP
     assert "s3cret" not in str(caught.value)
 
 
+def test_secrets_are_read_from_files_and_the_environment_goes_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mergeplan_webhook_secret").write_text("from-a-file\n")
+    (tmp_path / "mergeplan_state_url").write_text("postgresql://ann:s3cret@db/shop\n")
+    monkeypatch.setenv("MERGEPLAN_SECRETS_DIR", str(tmp_path))
+    monkeypatch.setenv("MERGEPLAN_STATE_URL", "sqlite:///here.db")
+
+    settings = load_settings()
+
+    assert settings.webhook_secret.get_secret_value() == "from-a-file"
+    assert settings.database_url == "sqlite:///here.db"
+    assert tmp_path.resolve() in settings.secret_paths()
+
+
+def test_a_folder_of_secrets_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MERGEPLAN_SECRETS_DIR", str(tmp_path / "nowhere"))
+
+    with pytest.raises(RequestError, match=r"MERGEPLAN_SECRETS_DIR is not usable: .* is no folder"):
+        load_settings()
+
+
 def test_secrets_do_not_print() -> None:
     """Behaviour 8: not in a traceback's locals either."""
     settings = Settings(webhook_secret=SecretStr("s3cret"), state_url=SecretStr("postgresql://u:passw0rd@h/d"))
