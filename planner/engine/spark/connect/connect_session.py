@@ -16,6 +16,7 @@ from mergeplan.planner.engine.spark.connect.reattach import Attaching
 from mergeplan.planner.engine.spark.connect.server_operations import ConnectOperations, session_url
 from mergeplan.planner.engine.spark.errors import LACKS, condition, translate_error
 from mergeplan.planner.engine.spark.process.format_requests import Visit
+from mergeplan.planner.engine.spark.process.libraries import LIB
 from mergeplan.planner.engine.spark.scans import parse_plan_bytes
 from mergeplan.planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
 from mergeplan.planner.engine.spark.trace_tag import trace_id
@@ -103,6 +104,19 @@ class ConnectSession:
         if self.attached:
             with suppress(Exception):  # a server that has gone has ended it
                 self.spark.interruptOperation(self.attached.id)
+
+    def has_attached_ended(self, seconds: float) -> bool:
+        """True when the operation to which this session is attached has ended, or does so within that time."""
+        client: Any = self.spark.client
+        asked = LIB.proto.ReattachExecuteRequest(session_id=self.session_id)
+        asked.user_context.user_id = client._user_id or ""
+        asked.operation_id = self.attached.id if self.attached else ""
+        try:
+            for _ in client._stub.ReattachExecute(asked, metadata=client._builder.metadata(), timeout=seconds):
+                pass
+        except LIB.grpc.RpcError as error:  # it was ended, or is not known any more
+            return bool(error.code() != LIB.grpc.StatusCode.DEADLINE_EXCEEDED)
+        return True
 
     def new_session(self) -> EngineSession:
         return ConnectSession(self._server, self._owner)

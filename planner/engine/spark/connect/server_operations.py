@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import Protocol
@@ -11,6 +12,9 @@ from mergeplan.planner.engine.protocol import Operation
 from mergeplan.planner.engine.spark.connect.reattach import Attaching
 from mergeplan.planner.engine.spark.session import EngineSession
 from mergeplan.planner.errors import RequestError
+
+ENDING_SECONDS = 15.0  # for what was interrupted
+LOOK_SECONDS = 1.0  # between two interrupts
 
 
 class ClientSession(EngineSession, Protocol):
@@ -28,6 +32,9 @@ class ClientSession(EngineSession, Protocol):
 
     def end_attached(self) -> None:
         """End the operation to which it is attached."""
+
+    def has_attached_ended(self, seconds: float) -> bool:
+        """True when the operation to which it is attached has ended, or does so within that time."""
 
 
 class ConnectOperations:
@@ -52,13 +59,20 @@ class ConnectOperations:
         return self._open_attached(operation)
 
     def end(self, operation: Operation) -> None:
-        """End an operation that another process began; where the server does not answer, it is left."""
+        """End an operation that another process began, and wait for its end; where the server does not answer, it is
+        left.
+
+        Spark interrupts a thread, and what that is just about to execute may go on for a while. Were its session let go
+        meanwhile, the server would take it for closed and forget it.
+        """
         if operation.server != self.server:
             return
         with suppress(RequestError):
-            session = self._open_attached(operation)
+            session, deadline = self._open_attached(operation), time.monotonic() + ENDING_SECONDS
             try:
                 session.end_attached()
+                while not session.has_attached_ended(LOOK_SECONDS) and time.monotonic() < deadline:
+                    session.end_attached()
             finally:
                 session.let_go()
 

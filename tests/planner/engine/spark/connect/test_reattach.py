@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -19,6 +20,7 @@ import pytest
 from mergeplan.planner.engine.protocol import Connection, Operation
 from mergeplan.planner.engine.spark.connect.server_operations import session_url
 from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
+from mergeplan.planner.engine.spark.session import USER
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import Cancelled, QueryError
 from mergeplan.planner.model.model import Column
@@ -124,6 +126,15 @@ def holds(engine: SparkEngine, operation: Operation) -> bool:
     return FORMAT != "parquet" or bool(place.endswith(operation.id.replace("-", "")))
 
 
+def status(engine: SparkEngine, operation: Operation) -> str:
+    """What the server says of an operation; '' when it knows none of that name."""
+    service: Any = engine._shared.gateway.jvm.org.apache.spark.sql.connect.service
+    key = service.ExecuteKey(USER, operation.session, operation.id)
+    server = getattr(getattr(service, "SparkConnectService$"), "MODULE$")
+    holder = server.executionManager().getExecuteHolder(key)
+    return str(holder.get().eventsManager().status()) if holder.isDefined() else ""
+
+
 def test_a_write_whose_client_was_killed_is_waited_for(
     engine: SparkEngine, client: SparkEngine, tmp_path: Path
 ) -> None:
@@ -185,6 +196,15 @@ def test_a_write_for_which_nobody_waits_is_ended(engine: SparkEngine, client: Sp
         client.tables.replace(TABLE, QUICK)
     assert len(noted.begun) == 2
     assert holds(client, noted.begun[-1])
+
+
+def test_a_write_that_is_ended_has_ended_once_that_is_said(
+    engine: SparkEngine, client: SparkEngine, tmp_path: Path
+) -> None:
+    _, operation = killed(engine, tmp_path, ROWS.format(size=LONG))
+    before = status(engine, operation)
+    client.end_operation(operation)
+    assert (before, status(engine, operation)) in {("ReadyForExecution", after) for after in ("Canceled", "Closed", "")}
 
 
 def test_a_warm_spark_outlasts_nobody(engine: SparkEngine, client: SparkEngine) -> None:
