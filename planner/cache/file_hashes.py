@@ -32,7 +32,7 @@ class FileHashes:
     def hash_file(self, name: str) -> str:
         """The SHA-256 of the file of that path from the root; OSError when it cannot be read."""
         path = self._root / name
-        looks = _looks(path.stat())
+        looks = looks_of(path.stat())
         known = self._before.get(name)
         if known is not None and known[:-1] == looks:
             self._now[name] = known
@@ -43,9 +43,9 @@ class FileHashes:
         """The file's content and its hash; OSError when it cannot be read."""
         path = self._root / name
         with path.open("rb") as file:
-            looks, began = _looks(os.fstat(file.fileno())), time.time_ns()
+            looks, began = looks_of(os.fstat(file.fileno())), time.time_ns()
             data = file.read()
-            same = looks == _looks(os.fstat(file.fileno()))
+            same = looks == looks_of(os.fstat(file.fileno()))
         hashed = hashlib.sha256(data).hexdigest()
         if same and began - max(looks[2], looks[3]) > TICK:
             self._now[name] = [*looks, hashed]
@@ -58,5 +58,6 @@ class FileHashes:
             self._before = self._now
 
 
-def _looks(stat: os.stat_result) -> list[int]:
+def looks_of(stat: os.stat_result) -> list[int]:
+    """What changes with every edit of a file."""
     return [stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns]

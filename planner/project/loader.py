@@ -76,6 +76,8 @@ class Project:
     refused: RefusedModels = NOTHING  # what is not in `models` since it cannot be opened
     catalogs: Catalogs = field(default_factory=Catalogs)  # of its gateway
     config_path: str = "config.yaml"  # or config.py
+    hashes: Mapping[str, str] = field(default_factory=dict)  # of the files that were looked at
+    moves: bool = False  # a date in it is another moment each day
 
     @property
     def standalone(self) -> tuple[Audit, ...]:
@@ -152,7 +154,8 @@ def load_project(
     note_file("")
     rule_files = _python_texts(reading) if rules.own else {}
     files = digest(reading.digest, *(model.seed.digest for model in models.values() if model.seed))
-    rest = (code, rules, rule_files, refused, catalogs, document.path)
+    moving = known.moving or defaults.start_moves
+    rest = (code, rules, rule_files, refused, catalogs, document.path, dict(reading.hashes), moving)
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest)
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from mergeplan.planner.cache.place import cache_of, home_of
 from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.parsing.files.schema import StateConfig
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation, isolation_of
 
 STATE_URL = "MERGEPLAN_STATE_URL"
 OPENLINEAGE_KEY = "MERGEPLAN_OPENLINEAGE_API_KEY"
-CACHE = "MERGEPLAN_CACHE"
 GATEWAYS_FROM = "MERGEPLAN_GATEWAYS_FROM"  # the bot's: the base branch's config.yaml rules over the pull request's
 OpenEngine = Callable[[Connection, Path, str], Engine]
 
@@ -41,33 +41,18 @@ class SessionSettings:
 
 def settings_of(environ: Mapping[str, str], root: Path, gateway: str | None = None) -> SessionSettings:
     """What these environment variables say of a project; RequestError for a value that is none."""
-    home, ruling = environ.get("MERGEPLAN_HOME"), environ.get(GATEWAYS_FROM)
+    ruling = environ.get(GATEWAYS_FROM)
     return SessionSettings(
         root.resolve(),
         gateway,
-        Path(home) if home else None,
+        home_of(environ),
         environ.get(STATE_URL, ""),
         environ.get("MERGEPLAN_PROJECT", ""),
         environ.get(OPENLINEAGE_KEY, ""),
         Path(ruling) if ruling else None,
         isolation_of(environ),
-        cache_of(environ, Path(home) if home else None),
+        cache_of(environ),
     )
-
-
-def cache_of(environ: Mapping[str, str], home: Path | None) -> Path | None:
-    """The folder of caches: MERGEPLAN_CACHE (`off`: none), else `cache` in MERGEPLAN_HOME, else the user's own.
-
-    Never in the project's folder: what is committed there would be believed.
-    """
-    folder = environ.get(CACHE, "")
-    if folder:
-        return None if folder == "off" else Path(folder).absolute()
-    if home is not None:
-        return home / "cache"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("mergeplan", appauthor=False)
 
 
 def url_of(state: StateConfig, root: Path) -> str:

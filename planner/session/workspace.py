@@ -33,6 +33,7 @@ from mergeplan.planner.session.unfinished import LEASE_WAIT, finish, report
 from mergeplan.planner.session.use_cases.cancelling import Cancellation
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.state_reads import StateReads
 from mergeplan.planner.state.store import StateStore
 
 
@@ -49,6 +50,7 @@ class Workspace:
     recovered: tuple[PromotionRecovered, ...] = ()  # what a crash had left half promoted, and is finished now
     began_at: datetime = field(default_factory=lambda: datetime.now(UTC))  # by the clock on the wall
     cancellation: Cancellation = field(default_factory=Cancellation)
+    reads: StateReads | None = None  # notes what is read of the state
     _engine: Engine | None = None
     _store: StateStore | None = None
     _settled: bool = False
@@ -114,7 +116,8 @@ class Workspace:
         or reported to who only looks. Refused when that is impossible, LeaseHeld while somebody else is at it.
         """
         if self._store is None:
-            self._store = StateStore(self._url(), self.settings.state_project or self.project.config.project)
+            name = self.settings.state_project or self.project.config.project
+            self._store = StateStore(self._url(), name, self.reads)
         if not self._settled:
             self._settled = True  # whoever finishes a promotion asks for the store, too
             try:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
 from mergeplan.planner.errors import RequestError
+from mergeplan.planner.state.state_reads import StateReads
 
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60
@@ -236,6 +237,19 @@ def put(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, 
     else:
         statement = statement.on_conflict_do_nothing(index_elements=keys)
     connection.execute(statement, list(rows))
+
+
+def note_reads(database: sa.Engine, reads: StateReads, package: str) -> None:
+    """Note every statement that is made of a state that is a file, and which version of the tables it has."""
+    if database.dialect.name != "sqlite":
+        return
+
+    def note(_connection: sa.Connection, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
+        reads.note(statement, parameters)
+
+    reads.begin(str(database.url.database))
+    reads.note(str(_version_query(package)), ())
+    sa.event.listen(database, "before_cursor_execute", note)
 
 
 def upgrade(database: sa.Engine, package: str) -> None:

@@ -15,6 +15,7 @@ from mergeplan.planner.state.promotions import Promotions
 from mergeplan.planner.state.restatements import Restatements
 from mergeplan.planner.state.retention import Retention
 from mergeplan.planner.state.snapshots import Snapshots
+from mergeplan.planner.state.state_reads import StateReads
 from mergeplan.planner.state.transaction import Database
 from mergeplan.planner.state.transfers import Transfers
 
@@ -26,8 +27,8 @@ class StateStore:
     >>> store.environments.get("prod").revision
     """
 
-    def __init__(self, url: str, project: str = "") -> None:
-        self.database = Database(url, project)
+    def __init__(self, url: str, project: str = "", reads: StateReads | None = None) -> None:
+        self.database = Database(url, project, reads)
         self.leases = Leases(self.database)
         self.snapshots = Snapshots(self.database)
         self.environments = Environments(self.database, self.snapshots)

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from mergeplan.planner.state import database as db
+from mergeplan.planner.state.state_reads import StateReads
 
 CHUNK = 500  # values in one IN: far below what either database allows
 
@@ -57,9 +58,11 @@ class Transaction:
 class Database:
     """The rows of one project; `project` keeps the repositories of a shared database apart."""
 
-    def __init__(self, url: str, project: str = "") -> None:
+    def __init__(self, url: str, project: str = "", reads: StateReads | None = None) -> None:
         self.project = project
         self.engine = db.open_upgraded(url, "mergeplan.planner.state")
+        if reads is not None:
+            db.note_reads(self.engine, reads, "mergeplan.planner.state")
 
     def close(self) -> None:
         """Let go of the connections."""

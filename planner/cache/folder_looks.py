@@ -1,0 +1,63 @@
+"""How the files of a folder look, without reading them: while all look the same, all say the same.
+
+A file that was edited within moments of being looked at is read too: a second edit may have fallen in the same tick.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mergeplan.planner.cache.file_hashes import TICK, looks_of
+from mergeplan.planner.fingerprint import digest
+
+MOST = 100_000  # files
+
+
+@dataclass(frozen=True)
+class FolderLooks:
+    """The files below a folder, hidden ones left out: their names, a digest of how they look, and the hashes of those
+    that were edited a moment ago."""
+
+    names: frozenset[str]
+    digest: str
+    recent: Mapping[str, str] = field(default_factory=dict)
+
+
+def look_at(folder: Path) -> FolderLooks | None:
+    """How a folder looks now; None when a file cannot be read, or there are too many."""
+    began = time.time_ns()
+    looks: dict[str, list[int]] = {}
+    recent: dict[str, str] = {}
+    try:
+        for entry, name in _below(folder, ""):
+            looks[name] = look = looks_of(entry.stat())
+            if began - max(look[2], look[3]) <= TICK:
+                recent[name] = hash_file(folder, name)
+            if len(looks) > MOST:
+                return None
+    except OSError:
+        return None
+    return FolderLooks(frozenset(looks), digest(repr(sorted(looks.items()))), recent)
+
+
+def hash_file(folder: Path, name: str) -> str:
+    """The SHA-256 of a file's content; OSError when it cannot be read."""
+    return hashlib.sha256((folder / name).read_bytes()).hexdigest()
+
+
+def _below(folder: Path, prefix: str) -> Iterator[tuple[os.DirEntry[str], str]]:
+    """The files below a folder with their paths from it; no link to a folder is followed."""
+    with os.scandir(folder) as entries:
+        listed = list(entries)
+    for entry in listed:
+        if entry.name.startswith((".", "__pycache__")):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(folder / entry.name, f"{prefix}{entry.name}/")
+        elif entry.is_file():
+            yield entry, f"{prefix}{entry.name}"
