@@ -9,8 +9,9 @@ import pytest
 
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Columns
-from mergeplan.planner.semantics.columns import Shape, shape_of
+from mergeplan.planner.semantics.columns import shape_of
 from mergeplan.planner.semantics.parent import Parent
+from mergeplan.planner.semantics.shape import Shape
 from tests.planner.building import change_of, external, model, project
 from tests.planner.spelling.page import rules_of_page
 from tests.planner.spelling.rules import RULES

@@ -9,7 +9,7 @@ from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.plan.change import Blocker, Category, Change, Columns
-from mergeplan.planner.semantics.columns import Shape
+from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 

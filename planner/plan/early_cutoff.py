@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from mergeplan.planner.intervals import UNITS, Interval, Timeline, merge, partitions
 from mergeplan.planner.plan.schedule import Loaded
-from mergeplan.planner.semantics.columns import Shape
+from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.snapshot.content_hash import WHOLE, ColumnSet, Contents, equal_periods
 from mergeplan.planner.snapshot.snapshot import Snapshot
 

@@ -15,8 +15,9 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.category.categorize import fingerprint_of
 from mergeplan.planner.plan.category.decision import Analysis, Decision, Inputs
 from mergeplan.planner.plan.change import Adoption, Override
-from mergeplan.planner.semantics.columns import Shape, code_shape, model_shape
+from mergeplan.planner.semantics.columns import code_shape, model_shape
 from mergeplan.planner.semantics.parent import Parent
+from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.meaning import meaning_of, sort_columns

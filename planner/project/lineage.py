@@ -14,10 +14,11 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.semantics.columns import Shape, model_shape
+from mergeplan.planner.semantics.columns import model_shape
 from mergeplan.planner.semantics.dependencies import tables_in
 from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.semantics.query.algebra import Block, Relation
+from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.types import normalize_type
 
 ROWS = ""  # instead of a column's name: which rows the model has

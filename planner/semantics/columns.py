@@ -1,13 +1,9 @@
-"""What a model's query means, and which columns of which parent it reads.
-
-A `Shape` is what can be proved about a query. If nothing can, `known` is False, and callers must assume that every
-column of every parent matters: a wrong "it does not read that" would leave wrong rows in prod.
-"""
+"""What a model's query means, and which columns of which parent it reads: its `Shape`, analysed or remembered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from sqlglot import exp
@@ -16,17 +12,18 @@ from sqlglot.optimizer.qualify import qualify
 
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.semantics.dependencies import depends_on, source_columns
-from mergeplan.planner.semantics.digests import SORTED, Digests, TableDigest
+from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
 from mergeplan.planner.semantics.normalize import captures, join_catalogs, misread, normalize_query
-from mergeplan.planner.semantics.parent import Parent, can_mean, narrow, narrow_digests
-from mergeplan.planner.semantics.query.algebra import Opaque, Relation, Term
+from mergeplan.planner.semantics.parent import Parent, narrow
+from mergeplan.planner.semantics.query.algebra import Opaque, Relation
 from mergeplan.planner.semantics.query.clauses import clauses
 from mergeplan.planner.semantics.query.queries import Query
 from mergeplan.planner.semantics.query.row_order import order_of
 from mergeplan.planner.semantics.query.sources import TableSource
 from mergeplan.planner.semantics.query.time_locality import TimeDependence, interval_filters, time_dependence
 from mergeplan.planner.semantics.query.unique import Keys, keys_of
+from mergeplan.planner.semantics.shape import Reads, Shape, Source
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.semantics.spark.spark_functions import is_volatile, multiplies_rows
 from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE
@@ -38,129 +35,14 @@ from mergeplan.planner.semantics.types import explicit_type, reader_type
 RULED = frozenset((TIME_ZONE,))
 
 
-@dataclass(frozen=True)
-class Reads:
-    """What a query reads of one parent: `rows` in FROM, WHERE and the like; `outputs` in computing a column."""
-
-    rows: frozenset[str] = frozenset()
-    outputs: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    every: bool = False  # all of it, or it cannot be determined
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A query in canonical form: equal `text`s over the same parents return the same rows.
-
-    `relation` is its algebra, None if its columns cannot be followed. `volatile` are non-deterministic outputs;
-    `unresolved` is a column that certainly exists in no parent.
-    """
-
-    known: bool
-    text: str
-    columns: tuple[str, ...] | None
-    own: TableDigest | None = None  # whatever the tables hold; None if its columns cannot be followed
-    stated: tuple[tuple[str, str], ...] = ()  # of the columns whose type the query itself says
-    way: tuple[str, ...] = ()  # its written form, which decides the order of a view's rows, and the tables in it
-    has_order: bool = False
-    frame: Mapping[str, str] = field(default_factory=dict)  # clause -> digest
-    volatile: frozenset[str] = frozenset()
-    volatile_rows: bool = True
-    reads: Mapping[str, Reads] = field(default_factory=dict)
-    bounded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # parent -> columns filtered by the interval
-    day: tuple[str, str] | None = None  # the parent and its column with a row's day
-    types: tuple[tuple[str, str], ...] = ()  # of the columns with a known type
-    keys: Keys = ()  # each identifies a row, by the query and its parents
-    relies: tuple[tuple[str, Keys], ...] = ()  # the parents' keys that make results deterministic
-    unresolved: str | None = None
-    named: frozenset[str] = frozenset()  # the columns that its text names, of whatever table
-    obstacle: str = ""  # the construct because of which there is no `relation`, as a noun phrase
-    source: Source | None = field(default=None, compare=False, repr=False, metadata={"json": False})
-
-    @property
-    def relation(self) -> Relation | None:
-        """Its algebra, None if its columns cannot be followed; analysed anew where the shape was remembered."""
-        return self.source.relation() if self.own and self.source else None
-
-    def compute_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
-        """The digests of the query over parents with these digests."""
-        if self.own and self.source:
-            return self.source.recall_digest(parents, lambda: self._digest(parents))
-        return self._digest(parents)
-
-    def _digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
-        digests, relation = Digests(parents), self.relation
-        if relation is not None:
-            return replace(digests.relation(relation), order=self._order(parents, digests))
-        # Not translated: everything that the parents hold counts, so that any change of theirs is a change here.
-        whole = [
-            part
-            for name in sorted(parents)
-            for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
-        ] + [part for name in sorted(parents) if (part := parents[name].order)]
-        rows = digests.hash_texts("opaque", self.text, *whole)
-        return TableDigest(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
-
-    @property
-    def order(self) -> str:
-        """The order in which it is written to return its rows, whatever it reads."""
-        return self._order({}, Digests())
-
-    def _order(self, parents: Mapping[str, TableDigest], digests: Digests) -> str:
-        if not self.way:
-            return ""
-        above = [parents[name].order for name in self.way if name in parents]
-        is_sorted = self.has_order or any(order.startswith(SORTED) for order in above)
-        return f"{SORTED if is_sorted else ''}{digests.part(Term('way', self.way), {})}"
-
-
-@dataclass(frozen=True)
-class Source:
-    """What a shape was read from: the query, the parents as far as it can mean them, and where shapes are remembered.
-
-    `named` are a parent's columns that the query can mean; None for all of them.
-    """
-
-    sql: str
-    parents: tuple[tuple[str, Parent], ...]
-    time_column: str
-    narrowed: bool
-    memory: ShapeMemory
-
-    def relation(self) -> Relation:
-        """The query's algebra; only of a query that can be followed."""
-        relation = _analyse(self.sql, self.parents, self.time_column).relation
-        assert relation is not None
-        return relation
-
-    def recall_digest(self, parents: Mapping[str, TableDigest], compute: Callable[[], TableDigest]) -> TableDigest:
-        """The digests over parents with these digests, computed if they are not remembered."""
-        text = self.sql.lower()
-
-        def named(name: str) -> frozenset[str] | None:
-            columns = parents[name].columns
-            return frozenset(column for column in columns if can_mean(text, column)) if self.narrowed else None
-
-        key = self.memory.key("digest", *self.key_parts, *narrow_digests(parents, named))
-        known = self.memory.recall(TableDigest, key)
-        if known is None:
-            known = compute()
-            self.memory.remember(key, known)
-        return known
-
-    @property
-    def key_parts(self) -> tuple[str, ...]:
-        # the columns of a set in one order: it differs from process to process
-        seen = ((name, replace(parent, volatile=frozenset()), sorted(parent.volatile)) for name, parent in self.parents)
-        return self.sql, self.time_column, repr(tuple(seen))
-
-
 def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "", memory: ShapeMemory = NO_MEMORY) -> Shape:
     """The shape of a Spark query over these parents; a parent that is not given has unknown columns. With a time
     column, the query loads a table by time interval."""
     traits = traits_of(sql, memory)
     narrowed = not traits.unnamed
     seen = narrow(sql, parents) if narrowed else parents
-    source = Source(sql, tuple(sorted(seen.items(), key=lambda parent: parent[0])), time_column, narrowed, memory)
+    above = tuple(sorted(seen.items(), key=lambda parent: parent[0]))
+    source = Source(sql, above, time_column, narrowed, memory, lambda: _analyse(sql, above, time_column).relation)
     key = memory.key("shape", *source.key_parts)
     shape = memory.recall(Shape, key)
     if shape is None:

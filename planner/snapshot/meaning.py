@@ -8,8 +8,9 @@ from dataclasses import replace
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.semantics.audited_keys import Keys
-from mergeplan.planner.semantics.columns import Shape, names_with_capitals
+from mergeplan.planner.semantics.columns import names_with_capitals
 from mergeplan.planner.semantics.digests import TableDigest
+from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.types import PLAIN, normalize_type
 from mergeplan.planner.snapshot.snapshot import Meaning
 

@@ -22,8 +22,8 @@ from mergeplan.planner.plan.category.reasons import (
     verbs,
 )
 from mergeplan.planner.plan.change import Category, Columns
-from mergeplan.planner.semantics.columns import Shape
 from mergeplan.planner.semantics.digests import SORTED, TableDigest
+from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.spark.spark_settings import default_of
 
 UNTOUCHED = Columns()

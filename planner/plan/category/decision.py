@@ -17,8 +17,8 @@ from mergeplan.planner.plan.change import Adoption, Blocker, Category, Change, C
 from mergeplan.planner.plan.early_cutoff import Comparison
 from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly
 from mergeplan.planner.plan.schedule import Loaded
-from mergeplan.planner.semantics.columns import Shape
 from mergeplan.planner.semantics.digests import TableDigest
+from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot

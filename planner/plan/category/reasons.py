@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Columns
-from mergeplan.planner.semantics.columns import Reads, Shape
 from mergeplan.planner.semantics.query.clause_texts import dependent_clause, find_changed_clauses
+from mergeplan.planner.semantics.shape import Reads, Shape
 from mergeplan.planner.semantics.written_columns import has_star_over
 from mergeplan.planner.wording import join_names
 

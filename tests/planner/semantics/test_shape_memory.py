@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from mergeplan.planner.semantics import columns
-from mergeplan.planner.semantics.columns import Shape, shape_of
+from mergeplan.planner.semantics.columns import shape_of
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.parent import Parent
+from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.semantics.traits import traits_of
 from tests.planner.spelling.constructs import constructs
@@ -120,3 +121,18 @@ def test_another_version_of_the_reader_asks_for_shapes_of_its_own() -> None:
     shape_of(QUERY, {"s.orders": ORDERS}, memory=ShapeMemory(kept, "2"))
 
     assert len(kept) == 2 * known
+
+
+def test_a_remembered_query_that_cannot_be_followed_again_counts_all_that_it_reads() -> None:
+    """How deep the stack is by then decides that, so nothing of it is remembered."""
+    kept = Kept()
+    shape_of(QUERY, {"s.orders": ORDERS}, memory=ShapeMemory(kept))
+    again, known = shape_of(QUERY, {"s.orders": ORDERS}, memory=ShapeMemory(kept)), dict(kept)
+    assert again.source is not None
+    deep = replace(again, source=replace(again.source, analyse=lambda: None))
+
+    lost, other = (deep.compute_digest({"s.orders": held}) for held in (HELD, replace(HELD, rows="others")))
+
+    assert lost.rows != other.rows
+    assert kept == known
+    assert lost.rows != again.compute_digest({"s.orders": HELD}).rows

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.planner.semantics.columns import Shape, shape_of
+from mergeplan.planner.semantics.columns import shape_of
 from mergeplan.planner.semantics.parent import Parent
+from mergeplan.planner.semantics.shape import Shape
 
 PARENTS = {"s.a": Parent(("id", "x", "d")), "s.b": Parent(("id", "y"))}
 FIRST = "SELECT id FROM {} LIMIT 2"

@@ -1,0 +1,143 @@
+"""What can be proved about a query: its `Shape`, and what that was read from.
+
+If nothing can, `known` is False, and callers must assume that every column of every parent matters: a wrong "it does
+not read that" would leave wrong rows in prod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from mergeplan.planner.semantics.digests import SORTED, Digests, TableDigest
+from mergeplan.planner.semantics.parent import Parent, can_mean, narrow_digests
+from mergeplan.planner.semantics.query.algebra import Relation, Term
+from mergeplan.planner.semantics.query.unique import Keys
+from mergeplan.planner.semantics.shape_memory import ShapeMemory
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a query reads of one parent: `rows` in FROM, WHERE and the like; `outputs` in computing a column."""
+
+    rows: frozenset[str] = frozenset()
+    outputs: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    every: bool = False  # all of it, or it cannot be determined
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A query in canonical form: equal `text`s over the same parents return the same rows.
+
+    `relation` is its algebra, None if its columns cannot be followed. `volatile` are non-deterministic outputs;
+    `unresolved` is a column that certainly exists in no parent.
+    """
+
+    known: bool
+    text: str
+    columns: tuple[str, ...] | None
+    own: TableDigest | None = None  # whatever the tables hold; None if its columns cannot be followed
+    stated: tuple[tuple[str, str], ...] = ()  # of the columns whose type the query itself says
+    way: tuple[str, ...] = ()  # its written form, which decides the order of a view's rows, and the tables in it
+    has_order: bool = False
+    frame: Mapping[str, str] = field(default_factory=dict)  # clause -> digest
+    volatile: frozenset[str] = frozenset()
+    volatile_rows: bool = True
+    reads: Mapping[str, Reads] = field(default_factory=dict)
+    bounded: Mapping[str, frozenset[str]] = field(default_factory=dict)  # parent -> columns filtered by the interval
+    day: tuple[str, str] | None = None  # the parent and its column with a row's day
+    types: tuple[tuple[str, str], ...] = ()  # of the columns with a known type
+    keys: Keys = ()  # each identifies a row, by the query and its parents
+    relies: tuple[tuple[str, Keys], ...] = ()  # the parents' keys that make results deterministic
+    unresolved: str | None = None
+    named: frozenset[str] = frozenset()  # the columns that its text names, of whatever table
+    obstacle: str = ""  # the construct because of which there is no `relation`, as a noun phrase
+    source: Source | None = field(default=None, compare=False, repr=False, metadata={"json": False})
+
+    @property
+    def relation(self) -> Relation | None:
+        """Its algebra, None if its columns cannot be followed; analysed anew where the shape was remembered."""
+        return self.source.analyse() if self.own and self.source else None
+
+    def compute_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
+        """The digests of the query over parents with these digests."""
+        source = self.source if self.own else None
+        known = source.recall_digest(parents) if source else None
+        if known is None:
+            known = self._relation_digest(parents)
+            if known is None:
+                return self._text_digest(parents)
+            if source:
+                source.remember_digest(parents, known)
+        return known
+
+    def _relation_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest | None:
+        """The digests by its algebra; None without one, and where the stack is too deep by now to follow it again."""
+        with suppress(RecursionError):
+            digests, relation = Digests(parents), self.relation
+            if relation is not None:
+                return replace(digests.relation(relation), order=self._order(parents, digests))
+        return None
+
+    def _text_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
+        """The digests of what is not translated: everything that the parents hold counts, so that any change of theirs
+        is a change here."""
+        digests = Digests(parents)
+        whole = [
+            part
+            for name in sorted(parents)
+            for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
+        ] + [part for name in sorted(parents) if (part := parents[name].order)]
+        rows = digests.hash_texts("opaque", self.text, *whole)
+        return TableDigest(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
+
+    @property
+    def order(self) -> str:
+        """The order in which it is written to return its rows, whatever it reads."""
+        return self._order({}, Digests())
+
+    def _order(self, parents: Mapping[str, TableDigest], digests: Digests) -> str:
+        if not self.way:
+            return ""
+        above = [parents[name].order for name in self.way if name in parents]
+        is_sorted = self.has_order or any(order.startswith(SORTED) for order in above)
+        return f"{SORTED if is_sorted else ''}{digests.part(Term('way', self.way), {})}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a shape was read from: the query, the parents as far as it can mean them, and where shapes are remembered.
+
+    `analyse` reads its algebra, None where that cannot be followed.
+    """
+
+    sql: str
+    parents: tuple[tuple[str, Parent], ...]
+    time_column: str
+    narrowed: bool
+    memory: ShapeMemory
+    analyse: Callable[[], Relation | None] = field(compare=False, repr=False)
+
+    def recall_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest | None:
+        """The digests over parents with these digests, if they are remembered."""
+        return self.memory.recall(TableDigest, self._digest_key(parents))
+
+    def remember_digest(self, parents: Mapping[str, TableDigest], known: TableDigest) -> None:
+        """Keep the digests over parents with these digests."""
+        self.memory.remember(self._digest_key(parents), known)
+
+    def _digest_key(self, parents: Mapping[str, TableDigest]) -> str:
+        text = self.sql.lower()
+
+        def named(name: str) -> frozenset[str] | None:
+            columns = parents[name].columns
+            return frozenset(column for column in columns if can_mean(text, column)) if self.narrowed else None
+
+        return self.memory.key("digest", *self.key_parts, *narrow_digests(parents, named))
+
+    @property
+    def key_parts(self) -> tuple[str, ...]:
+        # the columns of a set in one order: it differs from process to process
+        seen = ((name, replace(parent, volatile=frozenset()), sorted(parent.volatile)) for name, parent in self.parents)
+        return self.sql, self.time_column, repr(tuple(seen))
