@@ -23,8 +23,5 @@ class Fingerprint:
 
 def digest(*parts: str) -> str:
     """SHA-256 (hex) over the parts, each length-prefixed so that no two lists of parts run together."""
-    hashed = hashlib.sha256()
-    for part in parts:
-        data = part.encode()
-        hashed.update(len(data).to_bytes(8, "big") + data)
-    return hashed.hexdigest()
+    encoded = [part.encode() for part in parts]
+    return hashlib.sha256(b"".join([len(data).to_bytes(8, "big") + data for data in encoded])).hexdigest()

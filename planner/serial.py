@@ -94,7 +94,9 @@ def _optional(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
 def _tuple(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
     if arguments[-1] is Ellipsis:
         if get_origin(arguments[0]) is tuple and get_args(arguments[0]) == (str, str):
-            return lambda data: tuple([_pair(element) for element in data])
+            return lambda data: tuple([
+                (one, other) if type(one) is str and type(other) is str else _pair((one, other)) for one, other in data
+            ])  # fmt: skip
         item = _reader(arguments[0])
         return lambda data: tuple([item(element) for element in data])
     items = [_reader(argument) for argument in arguments]

@@ -30,6 +30,7 @@ class Folder:
         self.hashes: dict[str, str] = {}
         self.last = ""  # the file that was read last
         self._known = FileHashes(cache, root)
+        self._listed: dict[str, list[str]] = {}  # folder -> the files below it
         self._began = process_time()
 
     def hash(self, name: str) -> str:
@@ -61,11 +62,13 @@ class Folder:
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
         """The files of a folder and the folders in it, sorted; hidden ones and those of the patterns left out."""
-        for name in sorted(_below(self.root / folder, folder), key=lambda name: name.split("/")):
-            path = PurePosixPath(name)
-            left_out = any(fnmatch(name, pattern) or path.match(pattern) for pattern in ignore_patterns)
-            if path.suffix in suffixes and not left_out:
-                yield name
+        if folder not in self._listed:
+            self._listed[folder] = sorted(_below(self.root / folder, folder), key=lambda name: name.split("/"))
+        for name in self._listed[folder]:
+            if name.endswith(suffixes):
+                path = PurePosixPath(name)
+                if not any(fnmatch(name, pattern) or path.match(pattern) for pattern in ignore_patterns):
+                    yield name
 
     def name(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()

@@ -353,7 +353,7 @@ def _read_models(
     singles = [name for name in ("external_models.yaml", "external_models.yml") if (reading.root / name).is_file()]
     singles += reading.files("external_models", config.ignore_patterns, ".yaml", ".yml")
     _foresee(reading, file_cache, (*names, *singles, *reading.files("audits", config.ignore_patterns, ".sql")))
-    refusing.files(names, read)
+    refusing.files(names, read, lambda name: file_cache.is_cheap(name, reading.hashes.get(name, "")))
     refusing.each(code.registrations, read_python, lambda entry: entry.path)
     reading.each(singles, read_external)
     while waiting and not (reading.errors and known.complete):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import PurePosixPath
@@ -129,16 +130,26 @@ class Refusing:
     _files: dict[str, list[ProjectError]] = field(default_factory=dict)
     _models: dict[tuple[str, str], list[ProjectError]] = field(default_factory=dict)  # by path and name
 
-    def files(self, paths: Iterable[str], read: Callable[[str], None]) -> None:
+    def files(
+        self, paths: Iterable[str], read: Callable[[str], None], is_cheap: Callable[[str], bool] | None = None
+    ) -> None:
         """Read every file; one that is wrong is refused."""
-        self.each(paths, read, lambda path: path)
+        self.each(paths, read, lambda path: path, is_cheap)
 
-    def each(self, things: Iterable[T], read: Callable[[T], None], path: Callable[[T], str]) -> None:
-        """Read every thing of these files; one that is wrong refuses its file."""
+    def each(
+        self,
+        things: Iterable[T],
+        read: Callable[[T], None],
+        path: Callable[[T], str],
+        is_cheap: Callable[[T], bool] | None = None,
+    ) -> None:
+        """Read every thing of these files; one that is wrong refuses its file. What is cheap is read without limits,
+        which cost more than it does."""
         for thing in things:
             note_file(path(thing))
+            no_limit = is_cheap is not None and is_cheap(thing)
             try:
-                with limit_resources(partial(_too_much, path(thing))):
+                with nullcontext() if no_limit else limit_resources(partial(_too_much, path(thing))):
                     read(thing)
             except ProjectError as error:
                 self.file(path(thing), error)

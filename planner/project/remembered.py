@@ -36,10 +36,16 @@ class Remembered:
     moving: bool = False  # a file asked for a date that is another moment each day
     _found: dict[str, str] = field(default_factory=dict)
     _new: dict[str, str] = field(default_factory=dict)
+    _keys: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def foresee(self, files: Iterable[tuple[str, str]]) -> None:
         """Look for the entries of files, (path, hash), in one question."""
         self._found |= self.cache.get([self._key(path, hashed) for path, hashed in files])
+
+    def is_cheap(self, path: str, file_hash: str) -> bool:
+        """True when what a file says is remembered, and names no other file that has to be read."""
+        text = self._found.get(self._key(path, file_hash))
+        return text is not None and '"seed"' not in text
 
     def load_entry(self, path: str, file_hash: str, defaults: Defaults) -> Said | None:
         """What the file of this hash says, as long as everything that it rests on is as it was; else None.
@@ -82,7 +88,10 @@ class Remembered:
         self._new = {}
 
     def _key(self, path: str, file_hash: str) -> str:
-        return digest(self.context, path, file_hash)
+        known = self._keys.get((path, file_hash))
+        if known is None:
+            known = self._keys[path, file_hash] = digest(self.context, path, file_hash)
+        return known
 
     def _entry_dependencies(self, text: str, notes: Noted) -> Json | None:
         """What an entry rests on, with the answers; None for what cannot be asked again."""

@@ -89,6 +89,20 @@ def views_of(environment: Environment) -> dict[str, View]:
     return {view.name: view for view in shown}
 
 
+def _without_common(old: Environment, new: Environment) -> tuple[Environment, Environment]:
+    """Both without the models of which both show the very same snapshot, where both name their views alike."""
+    if old.name != new.name or replace(old.naming, default="") != replace(new.naming, default=""):
+        return old, new
+    common = {
+        name
+        for name, snapshot in new.snapshots.items()
+        if old.snapshots.get(name) is snapshot and (name in old.views) == (name in new.views)
+    }
+    shown = ({name: s for name, s in env.snapshots.items() if name not in common} for env in (old, new))
+    before, after = shown
+    return replace(old, snapshots=before), replace(new, snapshots=after)
+
+
 def _view(snapshot: Snapshot, name: str) -> View:
     model = snapshot.model
     stored, columns = snapshot.kind.is_stored, model.column_descriptions
@@ -109,8 +123,7 @@ def view_changes(old: Environment, new: Environment) -> ViewChanges:
     # An environment of before names had catalogs says no default one: then it is the same.
     default = new.naming.default or old.naming.default
     before, after = (
-        views_of(replace(environment, naming=replace(environment.naming, default=default)))
-        for environment in (old, new)
+        views_of(replace(shown, naming=replace(shown.naming, default=default))) for shown in _without_common(old, new)
     )
     return ViewChanges(
         added=tuple(after[name] for name in sorted(after.keys() - before.keys())),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.kind import Kind
@@ -73,7 +74,7 @@ class Snapshot:
         """True when its table shows what a forward-only change will do, on some days only."""
         return self.version.startswith(PREVIEW)
 
-    @property
+    @cached_property
     def table(self) -> str:
         """Where its rows are: an external model is its own table."""
         if self.kind.is_external:

@@ -71,6 +71,8 @@ def fingerprint_of(
 
 def is_edited(old: Model, new: Model) -> bool:
     """True when a person changed this model itself, not only something it reads."""
+    if old == new:
+        return False
     if body(old) != body(new) or old.settings != new.settings:
         return True
     return any(said(old) != said(new) for said in (row_settings, layout, _metadata_settings))
