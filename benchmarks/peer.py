@@ -1,4 +1,5 @@
-"""SQLMesh's plans beside ours: the same models in both, prod promoted, nothing computed; cold, warm, and a leaf edited.
+"""SQLMesh's plans beside ours: the same models in both, prod promoted, nothing computed; cold, warm, and with a leaf or
+the hub edited, for the first time and again.
 
 SQLMesh is given DuckDB and not Spark, so that no start of Spark is in its figures; ours starts none for these plans.
 Prints CPU seconds (medians), the largest memory, and ratios.
@@ -19,11 +20,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from benchmarks.projects import COLUMNS, CONFIG, SOURCES, write_project
+from benchmarks.plan_command import COLUMN
+from benchmarks.projects import COLUMNS, CONFIG, HUB, MEASURES, SOURCES, write_project
 
 SIZES = (100, 1000)
 ROUNDS = 3
-EDIT = "SELECT\n"
 OURS = (sys.executable, "-m", "mergeplan", "plan", "--no-prompts")
 PLAN = ("plan", "--explain", "--no-prompts", "--skip-tests", "--skip-linter", "--no-diff")
 FILL = ("plan", "--auto-apply", "--no-prompts", "--empty-backfill", "--skip-tests", "--skip-linter", "--no-diff")
@@ -51,14 +52,21 @@ def middle(command: Sequence[str], root: Path, rounds: int = ROUNDS) -> Taken:
     return median(cpu for cpu, _ in runs), max(size for _, size in runs)
 
 
-def measure_project(command: Sequence[str], root: Path, leaf: Path, cache: Path) -> dict[str, Taken]:
+def measure_project(command: Sequence[str], root: Path, edits: dict[str, Path], cache: Path) -> dict[str, Taken]:
     """What -> CPU seconds and megabytes, of a project whose prod is as its files say."""
     shutil.rmtree(cache, ignore_errors=True)
     results = {"no edit, cold": measure_command(command, root), "no edit": middle(command, root)}
-    text = leaf.read_text()
-    leaf.write_text(text.replace(EDIT, "SELECT\n  1 AS more,\n", 1))
-    results["leaf edited"] = measure_command(command, root)
+    for name, path in edits.items():
+        text = path.read_text()
+        path.write_text(text.replace(*COLUMN, 1))
+        results[f"{name} edited"], results[f"{name} again"] = measure_command(command, root), middle(command, root)
+        path.write_text(text)
     return results
+
+
+def edited_models(files: dict[str, Path], size: int) -> dict[str, Path]:
+    """What is edited, by what it is in the graph."""
+    return {"leaf": files[f"marts.m{size - 1}"], "hub": files[HUB]}
 
 
 def ours(folder: Path, size: int) -> dict[str, Taken]:
@@ -68,7 +76,7 @@ def ours(folder: Path, size: int) -> dict[str, Taken]:
     os.environ["MERGEPLAN_CACHE"] = str(cache)
     files = write_project(root, size)
     subprocess.run([sys.executable, "-m", "benchmarks.promoted", str(root)], check=True)
-    return measure_project(OURS, root, files[f"marts.m{size - 1}"], cache)
+    return measure_project(OURS, root, edited_models(files, size), cache)
 
 
 def theirs(sqlmesh: str, folder: Path, size: int) -> dict[str, Taken]:
@@ -77,12 +85,13 @@ def theirs(sqlmesh: str, folder: Path, size: int) -> dict[str, Taken]:
     root.mkdir()
     files = write_project(root, size)
     (root / "config.yaml").write_text(GATEWAY + CONFIG[CONFIG.index("\nmodel_defaults") :])
-    columns = ", ".join(f"{name} {'varchar' if kind == 'string' else kind}" for name, kind in COLUMNS)
+    typed = (*COLUMNS, *((name, "double") for name in MEASURES))
+    columns = ", ".join(f"{name} {'varchar' if kind == 'string' else kind}" for name, kind in typed)
     creates = ["CREATE SCHEMA raw", *(f"CREATE TABLE raw.source_{n} ({columns})" for n in range(SOURCES))]
     script = f"import duckdb\nwith duckdb.connect('peer.db') as c:\n    for each in {creates!r}: c.execute(each)"
     subprocess.run([str(Path(sqlmesh).with_name("python")), "-c", script], cwd=root, check=True)
     measure_command((sqlmesh, *FILL), root)
-    return measure_project((sqlmesh, *PLAN), root, files[f"marts.m{size - 1}"], root / ".cache")
+    return measure_project((sqlmesh, *PLAN), root, edited_models(files, size), root / ".cache")
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """`mergeplan plan` as a person starts it: projects of three sizes, cold and warm, unchanged and edited.
 
-Prints CPU seconds (medians), the largest memory, and ratios: a plan should cost what the change costs.
+Prints CPU seconds (medians), the largest memory, and ratios: a plan should cost what the change costs. `again` is a
+plan that was shown before and is remembered as a whole, `anew` one that another environment variable makes once more.
 
     python -m benchmarks.plan_command [100 1000 5000]
 """
@@ -13,16 +14,28 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from itertools import pairwise
 from pathlib import Path
+
+import sqlglot
 
 from benchmarks.projects import HUB, write_project
 
 SIZES = (100, 1000, 5000)
-ROUNDS = 3
+ROUNDS = 5
 COMMAND = (sys.executable, "-m", "mergeplan", "plan", "--no-prompts")
 COLUMN = ("\nSELECT\n", "\nSELECT\n  1 AS more,\n")  # in the outermost query
 KEY = ("    id,\n", "    id + 1 AS id,\n")
+
+
+def measure_parse(root: Path) -> float:
+    """CPU seconds in which sqlglot parses the models' files, and does nothing else."""
+    texts = [path.read_text() for path in sorted((root / "models").rglob("*.sql"))]
+    began = time.process_time()
+    for text in texts:
+        sqlglot.parse(text, dialect="spark", error_level=sqlglot.ErrorLevel.IGNORE)
+    return time.process_time() - began
 
 
 def measure_plan(root: Path) -> tuple[float, float]:
@@ -40,8 +53,12 @@ def measure_plan(root: Path) -> tuple[float, float]:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, usage.ru_maxrss / 1024
 
 
-def median(root: Path, rounds: int = ROUNDS) -> tuple[float, float]:
-    taken = [measure_plan(root) for _ in range(rounds)]
+def median(root: Path, rounds: int = ROUNDS, *, anew: bool = False) -> tuple[float, float]:
+    taken = []
+    for number in range(rounds):
+        os.environ["BENCHMARK_ROUND"] = f"{number} {time.time_ns()}" if anew else ""
+        taken.append(measure_plan(root))
+    os.environ["BENCHMARK_ROUND"] = ""
     return statistics.median(seconds for seconds, _ in taken), max(size for _, size in taken)
 
 
@@ -53,21 +70,22 @@ def measure_project(folder: Path, size: int) -> dict[str, tuple[float, float]]:
     files = write_project(root, size)
     subprocess.run([sys.executable, "-m", "benchmarks.promoted", str(root)], check=True)  # so that we stay small
 
-    def measure_edit(path: Path, edit: tuple[str, str]) -> tuple[tuple[float, float], tuple[float, float]]:
+    def measure_edit(name: str, path: Path, edit: tuple[str, str]) -> None:
         text = path.read_text()
         path.write_text(text.replace(*edit, 1))
-        first, again = median(root, 1), median(root)
+        results[f"{name}, first"], results[f"{name}, again"] = median(root, 1), median(root)
+        results[f"{name}, anew"] = median(root, anew=True)
         path.write_text(text)
-        return first, again
 
     os.environ["MERGEPLAN_CACHE"] = str(folder / f"cold{size}")
     results = {"no edit, cold": median(root, 1)}
     os.environ["MERGEPLAN_CACHE"] = str(cache)  # of the machine that planned what is in prod
+    results["no edit, anew"] = median(root, anew=True)
     results["no edit"] = median(root)
-    leaf = files[f"marts.m{size - 1}"]
-    results["leaf, a column more"], results["leaf, again"] = measure_edit(leaf, COLUMN)
-    results["hub, a column more"], results["hub, again"] = measure_edit(files[HUB], COLUMN)
-    results["hub, another key"], results["hub's key, again"] = measure_edit(files[HUB], KEY)
+    measure_edit("leaf +1 column", files[f"marts.m{size - 1}"], COLUMN)
+    measure_edit("hub +1 column", files[HUB], COLUMN)
+    measure_edit("hub, other key", files[HUB], KEY)
+    results["parse of all files"] = statistics.median(measure_parse(root) for _ in range(ROUNDS)), 0.0
     return results
 
 
@@ -80,12 +98,17 @@ def main() -> None:
     print(f"{'CPU seconds':<22}" + "".join(f"{size:>10,}" for size in sizes) + "   models")
     for what in results[sizes[0]]:
         print(f"{what:<22}" + "".join(f"{results[size][what][0]:>10.2f}" for size in sizes))
-    print(f"{'megabytes, no edit':<22}" + "".join(f"{results[size]['no edit'][1]:>10.0f}" for size in sizes))
+    for what in ("no edit, anew", "no edit", "hub +1 column, anew"):
+        print(f"{f'MB, {what}':<22}" + "".join(f"{results[size][what][1]:>10.0f}" for size in sizes))
     for one, other in pairwise(sizes):
-        growth = results[other]["no edit"][0] / results[one]["no edit"][0]
-        print(f"{other:,} / {one:,} models, no edit: {growth:.1f} times")
+        for what in ("no edit", "no edit, anew"):
+            growth = results[other][what][0] / results[one][what][0]
+            print(f"{other:,} / {one:,} models, {what}: {growth:.1f} times")
     for size in sizes:
-        print(f"{size:,} models: warm / cold {results[size]['no edit'][0] / results[size]['no edit, cold'][0]:.2f}")
+        parse, cold = results[size]["parse of all files"][0], results[size]["no edit, cold"][0]
+        for what in ("no edit", "no edit, anew", "hub +1 column, first"):
+            seconds = results[size][what][0]
+            print(f"{size:,} models, {what}: {seconds / parse:.2f} of a parse, {seconds / cold:.3f} of a cold plan")
 
 
 if __name__ == "__main__":

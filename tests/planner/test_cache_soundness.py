@@ -1,21 +1,29 @@
-"""Random projects and edits are read and planned the same with a warm cache, a cold one, and a damaged one.
+"""Random projects and edits are read and planned the same with a warm cache, a cold one, a damaged one, one of another
+version, and one that two processes write.
 
 MERGEPLAN_CASES says how many (`make prove`: 2,000), MERGEPLAN_SEED with which seed they begin.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import shutil
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
+from benchmarks.promoted import promote
 from mergeplan.planner.cache.store import Cache
-from mergeplan.planner.errors import ProjectError, ProjectErrors
+from mergeplan.planner.cli import answers
+from mergeplan.planner.cli.main import VERBS, run
+from mergeplan.planner.errors import MergeplanError, ProjectError, ProjectErrors
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.project.loader import LoadOptions, load_project
 from mergeplan.planner.semantics.columns import _analyse
@@ -103,3 +111,55 @@ def test_a_plan_is_the_same_whatever_is_remembered(seed: int) -> None:
     _analyse.cache_clear()
     assert decisions(case, ShapeMemory(texts)) == cold, f"seed {seed}: warm"
     assert decisions(case, ShapeMemory(texts, "other")) == cold, f"seed {seed}: another version"
+
+
+def shown(root: Path, cache: str | Path) -> tuple[int, str]:
+    """What `mergeplan plan` writes in a folder, and its exit code."""
+    out, before = io.StringIO(), os.environ.get("MERGEPLAN_CACHE", "")
+    os.environ["MERGEPLAN_CACHE"] = str(cache)
+    _analyse.cache_clear()
+    try:
+        with chdir(root), redirect_stdout(out), redirect_stderr(out):
+            return run(VERBS, ("plan", "--no-prompts")), out.getvalue()
+    finally:
+        os.environ["MERGEPLAN_CACHE"] = before
+
+
+def rewritten(root: Path, models: Mapping[str, Model]) -> Path:
+    """The project in files, with the state that it has."""
+    with suppress(FileNotFoundError):
+        shutil.move(root / ".mergeplan", root.with_name("state"))
+    written(root, models)
+    with suppress(FileNotFoundError):
+        shutil.move(root.with_name("state"), root / ".mergeplan")
+    return root
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(CASES // 10, 3)))
+def test_the_command_line_plans_the_same_whatever_is_remembered(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, rng = generated(seed), random.Random(seed)  # noqa: S311 # reproducible, not secret
+    root, warm = tmp_path / "project", tmp_path / "cache"
+    with suppress(MergeplanError):  # a project that cannot be opened is planned, too
+        promote(rewritten(root, case.before))
+    for models in (case.after, case.before, case.after):
+        cold = shown(rewritten(root, models), "off")
+
+        assert shown(root, warm) == cold, f"seed {seed}: first"
+        assert shown(root, warm) == cold, f"seed {seed}: again"
+        damaged(rng, warm)
+        assert shown(root, warm) == cold, f"seed {seed}: damaged"
+        with monkeypatch.context() as other:
+            other.setattr(answers, "FORM", "another version")
+            assert shown(root, warm) == cold, f"seed {seed}: another version"
+
+
+def test_two_processes_that_share_a_cache_plan_what_each_plans_alone(tmp_path: Path) -> None:
+    roots = [rewritten(tmp_path / f"project{seed}", generated(seed).after) for seed in (SEED, SEED + 1)]
+    alone = [shown(root, "off") for root in roots]
+
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        for _ in range(3):
+            both = [processes.submit(shown, root, tmp_path / "cache") for root in (*roots, *roots)]
+            assert [job.result() for job in both] == [*alone, *alone]
