@@ -17,9 +17,9 @@ from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.model.model import Model
 from tests.planner.building import change_of
-from tests.planner.casebook import Case, cases, downstream, recomputed_by
+from tests.planner.casebook import Case, cases, downstream, tables_recomputed
 from tests.planner.caserun import QUICK, broken_promises, run
-from tests.planner.generating import generated
+from tests.planner.generating import generate
 from tests.planner.proving.promises import telling_apart, verdicts
 from tests.planner.proving.running import Bench
 from tests.planner.sample import Fetch
@@ -57,7 +57,7 @@ def score_generated(count: int, engine: SparkEngine) -> list[Score]:
     scores: list[Score] = []
     with Bench(engine) as bench:
         for first in range(1, count + 1, BLOCK):
-            made = [generated(seed) for seed in range(first, min(first + BLOCK, count + 1))]
+            made = [generate(seed) for seed in range(first, min(first + BLOCK, count + 1))]
             told = [
                 (candidate, changes)
                 for candidate in made
@@ -112,7 +112,7 @@ def main(count: int) -> None:
 
 def score_case(case: Case, least: frozenset[str], unsound: tuple[str, ...]) -> Score:
     try:
-        ours, refused = recomputed_by(change_of(case.before, case.after)), False
+        ours, refused = tables_recomputed(change_of(case.before, case.after)), False
     except ProjectErrors:
         ours, refused = least, True
     return Score(case.theme, case.name, ours, downstream(case), least, unsound, refused)

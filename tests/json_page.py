@@ -30,7 +30,7 @@ def page(text: str) -> str:
 
 def _table(name: str) -> str:
     if name == "Others":
-        return "\n".join(f"\n### {kind}\n\n{_said(SHOWN[kind])}\n\n{_table(kind)}" for kind in _others())
+        return "\n".join(f"\n### {kind}\n\n{_doc_sentence(SHOWN[kind])}\n\n{_table(kind)}" for kind in _others())
     if name == "lines":
         head, rows = "| `event` | Keys | When |\n|---|---|---|", [_line(kind) for kind in LINES[:-1]]
     else:
@@ -44,10 +44,10 @@ def _line(kind: type[Data]) -> str:
         for key, told in _keys(kind)
         if key != "event"
     ]
-    return f"| `{kind.model_fields['event'].default}` | {'<br>'.join(keys)} | {_said(kind)} |"
+    return f"| `{kind.model_fields['event'].default}` | {'<br>'.join(keys)} | {_doc_sentence(kind)} |"
 
 
-def _said(kind: type[Data]) -> str:
+def _doc_sentence(kind: type[Data]) -> str:
     return " ".join((kind.__doc__ or "").split())
 
 

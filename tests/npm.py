@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 
-def fetched(package: str, folder: Path) -> Path:
+def fetch_package(package: str, folder: Path) -> Path:
     """The files of a package's newest version, below `folder`; the test is skipped where npm cannot fetch it."""
     npm = shutil.which("npm")
     packed = npm and subprocess.run([npm, "pack", package], cwd=folder, capture_output=True, timeout=300, check=False)

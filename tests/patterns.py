@@ -38,17 +38,17 @@ class UsedPattern:
     anywhere: bool
 
     @property
-    def compiled(self) -> re.Pattern[str]:
+    def pattern(self) -> re.Pattern[str]:
         return re.compile(self.text, self.flags)
 
     def run(self, text: str) -> None:
         """Use it as the code does."""
         if self.anywhere:
-            for _ in self.compiled.finditer(text):
+            for _ in self.pattern.finditer(text):
                 pass
         else:
-            self.compiled.fullmatch(text)
-            self.compiled.match(text)
+            self.pattern.fullmatch(text)
+            self.pattern.match(text)
 
 
 def used_patterns(*folders: str) -> Iterator[UsedPattern]:
@@ -192,7 +192,7 @@ def _one(kind: str, argument: Any) -> str:
         case "ANY":
             return "a"
         case "IN":
-            return _in(argument)
+            return _argument_text(argument)
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             return _sample(list(argument[2])) * max(1, min(int(argument[0]), 50))
         case "SUBPATTERN":
@@ -205,7 +205,7 @@ def _one(kind: str, argument: Any) -> str:
             return ""
 
 
-def _in(argument: Any) -> str:
+def _argument_text(argument: Any) -> str:
     negated = any(str(kind) == "NEGATE" for kind, _ in argument)
     for character in "a0 _.'\"-/\\(#@{[,;:\nAZ\ue000\ue001~*":
         fits = any(_fits(str(kind), value, character) for kind, value in argument if str(kind) != "NEGATE")

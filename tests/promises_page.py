@@ -97,11 +97,11 @@ def page(text: str) -> str:
 
 
 def _table(promises: Mapping[int, str], tests: Mapping[int, list[str]]) -> str:
-    rows = (f"| {number} | {said} | {_listed(tests.get(number, []))} |\n" for number, said in promises.items())
+    rows = (f"| {number} | {said} | {_list_tests(tests.get(number, []))} |\n" for number, said in promises.items())
     return "| | Promise | Tests |\n|---|---|---|\n" + "".join(rows)
 
 
-def _listed(tests: list[str]) -> str:
+def _list_tests(tests: list[str]) -> str:
     if not tests:
         return "**none**"
     more = f" and {len(tests) - SHOWN} more" if len(tests) > SHOWN else ""

@@ -12,7 +12,7 @@ HOOK = Path(__file__).parents[1] / ".githooks" / "commit-msg"
 BODY = "\n\nA reviewer reads why here.\n"
 
 
-def checked(argument: str, folder: Path) -> tuple[int, str]:
+def run_hook(argument: str, folder: Path) -> tuple[int, str]:
     """The exit code of the hook, and what it says."""
     done = subprocess.run(
         [sys.executable, HOOK, argument], cwd=folder, capture_output=True, text=True, timeout=60, check=False
@@ -23,7 +23,7 @@ def checked(argument: str, folder: Path) -> tuple[int, str]:
 def message(text: str, folder: Path) -> tuple[int, str]:
     """The same for one message."""
     (folder / "COMMIT_EDITMSG").write_text(text)
-    return checked("COMMIT_EDITMSG", folder)
+    return run_hook("COMMIT_EDITMSG", folder)
 
 
 @pytest.mark.parametrize("subject", ["Show the plan", "Pass `--start` on", "Embed the seed", "Need no Java for a plan"])
@@ -61,6 +61,6 @@ def test_the_commits_of_a_range_are_checked_and_merges_are_not(tmp_path: Path) -
     for subject in ("Start", "Show it", "It is shown", "Merge branch 'x'"):
         git("commit", "--allow-empty", "-m", subject + BODY)
 
-    assert checked("HEAD~3..HEAD~2", tmp_path) == (0, "")
-    code, said = checked("HEAD~3..HEAD", tmp_path)
+    assert run_hook("HEAD~3..HEAD~2", tmp_path) == (0, "")
+    code, said = run_hook("HEAD~3..HEAD", tmp_path)
     assert (code, said.count("Commit ")) == (1, 1)

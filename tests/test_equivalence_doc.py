@@ -53,7 +53,7 @@ def models(cell: str) -> dict[str, Model]:
     return project(*sources, model("s.m", query(cell)))
 
 
-def told(columns: Columns) -> str:
+def column_words(columns: Columns) -> str:
     """What a change touches, in the page's words."""
     if columns.every:
         return "every"
@@ -80,7 +80,7 @@ def test_a_pair_of_two_queries_has_two_meanings(one: str, other: str) -> None:
 def test_an_edit_touches_the_columns_that_are_told(before: str, after: str, rule: str, touched: str) -> None:
     change = change_of(models(before), models(after))["s.m"]
 
-    assert (f"`{change.rule}`", told(change.columns)) == (rule, touched.replace("`", ""))
+    assert (f"`{change.rule}`", column_words(change.columns)) == (rule, touched.replace("`", ""))
 
 
 def test_the_page_has_pairs_of_every_sort() -> None:

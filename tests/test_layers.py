@@ -61,7 +61,7 @@ FILES = {
 
 
 @cache
-def imported(module: str) -> frozenset[str]:
+def imports_of(module: str) -> frozenset[str]:
     """Every name that a file imports, at any depth of the file, for type checking too."""
     found = set()
     for node in ast.walk(ast.parse(FILES[module].read_text())):
@@ -76,7 +76,7 @@ def imported(module: str) -> frozenset[str]:
 
 def ours(module: str) -> Iterator[str]:
     """The files of this project that a file imports."""
-    return (name for name in imported(module) if name in FILES and name != module)
+    return (name for name in imports_of(module) if name in FILES and name != module)
 
 
 def stage_of(module: str) -> int:
@@ -106,7 +106,7 @@ def test_a_library_is_imported_through_its_door_only() -> None:
         (module, library)
         for module, path in FILES.items()
         for library, doors in DOORS.items()
-        if library in {name.split(".")[0] for name in imported(module)}
+        if library in {name.split(".")[0] for name in imports_of(module)}
         and not path.relative_to(ROOT).as_posix().startswith(doors)
     ]
     assert not strangers
@@ -115,7 +115,7 @@ def test_a_library_is_imported_through_its_door_only() -> None:
 def test_the_pure_stages_do_no_io() -> None:
     pure = [module for module in FILES if 0 <= stage_of(module) < len(PURE)]
     assert len(pure) > 90
-    assert not [(m, name) for m in pure for name in imported(m) if name.split(".")[0] in IMPURE]
+    assert not [(m, name) for m in pure for name in imports_of(m) if name.split(".")[0] in IMPURE]
 
 
 def test_the_sandbox_knows_neither_bot_nor_planner() -> None:

@@ -35,7 +35,7 @@ def options(kind: type[Any]) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def example_lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the page's example prints, in a Python of its own."""
     folder = tmp_path_factory.mktemp("api")
     write_example(folder / "shop")
@@ -49,16 +49,18 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.prove
-def test_the_example_plans_and_applies_without_the_command_line(said: list[str]) -> None:
-    assert json.loads(said[-1]) == {"loaded": [], "virtual": True, "spark": True}
-    assert said[-2] == "['dev', 'prod']"
-    assert any(line.startswith("sqlmesh_example.full_model added None ") for line in said)
+def test_the_example_plans_and_applies_without_the_command_line(example_lines: list[str]) -> None:
+    assert json.loads(example_lines[-1]) == {"loaded": [], "virtual": True, "spark": True}
+    assert example_lines[-2] == "['dev', 'prod']"
+    assert any(line.startswith("sqlmesh_example.full_model added None ") for line in example_lines)
 
 
 @pytest.mark.prove
-def test_a_cancelled_apply_goes_on_where_it_ended(said: list[str]) -> None:
-    at = said.index("nothing is promoted")
-    before, after = ([line for line in part if line.endswith(" rows")] for part in (said[:at], said[at:]))
+def test_a_cancelled_apply_goes_on_where_it_ended(example_lines: list[str]) -> None:
+    at = example_lines.index("nothing is promoted")
+    before, after = (
+        [line for line in part if line.endswith(" rows")] for part in (example_lines[:at], example_lines[at:])
+    )
 
     assert before == ["sqlmesh_example.seed_model: 7 rows"]
     assert after == ["sqlmesh_example.incremental_model: 7 rows", "sqlmesh_example.full_model: 3 rows"]

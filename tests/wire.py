@@ -15,14 +15,14 @@ SCHEMA = Path(__file__).parent.parent / "docs" / "schema" / "plan.json"
 
 
 @cache
-def published() -> jsonschema_rs.Draft202012Validator:
+def load_schema() -> jsonschema_rs.Draft202012Validator:
     """The schema as the documents have it."""
     return jsonschema_rs.Draft202012Validator(json.loads(SCHEMA.read_text()))
 
 
-def checked(text: str) -> dict[str, Any]:
+def check_line(text: str) -> dict[str, Any]:
     """A line as JSON; jsonschema_rs.ValidationError or pydantic's for one that is not as published."""
     line: dict[str, Any] = json.loads(text)
-    published().validate(line)
+    load_schema().validate(line)
     line_type().validate_json(text, strict=True, extra="forbid")
     return line

@@ -27,7 +27,7 @@ from mergeplan.bot.service.serve import build_context
 from mergeplan.bot.service.worker import Worker
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.contract.wire import Line, read_line
-from tests.wire import checked
+from tests.wire import check_line
 
 SHOP = "ann/shop"
 SECRET = "a-webhook-secret"  # noqa: S105 - of the sandbox
@@ -133,15 +133,15 @@ class Bench:
     def record(self, number: int) -> PullRecord:
         return self.context.inbox.pulls.get(SHOP, number)
 
-    def by_bot(self, number: int) -> list[Comment]:
+    def bot_comments(self, number: int) -> list[Comment]:
         return [each for each in self.github.comments(SHOP, number) if each.author == self.github.bot_login]
 
     def plan(self, number: int) -> str:
         """The plan comment's text, '' when there is none."""
-        return next((each.body for each in self.by_bot(number) if "mergeplan:plan" in each.body), "")
+        return next((each.body for each in self.bot_comments(number) if "mergeplan:plan" in each.body), "")
 
     def replies(self, number: int) -> list[str]:
-        return [each.body for each in self.by_bot(number) if "mergeplan:reply" in each.body]
+        return [each.body for each in self.bot_comments(number) if "mergeplan:reply" in each.body]
 
     def reactions(self, number: int, comment_id: int) -> list[str]:
         found = next(each for each in self.github.comments(SHOP, number) if each.id == comment_id)
@@ -202,14 +202,14 @@ def _wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every line that a planner child prints, real or scripted, is as docs/schema/plan.json publishes it."""
     wrong: list[str] = []
 
-    def watched(text: str) -> Line | None:
+    def watch_line(text: str) -> Line | None:
         try:
-            _ = checked(text) if text.startswith("{") else None
+            _ = check_line(text) if text.startswith("{") else None
         except ValueError as error:  # of either validator
             wrong.append(f"{error}: {text[:500]}")
         return read_line(text)
 
-    monkeypatch.setattr("mergeplan.bot.child.planner_process.read_line", watched)
+    monkeypatch.setattr("mergeplan.bot.child.planner_process.read_line", watch_line)
     yield
     assert not wrong
 

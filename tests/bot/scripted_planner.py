@@ -149,7 +149,7 @@ def overridden(state: dict[str, Any], name: str, now: dict[str, str]) -> dict[st
     return overrides
 
 
-def shown_plan(name: str, state: dict[str, Any], now: dict[str, str], found: list[dict[str, Any]]) -> dict[str, Any]:
+def show_plan(name: str, state: dict[str, Any], now: dict[str, str], found: list[dict[str, Any]]) -> dict[str, Any]:
     turn, overrides = knobs(), state["overrides"][name]
     return {
         "id": digest(name, found, now),
@@ -191,7 +191,7 @@ def plan(name: str) -> None:
     if name == "prod":
         for each in found:
             each["intervals"] = [] if each["table"] in built else each["intervals"]
-    shown = shown_plan(name, state, now, found)
+    shown = show_plan(name, state, now, found)
     say("plan", plan=shown)
     if "--auto-apply" not in sys.argv:
         say("result", ok=True, plan=shown, applied=False)
@@ -265,7 +265,7 @@ def physical_plan(found: list[dict[str, Any]], cost: str) -> list[dict[str, Any]
     return [{"model": name, "changes": [change], "note": ""} for name in edited]
 
 
-def rolled_back(state: dict[str, Any], target: int) -> dict[str, Any]:
+def roll_back(state: dict[str, Any], target: int) -> dict[str, Any]:
     """What going back to a revision of prod does; tables lack as many days as the knobs say."""
     history, now = state["history"]["prod"], state["environments"]["prod"]
     old, new = now["models"], history[str(target)]
@@ -366,7 +366,7 @@ def main() -> None:
         say("result", ok=True, applied=False, expired=[], tables=[], dropped=True, cleaned=["s.one"], kept=kept)
     elif verb == "rollback":
         prod = state["environments"]["prod"]
-        back = rolled_back(state, int(option("--to")))
+        back = roll_back(state, int(option("--to")))
         if knobs().get("gone"):
             fail("The table `shop__orders__1` of revision 1 is gone.", "", 0, "Refused", "Plan again.", 4)
         if "--dry-run" in sys.argv:

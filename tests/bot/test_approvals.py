@@ -49,12 +49,12 @@ def test_the_authors_own_approval_never_counts() -> None:
 def test_a_rule_is_about_models_categories_and_tags() -> None:
     """What an indirect model keeps asks nobody; a rule for another category asks nobody."""
 
-    def asked(rule: ReviewRule) -> tuple[str, ...]:
+    def needed_names(rule: ReviewRule) -> tuple[str, ...]:
         return tuple(name for need in collect_needs((rule,), PLAN, {}).needs for name in need.models)
 
-    assert asked(ReviewRule(approvals=1)) == ("shop.orders",)
-    assert asked(ReviewRule(("tag:pii",), ("breaking",), 1)) == ("shop.orders",)
-    assert asked(ReviewRule(("shop.totals",), (), 1)) == asked(ReviewRule(("*",), ("removed",), 1)) == ()
+    assert needed_names(ReviewRule(approvals=1)) == ("shop.orders",)
+    assert needed_names(ReviewRule(("tag:pii",), ("breaking",), 1)) == ("shop.orders",)
+    assert needed_names(ReviewRule(("shop.totals",), (), 1)) == needed_names(ReviewRule(("*",), ("removed",), 1)) == ()
 
 
 def test_two_approvals_of_named_people_are_two_of_them() -> None:

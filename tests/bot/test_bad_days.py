@@ -46,7 +46,7 @@ def lives(failures: tuple[T, ...]) -> list[tuple[T, ...]]:
     return [failures, *((each,) for each in failures if APART)]
 
 
-def lived(bench: Bench) -> int:
+def live_once(bench: Bench) -> int:
     """A pull request that is planned, categorised and merged."""
     number = bench.open(COLUMN)
     bench.idle()
@@ -59,7 +59,7 @@ def lived(bench: Bench) -> int:
 def assert_the_usual_end(bench: Bench, number: int) -> None:
     """What a good day leaves."""
     assert bench.record(number).state is PullState.PROMOTED
-    assert len(bench.by_bot(number)) == 2
+    assert len(bench.bot_comments(number)) == 2
     assert "nothing was computed" in bench.plan(number)
     assert "`shop.orders` is now Breaking" in bench.replies(number)[0]
     asked = next(each for each in bench.github.comments(SHOP, number) if each.author == "wim")
@@ -75,7 +75,7 @@ def assert_the_usual_end(bench: Bench, number: int) -> None:
 
 def test_the_calls_below_are_all_that_are_made(bench: Bench) -> None:
     """Behaviour 24: a new call of GitHub is put to the same test."""
-    lived(bench)
+    live_once(bench)
     known = (
         [("GET", path) for path in READS]
         + [*WRITES, GRAPHQL]
@@ -94,7 +94,7 @@ def test_a_read_that_fails_once_changes_no_end(bench: Bench, paths: tuple[str, .
     for path in paths:
         bench.github.faults.fail("GET", path, status=502, times=1)
 
-    assert_the_usual_end(bench, lived(bench))
+    assert_the_usual_end(bench, live_once(bench))
     assert bench.github.faults.pending_faults() == []
 
 
@@ -111,7 +111,7 @@ def test_a_write_that_fails_or_whose_answer_is_lost_changes_no_end(
     for method, path in calls:
         getattr(bench.github.faults, fault)(method, path, times=1, **FAULTS[fault])
 
-    assert_the_usual_end(bench, lived(bench))
+    assert_the_usual_end(bench, live_once(bench))
     left = {fault.path for fault in bench.github.faults.pending_faults() if isinstance(fault, ApiFault)}
     assert left <= {r"/app/installations/\d+/access_tokens$", GRAPHQL[1]}  # a token may be in hand already
 
@@ -124,5 +124,5 @@ def test_a_call_of_many_writes_that_fails_or_whose_answer_is_lost_changes_no_end
     """Behaviours 23, 24: what it wrote is found, and what it did not is written."""
     getattr(bench.github.faults, fault)(*GRAPHQL, times=times, **FAULTS[fault])
 
-    assert_the_usual_end(bench, lived(bench))
+    assert_the_usual_end(bench, live_once(bench))
     assert bench.github.faults.pending_faults() == []

@@ -18,7 +18,7 @@ from mergeplan.bot.github.events import read_delivery, signature
 from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.bot.service.connections import Limits
 from tests.bot.conftest import SECRET, SHOP
-from tests.bot.github.test_events import edit, pressed
+from tests.bot.github.test_events import edit, press_payload
 from tests.bot.service.test_connections import Door, _door  # noqa: F401 - the server, as a fixture
 
 pytestmark = pytest.mark.sampled
@@ -57,7 +57,7 @@ def _github() -> Iterator[Sandbox]:
 def samples(github: Sandbox) -> list[tuple[str, dict[str, Any]]]:
     """What the sandbox told, one of each event and action."""
     found = {(item.event, item.action): item.payload for item in github.deliveries}
-    found |= {("issue_comment", "edited"): edit(), ("check_run", "requested_action"): pressed()}
+    found |= {("issue_comment", "edited"): edit(), ("check_run", "requested_action"): press_payload()}
     return [(event, payload) for (event, _), payload in found.items()]
 
 
@@ -66,7 +66,7 @@ def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [at] * bool(at) + [path for key, each in inner for path in paths(each, (*at, key))]
 
 
-def mutated(chance: random.Random, payload: dict[str, Any]) -> bytes:
+def mutate(chance: random.Random, payload: dict[str, Any]) -> bytes:
     """A payload with one to three places changed, taken away, or made what no JSON writer makes."""
     changed, holes = copy.deepcopy(payload), []
     used = "action repository pull_request issue comment ref after installation repositories check_run sender changes"
@@ -100,7 +100,7 @@ def test_odd_payloads_are_answered_and_leave_no_trace(
     with httpx.Client(base_url=door.url) as client, caplog.at_level(logging.WARNING):
         for index in range(PAYLOADS):
             event, payload = chance.choice(known)
-            body = mutated(chance, payload)
+            body = mutate(chance, payload)
             guid = f"odd-{index - index % 10 if chance.random() < 0.1 else index}"
             fields = {
                 "X-GitHub-Event": event,

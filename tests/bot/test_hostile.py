@@ -44,7 +44,7 @@ def _clone(bench: Bench, tmp_path: Path) -> Clone:
     return Clone(bench, tmp_path / "clone")
 
 
-def proposed(bench: Bench) -> int:
+def propose_change(bench: Bench) -> int:
     """The branch `change` as a pull request, planned."""
     number = bench.github.open_pull_request(SHOP, "change", "main", "A change", author="wim")
     bench.idle()
@@ -57,7 +57,7 @@ def test_a_link_in_the_tree_is_not_followed(bench: Bench, clone: Clone, tmp_path
     (clone.folder / "models" / "stolen.sql").symlink_to(tmp_path / "secret.sql")
     (clone.folder / "seeds").symlink_to(tmp_path)
     clone.push()
-    number = proposed(bench)
+    number = propose_change(bench)
 
     assert "shop.stolen" in bench.plan(number)
     assert "planted secret" not in bench.plan(number)
@@ -73,7 +73,7 @@ def test_a_submodule_is_an_empty_folder(bench: Bench, clone: Clone) -> None:
     clone.git("add", ".gitmodules", "models/orders.sql")
     clone.git("commit", "--quiet", "--message", "A submodule")
     clone.git("push", "--quiet", "origin", "HEAD:refs/heads/change")
-    number = proposed(bench)
+    number = propose_change(bench)
 
     assert bench.conclusions(bench.head(number)) == GREEN
 
@@ -98,7 +98,7 @@ def test_files_that_are_no_text_are_shown_as_they_can_be(bench: Bench, clone: Cl
     (clone.folder / "config.yaml").write_bytes(b"gateways: {}  # caf\xe9\n")
     (clone.folder / "data.bin").write_bytes(b"\0" * 20_000_000)
     clone.push()
-    number = proposed(bench)
+    number = propose_change(bench)
 
     assert bench.conclusions(bench.head(number)) == GREEN
     bench.github.merge(SHOP, number, author="ann")
@@ -238,7 +238,7 @@ def test_a_fork_that_was_deleted_is_still_planned_and_merged(bench: Bench) -> No
     assert bench.conclusions(bench.head(number)) == GREEN
 
 
-def pushed_back(bench: Bench, fork: str, commit: str) -> None:
+def push_back(bench: Bench, fork: str, commit: str) -> None:
     """rea's fork is at an older commit again."""
     address = bench.github.clone_url(fork).replace("://", f"://rea:{bench.github.add_user('rea')}@")
     push = ["git", "-C", str(bench.github.state.git(fork)), "push", "--quiet", "--force", address]
@@ -257,11 +257,11 @@ def test_a_word_for_a_forks_head_is_for_the_head_shown_when_it_was_said(bench: B
     bench.say(number, f"/ok-to-plan {second}", author="ann")
     assert len(bench.calls("plan", f"pr_{number}")) == 1
 
-    pushed_back(bench, fork, first)
+    push_back(bench, fork, first)
     bench.idle()
     assert bench.head(number) == first
     assert set(bench.conclusions(first).values()) == {"action_required"}
-    pushed_back(bench, fork, second)
+    push_back(bench, fork, second)
     bench.idle()
     assert bench.record(number).state is PullState.HELD
     assert len(bench.calls("plan", f"pr_{number}")) == 1
@@ -275,7 +275,7 @@ def test_a_text_that_looks_like_a_replys_marker_takes_no_comment_over(bench: Ben
     comment = bench.say(number, "/help", author="rea")
 
     assert f"mergeplan:reply:{comment} " in bench.plan(number), "the marker did not foresee the comment"
-    assert len(bench.by_bot(number)) == 2
+    assert len(bench.bot_comments(number)) == 2
     assert bench.plan(number).startswith("<!-- mergeplan:plan -->")
 
 

@@ -15,7 +15,7 @@ def plan(*models: ModelChange) -> PlanView:
     return PlanView(id="p", environment="pr_1", base="prod", models=models)
 
 
-def edited(name: str, diff: str = "", columns: tuple[str, ...] = (), parents: tuple[str, ...] = ()) -> ModelChange:
+def edit_change(name: str, diff: str = "", columns: tuple[str, ...] = (), parents: tuple[str, ...] = ()) -> ModelChange:
     change = ColumnChanges(altered=columns)
     return ModelChange(name=name, change="direct", recomputed=True, diff=diff, columns=change, parents=parents)
 
@@ -23,22 +23,25 @@ def edited(name: str, diff: str = "", columns: tuple[str, ...] = (), parents: tu
 def test_two_plans_meet_in_models_and_columns() -> None:
     """Both edit it, in a column that both touch; or one edits what the other computes."""
     below = ModelChange(name="b", change="indirect", recomputed=True)
-    mine, other = plan(edited("a", columns=("x", "y")), below), plan(edited("a", columns=("y",)), edited("b"))
+    mine, other = (
+        plan(edit_change("a", columns=("x", "y")), below),
+        plan(edit_change("a", columns=("y",)), edit_change("b")),
+    )
 
     assert meeting(7, mine, other) == Meeting(7, ("a",), ("b",), ("a.y",))
-    assert meeting(7, mine, plan(edited("c"))) is None
+    assert meeting(7, mine, plan(edit_change("c"))) is None
 
 
 def test_a_plan_that_takes_a_merge_back_is_known_by_its_lines() -> None:
     """Whole, in part, or not at all."""
     there, back = "--- a\n+++ b\n-1\n+2\n", "--- a\n+++ b\n-2\n+1\n"
-    merged = plan(edited("a", there), ModelChange(name="n", change="added"))
+    merged = plan(edit_change("a", there), ModelChange(name="n", change="added"))
 
-    assert undoing(41, plan(edited("a", back), ModelChange(name="n", change="removed")), merged) == Undoing(
+    assert undoing(41, plan(edit_change("a", back), ModelChange(name="n", change="removed")), merged) == Undoing(
         41, ("a", "n"), True
     )
-    assert undoing(41, plan(edited("a", back)), merged) == Undoing(41, ("a",), False)
-    assert undoing(41, plan(edited("a", there)), merged) is None
+    assert undoing(41, plan(edit_change("a", back)), merged) == Undoing(41, ("a",), False)
+    assert undoing(41, plan(edit_change("a", there)), merged) is None
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,7 @@ def test_a_plan_that_takes_a_merge_back_is_known_by_its_lines() -> None:
 )
 def test_prods_moves_concern_a_plan_or_pass_it_by(moves: tuple[Move, ...], concerned: bool) -> None:
     """Behaviour 22: in doubt it is made again."""
-    assert is_concerned(plan(edited("a", parents=("up",))), moves, 1, 2) is concerned
+    assert is_concerned(plan(edit_change("a", parents=("up",))), moves, 1, 2) is concerned
     assert move(3, None).models == (EVERYTHING,)
 
 

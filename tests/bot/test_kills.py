@@ -39,10 +39,10 @@ def one_pull_request(scene: Scene, choose: random.Random, index: int) -> int:
     files = {"models/orders.sql": f"SELECT {index} AS id, {choose.random()} AS v\n"}
     scene.github.commit(SHOP, f"change{index}", files, "A change", author="wim")
     number = scene.github.open_pull_request(SHOP, f"change{index}", "main", "A change", author="wim")
-    kills = killed(scene, choose)
+    kills = kill_service(scene, choose)
     until(lambda: scene.record(number).state is PullState.PLANNED, what=f"the plan of {number}")
     scene.github.merge(SHOP, number, author="ann")
-    kills += killed(scene, choose)
+    kills += kill_service(scene, choose)
     until(lambda: scene.record(number).state is PullState.PROMOTED, what=f"the promotion of {number}")
     until(lambda: scene.statuses(number) == {"completed"}, what=f"the checks of {number}")
 
@@ -53,7 +53,7 @@ def one_pull_request(scene: Scene, choose: random.Random, index: int) -> int:
     return kills
 
 
-def killed(scene: Scene, choose: random.Random) -> int:
+def kill_service(scene: Scene, choose: random.Random) -> int:
     """Kills the service up to three times, each after a random while, and starts it again."""
     times = choose.randint(0, 3)
     for _ in range(times):

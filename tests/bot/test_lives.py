@@ -56,7 +56,7 @@ def test_random_lives_end_with_one_comment_ended_checks_and_prod_as_the_branch(s
     sys.stderr.write(
         f"\n{len(world.over)} lives, {world.killed} kills, {len(world.commands)} commands, {world.pressed} presses\n"
     )
-    assert prod_of(scene, SHOP) == merged_models(scene)
+    assert prod_of(scene, SHOP) == models_on_prod(scene)
     assert set(world.comments_of_plans().values()) <= {1}
     assert len(world.replies()) == len(set(world.replies()))
     assert world.unfinished_checks() == []
@@ -72,13 +72,13 @@ def test_random_lives_in_two_projects_end_with_each_prod_as_its_folder(tmp_path:
     scene.start()
     try:
         scene.populate({f"{folder}/{path}": text for folder in folders for path, text in files.items()})
-        world = World(scene, random.Random(SEED + part), in_folders, folders)  # noqa: S311
+        world = World(scene, random.Random(SEED + part), edit_folders, folders)  # noqa: S311
         until(world.prod_is_at_rest, what="both prods")
         world.live(LIVES // len(PARTS))
 
         sys.stderr.write(f"\n{len(world.over)} lives, {world.killed} kills, {world.pressed} presses\n")
         for key, folder in zip(world.projects, folders, strict=True):
-            assert prod_of(scene, key) == merged_models(scene, f"{folder}/models")
+            assert prod_of(scene, key) == models_on_prod(scene, f"{folder}/models")
         assert set(world.comments_of_plans().values()) <= {1}
         assert len(world.replies()) == len(set(world.replies()))
         assert world.unfinished_checks() == []
@@ -86,7 +86,7 @@ def test_random_lives_in_two_projects_end_with_each_prod_as_its_folder(tmp_path:
         scene.end()
 
 
-def in_folders(chance: random.Random, life: int) -> Files:
+def edit_folders(chance: random.Random, life: int) -> Files:
     """An edit of one project, or of both."""
     chosen = chance.choice((("shop",), ("ads",), ("shop", "ads")))
     return {f"{folder}/{path}": text for folder in chosen for path, text in edit(chance, life).items()}
@@ -99,7 +99,7 @@ def prod_of(scene: Scene, key: str) -> dict[str, str]:
     return found
 
 
-def merged_models(scene: Scene, folder: str = "models") -> dict[str, str]:
+def models_on_prod(scene: Scene, folder: str = "models") -> dict[str, str]:
     """The models as the prod branch has them in a folder."""
     tree = repos.tree(scene.github.state.git(SHOP), "main", folder)
     return {f"shop.{Path(e.path).stem}": scene.github.read(SHOP, f"{folder}/{Path(e.path).name}") for e in tree}

@@ -22,7 +22,7 @@ def test_a_pull_request_gets_one_plan_comment_and_four_green_checks(bench: Bench
     bench.idle()
 
     plan = bench.plan(number)
-    assert len(bench.by_bot(number)) == 1
+    assert len(bench.bot_comments(number)) == 1
     assert bench.conclusions(bench.head(number)) == GREEN
     opening = plan[: plan.index("```mermaid")]
     for fact in (
@@ -42,11 +42,11 @@ def test_a_second_push_refreshes_the_same_comment(bench: Bench) -> None:
     """Behaviour 31: the comment is edited in place, and each head has checks of its own."""
     number = bench.open(COLUMN)
     bench.idle()
-    first, old = bench.by_bot(number)[0].id, bench.head(number)
+    first, old = bench.bot_comments(number)[0].id, bench.head(number)
     bench.github.commit(SHOP, "change", FILTER, "More", author="wim")
     bench.idle()
 
-    assert [each.id for each in bench.by_bot(number)] == [first]
+    assert [each.id for each in bench.bot_comments(number)] == [first]
     assert bench.head(number)[:7] in bench.plan(number)
     assert "1 breaking" in bench.plan(number)
     assert bench.conclusions(old) == bench.conclusions(bench.head(number)) == GREEN
@@ -57,7 +57,7 @@ def test_a_pasted_marker_does_not_hijack_the_plan_comment(bench: Bench) -> None:
     bench.knobs(ponder="pr")
     number = bench.open(COLUMN)
     pasted = bench.github.comment(SHOP, number, "<!-- mergeplan:plan --> mine", author="rea")
-    assert bench.by_bot(number) == []
+    assert bench.bot_comments(number) == []
     bench.knobs()
     bench.idle()
 
@@ -70,11 +70,11 @@ def test_a_plan_comment_that_somebody_deleted_is_posted_again(bench: Bench) -> N
     """Behaviour 31: at the next change, and once."""
     number = bench.open(COLUMN)
     bench.idle()
-    bench.github.delete_comment(SHOP, bench.by_bot(number)[0].id, author="ann")
+    bench.github.delete_comment(SHOP, bench.bot_comments(number)[0].id, author="ann")
     bench.github.commit(SHOP, "change", FILTER, "More", author="wim")
     bench.idle()
 
-    assert len(bench.by_bot(number)) == 1
+    assert len(bench.bot_comments(number)) == 1
     assert "1 breaking" in bench.plan(number)
 
 
@@ -84,7 +84,7 @@ def test_no_models_touched_means_green_checks_and_no_comment(bench: Bench) -> No
     number = bench.open({"README.md": "# A shop\n"})
     bench.idle()
 
-    assert bench.by_bot(number) == []
+    assert bench.bot_comments(number) == []
     assert bench.conclusions(bench.head(number)) == GREEN
     assert bench.checks(bench.head(number))["plan"].title == "Nothing to do"
     assert len(bench.calls("plan")) == before

@@ -45,7 +45,7 @@ def test_kill_9_during_a_build_and_during_a_promotion_ends_with_prod_whole(scene
     files = {path.relative_to(EXAMPLE).as_posix(): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
     scene.populate(files)
     until(lambda: scene.prod().revision == 1, PATIENCE, "prod")
-    before = recorded_days(scene)
+    before = count_days(scene)
     text = files[MODEL].replace("event_date,\n", "event_date,\n  'z' AS more,\n").replace(
         "time_column event_date", f"time_column event_date, batch_size {DAYS}"
     )  # fmt: skip
@@ -70,7 +70,7 @@ def test_kill_9_during_a_build_and_during_a_promotion_ends_with_prod_whole(scene
     assert rows(scene.home / SHOP, "SELECT count(*) > 0 FROM sqlmesh_example.full_model") == [[True]]
 
 
-def recorded_days(scene: Scene) -> dict[str, int]:
+def count_days(scene: Scene) -> dict[str, int]:
     """How many days of each physical table the planner's state says are computed."""
     own = f"sqlite:///file:{scene.home / SHOP / 'state.db'}?mode=ro&uri=true"
     url = scene.environ.get("MERGEPLAN_STATE_URL", own).replace("postgresql://", "postgresql+psycopg://")
@@ -83,7 +83,7 @@ def recorded_days(scene: Scene) -> dict[str, int]:
 
 def new_days(scene: Scene, before: dict[str, int]) -> int:
     """How many days of the tables that came since."""
-    return sum(days for name, days in recorded_days(scene).items() if name not in before)
+    return sum(days for name, days in count_days(scene).items() if name not in before)
 
 
 def batches_of_the_last_run(scene: Scene, number: int) -> int:

@@ -34,7 +34,7 @@ def _shop(make_bench: Callable[..., Bench]) -> Bench:
     return bench
 
 
-def edited(bench: Bench, branch: str, old: str, new: str) -> tuple[PullRecord, str]:
+def edit_pull(bench: Bench, branch: str, old: str, new: str) -> tuple[PullRecord, str]:
     """A planned and built pull request with this edit of `orders`, and its comment."""
     text = bench.github.read(SHOP, "models/orders.sql")
     assert old in text
@@ -43,7 +43,7 @@ def edited(bench: Bench, branch: str, old: str, new: str) -> tuple[PullRecord, s
     return bench.record(number), bench.plan(number)
 
 
-def computed(record: PullRecord) -> set[str]:
+def models_computed(record: PullRecord) -> set[str]:
     assert record.outcome
     assert record.outcome.plan
     return {model.name for model in record.outcome.plan.models if model.intervals}
@@ -69,8 +69,8 @@ def assert_promise_kept(bench: Bench, planned: PullRecord, revision: int) -> Non
 
 def test_only_what_must_be_is_computed_and_the_comment_says_why(shop: Bench) -> None:
     """Behaviours 32, 40: a renaming, one column, the same data; each merge finds its digest unchanged."""
-    record, comment = edited(shop, "renamed", ORDERS, ORDERS.replace("raw", "picked").replace(" AS r", " AS p"))
-    assert computed(record) == set()
+    record, comment = edit_pull(shop, "renamed", ORDERS, ORDERS.replace("raw", "picked").replace(" AS r", " AS p"))
+    assert models_computed(record) == set()
     assert "1 equivalent" in comment
     assert row(comment, "shop.orders") == [
         "⚪ Equivalent", "The new text means the same query. <sub>`same-query`</sub>",
@@ -78,8 +78,8 @@ def test_only_what_must_be_is_computed_and_the_comment_says_why(shop: Bench) -> 
     ]  # fmt: skip
     assert_promise_kept(shop, record, revision=2)
 
-    record, comment = edited(shop, "dearer", "id * 10 AS price", "id * 11 AS price")
-    assert computed(record) == {"shop.orders", "shop.takings"}
+    record, comment = edit_pull(shop, "dearer", "id * 10 AS price", "id * 11 AS price")
+    assert models_computed(record) == {"shop.orders", "shop.takings"}
     assert "1 breaking, 1 indirect breaking, 2 indirect non-breaking" in comment
     assert row(comment, "shop.takings")[1:] == [
         "Reads `shop.orders.price`, which changed. Alters `takings`. <sub>`reads-changed-column`</sub>",
@@ -92,8 +92,8 @@ def test_only_what_must_be_is_computed_and_the_comment_says_why(shop: Bench) -> 
     ]  # fmt: skip
     assert_promise_kept(shop, record, revision=3)
 
-    record, comment = edited(shop, "same", "SELECT id, item_id, id", "SELECT id, abs(item_id) AS item_id, id")
-    assert computed(record) == {"shop.orders"}
+    record, comment = edit_pull(shop, "same", "SELECT id, item_id, id", "SELECT id, abs(item_id) AS item_id, id")
+    assert models_computed(record) == {"shop.orders"}
     assert "**2 models were not computed.** Computed anew, `shop.orders` holds the same rows as before" in comment
     assert "That saved about" in comment
     assert row(comment, "shop.items")[1:] == [

@@ -96,7 +96,7 @@ def test_the_action_installs_a_projects_package_and_refuses_a_hostile_source(
         monkeypatch.delenv("MERGEPLAN_PLANNER_COMMAND")
         assert workflow.push() == 0
 
-        number = workflow.proposed({"requirements.txt": "acme==1.0\n", "models/priced.py": PRICED})
+        number = workflow.propose({"requirements.txt": "acme==1.0\n", "models/priced.py": PRICED})
         assert workflow.pull_request(number, "opened") == 0, workflow.summary.read_text()
         workflow.github.commit(SHOP, "change", {"requirements.txt": "acme==1.0\nevil==1.0\n"}, "Evil", author="wim")
         assert workflow.pull_request(number, "synchronize") == 1

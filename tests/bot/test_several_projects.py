@@ -34,7 +34,7 @@ def ads(bench: Bench, number: int) -> PullRecord:
 
 def plans(bench: Bench, number: int) -> dict[str, str]:
     """The plan comments by their marker's end."""
-    bodies = (each.body for each in bench.by_bot(number) if each.body.startswith("<!-- mergeplan:plan"))
+    bodies = (each.body for each in bench.bot_comments(number) if each.body.startswith("<!-- mergeplan:plan"))
     return {body.split(" -->")[0].removeprefix("<!-- mergeplan:plan"): body for body in bodies}
 
 
@@ -121,7 +121,7 @@ def test_deploy_is_refused_where_other_projects_change_too(make_bench: Callable[
 def test_a_button_and_a_box_of_one_project_ask_nothing_of_the_other(pair: Bench) -> None:
     number = pair.open(IN_SHOP | IN_ADS)
     pair.idle()
-    comment = next(each for each in pair.by_bot(number) if each.body.startswith("<!-- mergeplan:plan~ads"))
+    comment = next(each for each in pair.bot_comments(number) if each.body.startswith("<!-- mergeplan:plan~ads"))
     before = len(pair.calls("plan")), len(calls(pair, "plan"))
     box = next(line for line in comment.body.split("\n") if line.startswith("- [ ] `/plan"))
     pair.github.edit_comment(SHOP, comment.id, comment.body.replace(box, box.replace("[ ]", "[x]")), author="wim")

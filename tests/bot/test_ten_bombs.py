@@ -46,7 +46,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def planned(bench: Bench, number: int) -> bool:
+def is_planned(bench: Bench, number: int) -> bool:
     return bench.record(number).state in (PullState.PLANNED, PullState.FAILED)
 
 
@@ -58,7 +58,7 @@ def test_bombs_delay_nobody_beyond_their_limits_and_each_ends_at_its_file(
     before, began = resident(), time.monotonic()  # with the sandbox, which holds the texts that are pushed
     numbers = {name: bench.open(files, f"bomb-{at}") for at, (name, (files, _)) in enumerate(BOMBS.items())}
     ordinary = bench.open({"models/more.sql": "MODEL (name shop.more, kind VIEW);\nSELECT 1 AS id\n"}, "ordinary")
-    while not planned(bench, ordinary):
+    while not is_planned(bench, ordinary):
         assert time.monotonic() - began < len(BOMBS) / bench.settings.workers * SECONDS
         time.sleep(0.2)
     waited = time.monotonic() - began

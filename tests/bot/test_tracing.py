@@ -40,7 +40,7 @@ class Collector:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def named(self, name: str) -> list[Any]:
+    def by_name(self, name: str) -> list[Any]:
         return [span for span in self.spans if span.name == name]
 
     def above(self, span: Any) -> Any:
@@ -70,12 +70,12 @@ def test_one_trace_leads_from_the_delivery_to_the_planners_batches(
     bench = make_bench()
     bench.knobs(hang="pr")
     bench.open(COLUMN)
-    until(lambda: collector.named("batch"), what="a batch")
+    until(lambda: collector.by_name("batch"), what="a batch")
     bench.knobs()
     bench.idle()
     bench.context.tracing.close()
 
-    batch = collector.named("batch")[0]
+    batch = collector.by_name("batch")[0]
     planner = collector.above(batch)
     job = collector.above(planner)
     delivery = collector.above(job)
@@ -98,7 +98,7 @@ def test_an_error_is_named_and_not_quoted(collector: Collector) -> None:
         raise ValueError("a secret")
     tracing.close()
 
-    (span,) = collector.named("step")
+    (span,) = collector.by_name("step")
     assert (span.status.message, list(span.events)) == ("ValueError", [])
     assert b"secret" not in span.SerializeToString()
 

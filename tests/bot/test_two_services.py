@@ -111,7 +111,7 @@ class Services:
     def record(self, number: int) -> PullRecord:
         return self.inbox.pulls.get(SHOP, number)
 
-    def reached(self, numbers: list[int], state: PullState, seconds: float = 200.0) -> None:
+    def wait_until_state(self, numbers: list[int], state: PullState, seconds: float = 200.0) -> None:
         """Returns when all of them stand there, with one plan comment each and no check in progress."""
         until(lambda: {self.record(each).state for each in numbers} == {state}, seconds, state.value)
         until(lambda: all(self._statuses(each) == {"completed"} for each in numbers), what="the checks")
@@ -148,11 +148,11 @@ def test_jobs_are_shared_promotions_follow_each_other_and_a_rolling_restart_lose
     services.start("c")
     services.signal("b", signal.SIGTERM)
     services.knobs()
-    services.reached(numbers, PullState.PLANNED)
+    services.wait_until_state(numbers, PullState.PLANNED)
 
     for number in numbers:
         services.github.merge(SHOP, number, author="ann")
-    services.reached(numbers, PullState.PROMOTED)
+    services.wait_until_state(numbers, PullState.PROMOTED)
     prod = sorted((began, ended) for key, _, _, began, ended in services.runs() if key.endswith("@prod"))
     assert all(ended <= began for (_, ended), (began, _) in itertools.pairwise(prod))
     assert services.inbox.prods.get(SHOP).revision == 5
@@ -171,11 +171,11 @@ def test_what_a_dead_or_a_standing_service_was_at_is_taken_over(services: Servic
     # Stopped within a transaction, it keeps its turn until the database ends that.
     until(lambda: services.hanging() == 2, 3 * LEASE + IDLE_SECONDS, "the other one's run")
     services.signal(at_it, signal.SIGCONT)
-    until(lambda: _lost(services), 60, "the first to notice")
+    until(lambda: _is_lost(services), 60, "the first to notice")
     assert services.inbox.queue.owners() not in ((), (holder,))
     services.knobs()
-    services.reached([number], PullState.PLANNED)
+    services.wait_until_state([number], PullState.PLANNED)
 
 
-def _lost(services: Services) -> bool:
+def _is_lost(services: Services) -> bool:
     return '"event": "job_lost"' in (services.folder / "services.log").read_text()

@@ -76,7 +76,7 @@ class Judge:
             return proto.ArtifactStatusesResponse(session_id=SESSION)
         admit(request, self.scope)
         if isinstance(request, proto.AnalyzePlanRequest) and request.HasField("ddl_parse"):
-            return _typed(request.ddl_parse.ddl_string)
+            return _parse_type(request.ddl_parse.ddl_string)
         raise Asked
 
     def _many(self, requests: Any, **_: Any) -> Any:
@@ -120,7 +120,7 @@ def never_closed(spark: Any) -> Any:
     return spark
 
 
-def _typed(ddl: str) -> Any:
+def _parse_type(ddl: str) -> Any:
     """What a text like `int` or `id int` says."""
     answer = proto.AnalyzePlanResponse(session_id=SESSION)
     if " " in ddl:
@@ -132,7 +132,7 @@ def _typed(ddl: str) -> Any:
     return answer
 
 
-def tried(code: str, scope: ReadScope = SCOPE) -> None:
+def run_untrusted(code: str, scope: ReadScope = SCOPE) -> None:
     """Run a piece of project code up to the first thing that it asks of Spark; Asked when that is admitted."""
     from pyspark.sql import functions as F
 
@@ -159,7 +159,7 @@ def fill(engine: SparkEngine) -> None:
         engine.fetch(sql)
 
 
-def said(engine: SparkEngine, root: Path, code: dict[str, str]) -> dict[str, str]:
+def run_codes(engine: SparkEngine, root: Path, code: dict[str, str]) -> dict[str, str]:
     """What a model says of each piece of code that it ran."""
     project = project_with(root, {"models/tried.py": EACH.format(code=json.dumps(code))})
     with (

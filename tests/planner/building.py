@@ -39,15 +39,15 @@ def project(*models: Model) -> dict[str, Model]:
     return {m.name: m for m in models}
 
 
-def promoted(models: Mapping[str, Model], name: str = "prod") -> tuple[Environment, Loaded]:
+def promote(models: Mapping[str, Model], name: str = "prod") -> tuple[Environment, Loaded]:
     """An environment that shows these models, with everything loaded."""
-    plan = planned(models, target=Environment(name), base=Environment("prod"))
+    plan = make_plan(models, target=Environment(name), base=Environment("prod"))
     timelines = {c.new.table: c.needed for c in plan.changes if c.new}
     environment = Environment(name, plan.new.snapshots, plan.new.views, 1, plan.id, NOW)
     return environment, Loaded(timelines, frozenset(timelines))
 
 
-def planned(
+def make_plan(
     models: Mapping[str, Model],
     target: Environment | None = None,
     base: Environment | None = None,
@@ -62,7 +62,7 @@ def planned(
 
 def change_of(before: Mapping[str, Model], after: Mapping[str, Model], **categories: Category) -> dict[str, Change]:
     """Name -> change of a plan for `dev` that turns prod with `before` into `after`."""
-    prod, loaded = promoted(before)
+    prod, loaded = promote(before)
     wanted = {name.replace("__", "."): category for name, category in categories.items()}
-    plan = planned(after, Environment("dev"), prod, loaded, categories=wanted)
+    plan = make_plan(after, Environment("dev"), prod, loaded, categories=wanted)
     return {change.name: change for change in plan.changes}

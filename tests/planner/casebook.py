@@ -58,7 +58,7 @@ class Case:
     not_yet: str
 
     @property
-    def edited(self) -> frozenset[str]:
+    def edited_names(self) -> frozenset[str]:
         """The models whose text differs, and those that came or went."""
         both = self.before.keys() | self.after.keys()
         return frozenset(name for name in both if self.after.get(name) != self.before.get(name))
@@ -84,14 +84,14 @@ def external_models() -> Models:
     }
 
 
-def recomputed_by(changes: Mapping[str, Change]) -> frozenset[str]:
+def tables_recomputed(changes: Mapping[str, Change]) -> frozenset[str]:
     """The models whose tables a plan computes anew."""
     return frozenset(name for name, change in changes.items() if change.recomputed)
 
 
 def downstream(case: Case) -> frozenset[str]:
     """What a tool recomputes that compares texts: the edited models and everything that reads them."""
-    reached = set(case.edited)
+    reached = set(case.edited_names)
     while more := {n for n, m in case.after.items() if n not in reached and reached.intersection(m.depends_on)}:
         reached |= more
     return frozenset(name for name in reached & case.after.keys() if case.after[name].kind.is_stored)
@@ -122,15 +122,15 @@ def _case(theme: str, raw: dict[str, Any], readers: dict[str, Any]) -> Case:
     texts = dict(readers[chosen] if isinstance(chosen, str) else chosen)
     if None in texts.values():
         raise ValueError(f"{name}: a reader has no query; a comma in braces needs quotes around it")
-    before = texts | _by_name(raw["before"])
-    after = {each: text for each, text in (before | _by_name(raw["after"])).items() if text is not None}
+    before = texts | _names_to_values(raw["before"])
+    after = {each: text for each, text in (before | _names_to_values(raw["after"])).items() if text is not None}
     sources = external_models()
     case = Case(
         name=name,
         theme=theme,
         before=sources | {each: _model(each, text) for each, text in before.items() if text is not None},
         after=sources | {each: _model(each, text) for each, text in after.items()},
-        category={each: Category(said) for each, said in _by_name(raw["category"]).items()},
+        category={each: Category(said) for each, said in _names_to_values(raw["category"]).items()},
         recomputed=_names(raw["recomputed"]),
         columns=_columns(raw),
         volatile=_names(raw.get("volatile", "")),
@@ -146,7 +146,7 @@ def _check(case: Case) -> None:
     said = case.recomputed | case.volatile | case.category.keys() | case.data_equal.keys()
     if not said <= known:
         raise ValueError(f"{case.name}: there is no {sorted(said - known)}")
-    if not case.edited:
+    if not case.edited_names:
         raise ValueError(f"{case.name}: nothing is edited")
     if odd := [name for name in case.recomputed if not case.after[name].kind.is_stored]:
         raise ValueError(f"{case.name}: {odd} hold no rows and are never recomputed")
@@ -157,7 +157,7 @@ def _only(content: Mapping[str, Any], keys: set[str], where: str) -> None:
         raise ValueError(f"{where}: unknown {sorted(unknown)}")
 
 
-def _by_name(value: Any) -> dict[str, Any]:
+def _names_to_values(value: Any) -> dict[str, Any]:
     return {EDITED: value} if isinstance(value, str) else value
 
 

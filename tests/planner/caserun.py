@@ -9,7 +9,7 @@ from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.plan.change import Category, Change
 
 from .building import change_of
-from .casebook import Case, recomputed_by
+from .casebook import Case, tables_recomputed
 from .sample import SOURCES, Content, Fetch, contents, query_of
 
 KEEPS = (Category.EQUIVALENT, Category.METADATA, Category.INDIRECT_NON_BREAKING)
@@ -41,7 +41,7 @@ def run(cases: Collection[Case], fetch: Fetch) -> dict[str, Held]:
     while ready := [(case, name) for case in cases for name in _ready(case, held[case.name])]:
         asked = {}
         for case, name in ready:
-            if _settled(case, name, held[case.name]):
+            if _is_settled(case, name, held[case.name]):
                 held[case.name].before[name] = held[case.name].after[name] = SAME
             else:
                 asked[case.name, name] = query_of(case.before, name), query_of(case.after, name)
@@ -51,14 +51,14 @@ def run(cases: Collection[Case], fetch: Fetch) -> dict[str, Held]:
     return held
 
 
-def misjudged(case: Case, changes: Mapping[str, Change]) -> str:
+def misjudgement(case: Case, changes: Mapping[str, Change]) -> str:
     """How a plan differs from what is right, in one line; '' when it does not."""
-    found = recomputed_by(changes)
+    found = tables_recomputed(changes)
     said = []
     if missing := case.recomputed - found:
-        said.append(f"UNSOUND, keeps {_listed(missing)}")
+        said.append(f"UNSOUND, keeps {_join_names(missing)}")
     if extra := found - case.recomputed:
-        said.append(f"recomputes {_listed(extra)} too much")
+        said.append(f"recomputes {_join_names(extra)} too much")
     for name, category in case.category.items():
         change = changes.get(name)
         if change is None or change.category is not category:
@@ -73,13 +73,13 @@ def broken_promises(case: Case, held: Held) -> list[str]:
     except ProjectErrors:
         return []  # a plan that is refused promises nothing
     return [
-        f"{case.name}: {name} is {_said(changes.get(name))}, yet {', '.join(moved)} moved"
+        f"{case.name}: {name} is {_decision_text(changes.get(name))}, yet {', '.join(moved)} moved"
         for name in held.before
-        if (moved := _moved(changes.get(name), held.before[name], held.after[name]))
+        if (moved := _changed_columns(changes.get(name), held.before[name], held.after[name]))
     ]
 
 
-def disproved(case: Case, held: Held) -> list[str]:
+def contradictions(case: Case, held: Held) -> list[str]:
     """Where the rows contradict what the case calls right, a line each."""
     found = []
     for name in held.before:
@@ -101,7 +101,7 @@ def _ready(case: Case, held: Held) -> list[str]:
     )
 
 
-def _settled(case: Case, name: str, held: Held) -> bool:
+def _is_settled(case: Case, name: str, held: Held) -> bool:
     """True when the same query reads the same rows; the text of an embedded query is part of its readers'."""
     read = (parent for parent in case.after[name].depends_on if parent not in SOURCES)
     before, after = case.before[name], case.after[name]
@@ -110,7 +110,7 @@ def _settled(case: Case, name: str, held: Held) -> bool:
     )
 
 
-def _moved(change: Change | None, before: Content, after: Content) -> list[str]:
+def _changed_columns(change: Change | None, before: Content, after: Content) -> list[str]:
     """The columns that a change does not own to and that hold other rows."""
     if not before.rows and not after.rows:
         return []
@@ -132,12 +132,12 @@ def _columns_misjudged(case: Case, changes: Mapping[str, Change]) -> Iterator[st
             found = change.columns.added, change.columns.altered, change.columns.removed
             for verb, told, right in zip(("added", "altered", "removed"), found, case.columns, strict=True):
                 if told != right:
-                    yield f"{name} has {verb} {_listed(told)} and not {_listed(right)}"
+                    yield f"{name} has {verb} {_join_names(told)} and not {_join_names(right)}"
 
 
-def _said(change: Change | None) -> str:
+def _decision_text(change: Change | None) -> str:
     return f"{change.category} by {change.rule}" if change else "untouched"
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return " ".join(sorted(names)) or "nothing"

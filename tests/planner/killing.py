@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import FORMAT
-from tests.wire import checked
+from tests.wire import check_line
 
 ROOT = Path(__file__).parents[2]
 PAUSE = 0.3  # seconds between two reads: each is work for the one Spark
@@ -83,14 +83,14 @@ class Ended:
     seconds: float
 
     @property
-    def killed(self) -> bool:
+    def was_killed(self) -> bool:
         return self.code == -signal.SIGKILL
 
     @property
     def events(self) -> list[dict[str, Any]]:
         """The whole lines that were written."""
         lines = self.out.splitlines(keepends=True)
-        return [checked(line) for line in lines if line.startswith("{") and line.endswith("\n")]
+        return [check_line(line) for line in lines if line.startswith("{") and line.endswith("\n")]
 
     def __str__(self) -> str:
         errors = [f"{each['kind']}: {each['message']}" for each in self.events if each["event"] == "error"]
@@ -178,7 +178,7 @@ class Reader:
         return {each[0]: each[1:] for each in told}
 
     @property
-    def failed(self) -> list[list[Any]]:
+    def reads_failed(self) -> list[list[Any]]:
         return [each for each in self.reads if len(each) != 3]
 
     def close(self) -> None:
@@ -217,7 +217,7 @@ class _Counted:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def around(self, method: Any) -> Any:
-        def wrapped(*arguments: Any, **named: Any) -> Any:
+        def wrap_call(*arguments: Any, **named: Any) -> Any:
             with self.lock:
                 self.calls += 1
                 mine = self.calls == self.step.nth
@@ -228,7 +228,7 @@ class _Counted:
                 os.killpg(0, signal.SIGKILL)
             return done
 
-        return wrapped
+        return wrap_call
 
 
 def _child(asked: dict[str, Any]) -> int:

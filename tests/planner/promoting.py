@@ -25,7 +25,7 @@ V = (Column("v", "int"),)
 JOINED = "SELECT a.v, z.v FROM s.a CROSS JOIN s.z"
 
 
-def built(store: StateStore, engine: SparkEngine, number: int, views: int) -> Environment:
+def build(store: StateStore, engine: SparkEngine, number: int, views: int) -> Environment:
     """A map of prod whose models all show this number; the two that are joined, the first and the last, are tables."""
     made = []
     for name in ("a", "z", *(f"m{each:03}" for each in range(views - 2))):
@@ -41,7 +41,7 @@ def built(store: StateStore, engine: SparkEngine, number: int, views: int) -> En
     return environment("prod", *made)
 
 
-def promoted(store: StateStore, engine: SparkEngine, new: Environment, wait: float | None) -> float:
+def time_promotion(store: StateStore, engine: SparkEngine, new: Environment, wait: float | None) -> float:
     """Promote, and say how many seconds that took."""
     began = time.monotonic()
     with store.leases.hold("prod", "test") as lease:
@@ -68,6 +68,6 @@ def reading(engine: SparkEngine) -> Iterator[list[tuple[Any, ...]]]:
         reader.result()
 
 
-def mixed(reads: list[tuple[Any, ...]]) -> int:
+def count_mixed(reads: list[tuple[Any, ...]]) -> int:
     """How many of them saw two revisions."""
     return sum(len(set(each)) > 1 for each in reads)

@@ -32,7 +32,7 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.project.loader import load_project
 from mergeplan.planner.project.scaffold import Wishes, write_project
 from mergeplan.planner.state.store import StateStore
-from tests.planner.promoting import built, mixed, promoted, reading
+from tests.planner.promoting import build, count_mixed, reading, time_promotion
 
 ROOT = Path(__file__).parents[2]
 HOST = "127.0.0.1"
@@ -52,7 +52,7 @@ class Runtime:
     environ: dict[str, str] = field(default_factory=dict)
 
 
-def in_process(folder: Path) -> Runtime:
+def run_in_process(folder: Path) -> Runtime:
     """The default: Spark in mergeplan's own process, with a catalog of its own."""
     return Runtime(f"config: {{{SMALL}}}")
 
@@ -75,7 +75,7 @@ def metastore(folder: Path, url: str, **more: str) -> str:
 @contextmanager
 def hive_on_postgresql(folder: Path, socket_file: Path) -> Iterator[Runtime]:
     """A Hive metastore in a PostgreSQL, which listens at a socket file: JDBC comes by TCP."""
-    jar = Path(fetched_apart(folder))
+    jar = Path(fetch_apart(folder))
     with relay(lambda: unix(socket_file)) as port:
         url = f"jdbc:postgresql://{HOST}:{port}/metastore"
         create_schema(folder, url, jar)
@@ -131,7 +131,7 @@ def connect_server(folder: Path) -> Iterator[Runtime]:
         yield Runtime(f'remote: "{remote}"', environ)
 
 
-def fetched_apart(folder: Path) -> str:
+def fetch_apart(folder: Path) -> str:
     """The path of PostgreSQL's driver, fetched by a Spark of its own; RequestError when no repository has it."""
     command = [sys.executable, "-m", "tests.planner.runtimes", "jar", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -141,7 +141,7 @@ def fetched_apart(folder: Path) -> str:
     return done.stdout.split()[-1]
 
 
-def fetched_jar(folder: Path, package: str) -> Path:
+def fetch_jar(folder: Path, package: str) -> Path:
     """A jar that Spark fetches; RequestError with the sentence for users when it cannot."""
     wanted = Connection(conf=(("spark.jars.packages", package), ("spark.driver.memory", "500m")), master="local[1]")
     engine = open_engine(wanted, folder / "fetching")
@@ -190,11 +190,11 @@ def relay(target: Callable[[], socket.socket], context: ssl.SSLContext | None = 
     def accept() -> None:
         with suppress(OSError):  # it is closed
             while True:
-                threading.Thread(target=passed, args=(listening.accept()[0],), daemon=True).start()
+                threading.Thread(target=pass_bytes, args=(listening.accept()[0],), daemon=True).start()
 
-    def passed(plain: socket.socket) -> None:
+    def pass_bytes(plain: socket.socket) -> None:
         with suppress(OSError), plain, target() as inside:
-            copied(context.wrap_socket(plain, server_side=True) if context else plain, inside)
+            copy_bytes(context.wrap_socket(plain, server_side=True) if context else plain, inside)
 
     threading.Thread(target=accept, daemon=True).start()
     try:
@@ -203,7 +203,7 @@ def relay(target: Callable[[], socket.socket], context: ssl.SSLContext | None = 
         listening.close()
 
 
-def copied(one: socket.socket, other: socket.socket) -> None:
+def copy_bytes(one: socket.socket, other: socket.socket) -> None:
     """Copy between two sockets until one of them ends."""
     with selectors.DefaultSelector() as ready, one, other:
         ready.register(one, selectors.EVENT_READ, other)
@@ -300,12 +300,12 @@ def window(folder: Path) -> None:
     conf = tuple((key, str(value)) for key, value in connection.config.items())
     engine = open_engine(Connection(conf, connection.master, connection.remote), folder / ".window")
     store = StateStore(f"sqlite:///{folder}/window.db", "")
-    maps = [built(store, engine, number, 20) for number in (1, 2)]
-    promoted(store, engine, maps[0], None)
+    maps = [build(store, engine, number, 20) for number in (1, 2)]
+    time_promotion(store, engine, maps[0], None)
     for wait in (None, 2.0):
         with reading(engine) as reads:
-            took = [promoted(store, engine, maps[(number + 1) % 2], wait) for number in range(2)]
-        told = ["atomic" if wait else "one by one", mixed(reads), len(reads), round(sum(took) / 2, 1)]
+            took = [time_promotion(store, engine, maps[(number + 1) % 2], wait) for number in range(2)]
+        told = ["atomic" if wait else "one by one", count_mixed(reads), len(reads), round(sum(took) / 2, 1)]
         sys.stdout.write(json.dumps(told) + "\n")
     store.close()
     engine.close()
@@ -319,6 +319,6 @@ def _die(event: object) -> None:
 if __name__ == "__main__":
     what, where = sys.argv[1], Path(sys.argv[2])
     if what == "jar":
-        sys.stdout.write(f"{fetched_jar(where, POSTGRESQL_JAR)}\n")
+        sys.stdout.write(f"{fetch_jar(where, POSTGRESQL_JAR)}\n")
     else:
         (window if what == "window" else partial(step, what))(where)

@@ -112,14 +112,14 @@ def contents(queries: Collection[str], fetch: Fetch) -> dict[str, Content]:
     rows: dict[int, list[str]] = {number: [] for number in range(len(asked))}
     for first in range(0, len(asked), BATCH):
         batch = enumerate(asked[first : first + BATCH], first)
-        for number, of, row in fetch(" UNION ALL ".join(_numbered(n, query) for n, query in batch)):
+        for number, of, row in fetch(" UNION ALL ".join(_number_rows(n, query) for n, query in batch)):
             assert isinstance(number, int)
             types[number] = str(of).lower()
             rows[number].append(json.dumps({k.lower(): v for k, v in json.loads(str(row)).items()}))
     return {query: Content(types[n], tuple(rows[n])) for n, query in enumerate(asked)}
 
 
-def _numbered(number: int, query: str) -> str:
+def _number_rows(number: int, query: str) -> str:
     row = "to_json(struct(*), map('ignoreNullFields', 'false'))"
     return f"(SELECT {number} AS k, typeof(struct(*)) AS t, {row} AS r FROM ({query}))"
 
@@ -132,17 +132,17 @@ def _collect(models: Mapping[str, Model], name: str, parts: dict[str, str]) -> N
         return
     for parent in models[name].depends_on:
         _collect(models, parent, parts)
-    parts[name] = _declared(models[name], _spliced(models[name].sql))
+    parts[name] = _declare_columns(models[name], _splice_names(models[name].sql))
 
 
-def _declared(model: Model, sql: str) -> str:
+def _declare_columns(model: Model, sql: str) -> str:
     """The query as a table with declared columns holds it: in their order and cast to their types."""
     cast = ", ".join(f"CAST({column.name} AS {column.type}) AS {column.name}" for column in model.columns)
     return f"SELECT {cast} FROM ({sql})" if cast else sql
 
 
 @cache
-def _spliced(sql: str) -> str:
+def _splice_names(sql: str) -> str:
     """The query with `m.base` as `m__base AS base` where it is a table, and as `base` where it qualifies a column."""
     tree = sqlglot.parse_one(sql, dialect="spark")
     cuts = [cut for node in tree.find_all(exp.Table, exp.Column) if (cut := _cut(node))]

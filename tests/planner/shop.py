@@ -44,7 +44,7 @@ SELECT id, day, price FROM shop.items WHERE day BETWEEN @start_date AND @end_dat
 ALONE = dict.fromkeys(("items", "daily", "shown", "apart"), "")  # leaves `total`, for tests that need no more
 
 
-def written(root: Path, **changed: str) -> Project:
+def write_shop(root: Path, **changed: str) -> Project:
     """The shop at `root`; `changed` are files by their stem, '' takes one away."""
     by_stem = {Path(name).stem: name for name in FILES}
     files = FILES | {by_stem.get(stem, f"models/{stem}.sql"): text for stem, text in changed.items()}
@@ -57,7 +57,7 @@ def written(root: Path, **changed: str) -> Project:
     return load_project(root, NOW)
 
 
-def planned(
+def make_plan(
     project: Project, store: StateStore, environment: str = "prod", window: Window | None = None, **request: Any
 ) -> Plan:
     """The plan that makes an environment show the project, as things are."""
@@ -70,7 +70,7 @@ def planned(
     return build_plan(project.models, target, prod, loaded, Request(window or Window(NOW), **request))
 
 
-def applied(
+def plan_and_apply(
     project: Project,
     engine: Engine,
     store: StateStore,
@@ -79,11 +79,11 @@ def applied(
     plan: Plan | None = None,
 ) -> Outcome:
     """Plan and apply."""
-    again = lambda: planned(project, store, environment)  # noqa: E731
-    return carried_out(plan or again(), project, engine, store, ApplyOptions(NOW, emit, "ann", replan=again))
+    again = lambda: make_plan(project, store, environment)  # noqa: E731
+    return carry_out(plan or again(), project, engine, store, ApplyOptions(NOW, emit, "ann", replan=again))
 
 
-def carried_out(plan: Plan, project: Project, engine: Engine, store: StateStore, options: ApplyOptions) -> Outcome:
+def carry_out(plan: Plan, project: Project, engine: Engine, store: StateStore, options: ApplyOptions) -> Outcome:
     """Apply with the lease of the plan's environment."""
     with store.leases.hold(plan.environment, "test") as lease:
         return apply(plan, project, engine, store, lease, options)

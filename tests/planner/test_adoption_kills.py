@@ -78,7 +78,7 @@ def test_an_adoption_killed_at_a_step_is_undone_or_finished(scene: Scene, method
     looked = scene.call("plan", "--no-prompts")  # it settles what is left, and is not applied
     again = scene.call(*asked)
 
-    assert (killed.killed, looked.code, again.code) in ((True, 0, 0), (True, 0, 1)), (killed, looked, again)
+    assert (killed.was_killed, looked.code, again.code) in ((True, 0, 0), (True, 0, 1)), (killed, looked, again)
     assert again.code == 0 or "has `" in str(again), again  # it had come to prod before the kill
     planned = scene.call("plan", "--no-prompts")
     assert planned.code == 0, planned

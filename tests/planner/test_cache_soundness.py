@@ -29,8 +29,8 @@ from mergeplan.planner.project.loader import LoadOptions, load_project
 from mergeplan.planner.semantics.columns import _analyse
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import Environment
-from tests.planner.building import planned, promoted
-from tests.planner.generating import Case, generated
+from tests.planner.building import make_plan, promote
+from tests.planner.generating import Case, generate
 from tests.planner.project.test_loader import project_of
 
 pytestmark = pytest.mark.sampled
@@ -40,7 +40,7 @@ SEED = int(os.environ.get("MERGEPLAN_SEED", "1"))
 CASES = int(os.environ.get("MERGEPLAN_CASES", "30"))
 
 
-def written(root: Path, models: Mapping[str, Model]) -> Path:
+def write_project(root: Path, models: Mapping[str, Model]) -> Path:
     """The project in files."""
     shutil.rmtree(root, ignore_errors=True)
     files = {
@@ -64,7 +64,7 @@ def read(root: Path, cache: Path | None) -> object:
         return str(error)
 
 
-def damaged(rng: random.Random, cache: Path) -> None:
+def damage(rng: random.Random, cache: Path) -> None:
     """Some bytes of the cache are others."""
     (file,) = cache.glob("*.db")
     data = bytearray(file.read_bytes())
@@ -75,13 +75,13 @@ def damaged(rng: random.Random, cache: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + max(CASES // 10, 3)))
 def test_a_project_is_read_the_same_whatever_is_remembered(seed: int, tmp_path: Path) -> None:
-    case, rng = generated(seed), random.Random(seed)  # noqa: S311 # reproducible, not secret
+    case, rng = generate(seed), random.Random(seed)  # noqa: S311 # reproducible, not secret
     root, warm = tmp_path / "project", tmp_path / "cache"
     for models in (case.before, case.after, case.before, case.after):
-        cold = read(written(root, models), None)
+        cold = read(write_project(root, models), None)
 
         assert read(root, warm) == cold, f"seed {seed}: warm"
-        damaged(rng, warm)
+        damage(rng, warm)
         assert read(root, warm) == cold, f"seed {seed}: damaged"
 
 
@@ -94,9 +94,9 @@ class Texts(dict[str, str]):
 
 def decisions(case: Case, shapes: ShapeMemory) -> list[tuple[object, ...]]:
     """What a plan decides of each model that changes, and the versions of their tables."""
-    prod, loaded = promoted(case.before)
+    prod, loaded = promote(case.before)
     try:
-        changes = planned(case.after, Environment("dev"), prod, loaded, shapes=shapes).changes
+        changes = make_plan(case.after, Environment("dev"), prod, loaded, shapes=shapes).changes
     except ProjectErrors as errors:
         return [(str(errors),)]
     return [(c.name, c.category, c.rule, c.reason, c.columns, c.new and c.new.version) for c in changes]
@@ -104,7 +104,7 @@ def decisions(case: Case, shapes: ShapeMemory) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + CASES))
 def test_a_plan_is_the_same_whatever_is_remembered(seed: int) -> None:
-    case, texts = generated(seed), Texts()
+    case, texts = generate(seed), Texts()
     cold = decisions(case, NO_MEMORY)
 
     assert decisions(case, ShapeMemory(texts)) == cold, f"seed {seed}: first"

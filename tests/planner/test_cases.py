@@ -14,9 +14,9 @@ from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.snapshot.environment import Environment
 
 from . import casebook
-from .building import planned, promoted
+from .building import make_plan, promote
 from .casebook import Case, cases
-from .caserun import QUICK, broken_promises, disproved, misjudged, run
+from .caserun import QUICK, broken_promises, contradictions, misjudgement, run
 from .plan.reason_claims import Claim
 from .plan.reason_rules import false_claims
 
@@ -47,10 +47,10 @@ def quick(shared_engine: SparkEngine) -> Iterator[SparkEngine]:
 def test_an_edit_gets_the_smallest_sound_verdict(case: Case) -> None:
     false = list[str]()
     try:
-        prod, loaded = promoted(case.before)
-        plan = planned(case.after, Environment("dev"), prod, loaded)
+        prod, loaded = promote(case.before)
+        plan = make_plan(case.after, Environment("dev"), prod, loaded)
         changes = {change.name: change for change in plan.changes}
-        said = misjudged(case, changes)
+        said = misjudgement(case, changes)
         snapshots = {**prod.snapshots, **plan.new.snapshots}
         false = [line for change in plan.changes for line in false_claims(Claim(change, changes, snapshots))]
     except ProjectErrors as error:
@@ -70,7 +70,7 @@ def test_what_runs_agrees_with_the_plan_and_with_the_case(quick: SparkEngine, th
     held = run(chosen, lambda sql: quick.fetch(sql).rows)
 
     assert [line for case in chosen for line in broken_promises(case, held[case.name])] == []
-    assert [line for case in chosen for line in disproved(case, held[case.name])] == []
+    assert [line for case in chosen for line in contradictions(case, held[case.name])] == []
 
 
 def test_the_book_is_thick() -> None:

@@ -20,7 +20,7 @@ from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.session.use_cases.planning import _check_default as check_default
 from mergeplan.planner.snapshot.environment import Environment, view_changes
 from mergeplan.planner.state.snapshots import _as_named as as_named
-from tests.planner.building import NOW, external, planned, promoted
+from tests.planner.building import NOW, external, make_plan, promote
 
 LAKE = Defaults(NOW, catalog="lake")
 CONFIG = """
@@ -44,7 +44,7 @@ def query(sql: str, defaults: Defaults = LAKE) -> Model:
     return read(f"MODEL (name shop.a, kind FULL);\n{sql}", defaults)
 
 
-def written(tmp_path: Path, models: Mapping[str, str], connection: str = "", more: str = "") -> Project:
+def write_project(tmp_path: Path, models: Mapping[str, str], connection: str = "", more: str = "") -> Project:
     (tmp_path / "models").mkdir(exist_ok=True)
     (tmp_path / "config.yaml").write_text(CONFIG.format(connection=connection) + more)
     for name, text in models.items():
@@ -120,10 +120,10 @@ def test_selectors_may_write_the_default_catalog() -> None:
 
 def test_the_same_name_in_another_catalog_is_another_table() -> None:
     models = {m.name: m for m in (query("SELECT x FROM ice.raw.b"), external("ice.raw.b", "x"), external("raw.b", "x"))}
-    prod, loaded = promoted(models)
+    prod, loaded = promote(models)
     moved = {**models, "shop.a": query("SELECT x FROM lake.raw.b")}
 
-    (change,) = planned(moved, Environment("dev"), prod, loaded).changes
+    (change,) = make_plan(moved, Environment("dev"), prod, loaded).changes
 
     assert str(change.category) == "breaking"
     assert change.new is not None and change.old is not None and change.new.table != change.old.table
@@ -163,7 +163,7 @@ def test_tables_and_views_lie_in_their_models_catalog() -> None:
 
 
 def test_a_view_that_is_now_called_without_the_default_catalog_is_not_dropped() -> None:
-    prod, _ = promoted({"shop.a": query("SELECT 1 AS x")})
+    prod, _ = promote({"shop.a": query("SELECT 1 AS x")})
     mapped = Naming(catalogs=((".*", "lake"),))
     old = Environment("prod", prod.snapshots, prod.views, 1, naming=mapped)
     new = Environment(
@@ -178,7 +178,7 @@ def test_a_model_takes_the_format_of_its_catalog(tmp_path: Path) -> None:
         "a": "MODEL (name lake.shop.a, kind FULL);\nSELECT 1 AS x",
         "b": "MODEL (name shop.b, kind FULL);\nSELECT 1 AS x",
     }
-    project = written(tmp_path, models, f"config: {{{ICEBERG}: jdbc}}")
+    project = write_project(tmp_path, models, f"config: {{{ICEBERG}: jdbc}}")
 
     assert {name: each.table_format for name, each in project.models.items()} == {
         "lake.shop.a": "iceberg",
@@ -200,7 +200,7 @@ def test_a_model_that_cannot_lie_in_its_catalog_is_refused_by_itself(
     tmp_path: Path, connection: str, header: str, said: str
 ) -> None:
     models = {"a": f"MODEL (name lake.shop.a, {header});\nSELECT 1 AS x", "b": "MODEL (name shop.b);\nSELECT 1 AS x"}
-    project = written(tmp_path, models, connection)
+    project = write_project(tmp_path, models, connection)
 
     assert list(project.models) == ["shop.b"]
     (error,) = project.refused.errors
@@ -213,7 +213,7 @@ def test_the_default_catalog_may_have_a_name_of_the_projects_own(tmp_path: Path)
         "a": "MODEL (name jaffle.shop.a);\nSELECT x FROM Jaffle.raw.b",
         "b": "MODEL (name spark_catalog.shop.b);\nSELECT 1 AS x",
     }
-    project = written(tmp_path, models, "default_catalog: jaffle", "environment_suffix_target: catalog")
+    project = write_project(tmp_path, models, "default_catalog: jaffle", "environment_suffix_target: catalog")
 
     assert (list(project.models), project.models["shop.a"].depends_on) == (["shop.a"], ("raw.b",))
     assert "says that its name is `jaffle` here" in str(project.refused.errors[0])
@@ -223,14 +223,14 @@ def test_the_default_catalog_may_have_a_name_of_the_projects_own(tmp_path: Path)
 def test_views_may_lie_in_another_catalog_than_their_tables(tmp_path: Path) -> None:
     models = {"a": "MODEL (name lake.shop.a, kind FULL);\nSELECT 1 AS x"}
     more = "environment_catalog_mapping: {'.*': spark_catalog}"
-    project = written(tmp_path, models, f"config: {{{ICEBERG}: hadoop}}", more)
+    project = write_project(tmp_path, models, f"config: {{{ICEBERG}: hadoop}}", more)
 
     assert list(project.models) == ["lake.shop.a"]
 
 
 def test_a_table_in_an_unknown_catalog_is_read_by_a_model_that_opens(tmp_path: Path) -> None:
     (tmp_path / "external_models.yaml").write_text("- name: memory.raw.b\n  columns: {x: int}\n")
-    project = written(tmp_path, {"a": "MODEL (name shop.a);\nSELECT x FROM memory.raw.b"})
+    project = write_project(tmp_path, {"a": "MODEL (name shop.a);\nSELECT x FROM memory.raw.b"})
 
     assert sorted(project.models) == ["memory.raw.b", "shop.a"]
     assert project.catalogs.catalog_of("memory.raw.b") is None
@@ -252,7 +252,7 @@ def test_tables_that_were_built_before_names_had_catalogs_are_not_built_again() 
     models = [read(text, Defaults(datetime(2026, 1, 10, 12, tzinfo=UTC))) for text in TEXTS]
     models += [external("raw.b", "x y"), external("raw.e", "x ds")]
 
-    plan = planned({each.name: each for each in models}, Environment("prod"))
+    plan = make_plan({each.name: each for each in models}, Environment("prod"))
 
     made = {(c.new.table, c.new.fingerprint.text) for c in plan.changes if c.new and not c.new.kind.is_external}
     assert made == {
@@ -271,7 +271,7 @@ def test_a_model_of_an_old_state_reads_the_table_of_its_environment() -> None:
 
 def test_another_default_catalog_than_at_the_last_promotion_is_refused(tmp_path: Path) -> None:
     class Work:
-        project = written(tmp_path, {"a": "MODEL (name shop.a);\nSELECT 1 AS x"}, "catalog: main")
+        project = write_project(tmp_path, {"a": "MODEL (name shop.a);\nSELECT 1 AS x"}, "catalog: main")
 
     with pytest.raises(RequestError, match="`prod` was built with the default catalog `lake`, and it is `main` now"):
         check_default(Work(), Environment("prod", revision=1, naming=Naming(default="lake")))  # type: ignore[arg-type]

@@ -127,11 +127,11 @@ def _a_change_is_reviewed_and_merged(shop: Journey) -> None:
     shop.shows("shop__dev")
     shop.shows(daily_sales=DAILY)
     shop.does("table_diff", "prod:dev", "shop.daily_sales", code=5)
-    _merged(shop)
+    _merge_pull(shop)
     shop.shows()
 
 
-def _merged(shop: Journey) -> None:
+def _merge_pull(shop: Journey) -> None:
     merged = shop.does("plan", "--auto-apply", at="2026-01-08").result
     assert (merged["plan"]["virtual"], merged["promotion"]["spark_jobs"]) == (True, 0)
 

@@ -55,7 +55,7 @@ class World:
             self.db.execute('INSERT INTO "raw.t" VALUES (?, ?, ?)', (number % 4, day, number))
 
     @property
-    def loaded(self) -> Loaded:
+    def state_of_world(self) -> Loaded:
         shown = frozenset(s.table for s in self.prod.snapshots.values())
         return Loaded(dict(self.timelines), shown, frozenset(self.drifted))
 
@@ -78,7 +78,7 @@ class World:
         assert columns is not None
         self.db.execute(f'CREATE TABLE IF NOT EXISTS "{snapshot.table}" ({", ".join(columns)})')
         for interval in timeline:
-            given, rows = self.rows(source, interval) if source else self.asked(snapshot, interval, environment)
+            given, rows = self.rows(source, interval) if source else self.fetch_rows(snapshot, interval, environment)
             ranged = snapshot.kind is Kind.INCREMENTAL_BY_TIME_RANGE
             first, last = bounds(interval)
             where = f" WHERE day BETWEEN '{first}' AND '{last}'" if ranged else ""
@@ -95,7 +95,7 @@ class World:
         at = names.index("day") if "day" in names else None
         return names, [row for row in found if interval is None or at is None or first <= str(row[at]) <= last]
 
-    def asked(
+    def fetch_rows(
         self, snapshot: Snapshot, interval: Interval, environment: Environment
     ) -> tuple[list[str], list[tuple[object, ...]]]:
         first, last = bounds(interval)
@@ -110,7 +110,7 @@ class World:
         for name, snapshot in self.prod.snapshots.items():
             if snapshot.kind.is_stored and not snapshot.forced:
                 held = self.timelines[snapshot.table]
-                rows = [row for each in held for row in self.asked(snapshot, each, self.prod)[1]]
+                rows = [row for each in held for row in self.fetch_rows(snapshot, each, self.prod)[1]]
                 assert sorted(self.rows(snapshot.table, None)[1], key=repr) == sorted(rows, key=repr), name
 
 
@@ -138,7 +138,7 @@ def step(world: World, edit: dict[str, int], chance: random.Random) -> str:
         world.past.append(world.prod)
     if choice in ("run", "rollback"):
         world.now += DAY if world.now < START + 12 * DAY else 0 * DAY
-        run = build_run(world.prod, world.loaded, Window(world.now))
+        run = build_run(world.prod, world.state_of_world, Window(world.now))
         world.apply(run)
         return choice
     key = chance.choice(tuple(edit))
@@ -147,10 +147,10 @@ def step(world: World, edit: dict[str, int], chance: random.Random) -> str:
     since = chance.choice((None, None, world.now - 2 * DAY))
     asked = ForwardOnly(choice == "forward", since if choice == "forward" else None, destructive=("s.*",))
     request = Request(Window(world.now), forward=asked)
-    plan = build_plan(models(edit), world.prod, world.prod, world.loaded, request)  # type: ignore[arg-type]
+    plan = build_plan(models(edit), world.prod, world.prod, world.state_of_world, request)  # type: ignore[arg-type]
     if any(c.name == "s.a" and c.change == "direct" for c in plan.changes) and wanted:
         request = replace(request, categories=wanted)
-        plan = build_plan(models(edit), world.prod, world.prod, world.loaded, request)  # type: ignore[arg-type]
+        plan = build_plan(models(edit), world.prod, world.prod, world.state_of_world, request)  # type: ignore[arg-type]
     if not plan.blockers:
         world.apply(plan)
     return f"{choice} {key}={edit[key]} since={asked.since}: " + ", ".join(
@@ -162,7 +162,7 @@ def step(world: World, edit: dict[str, int], chance: random.Random) -> str:
 def test_a_table_that_claims_a_query_holds_its_rows(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # no secret
     world, edit = World(), {"price": 0, "where": 0, "extra": 0, "b": 0, "c": 0}
-    world.apply(build_plan(models(edit), world.prod, world.prod, world.loaded, Request(Window(world.now))))  # type: ignore[arg-type]
+    world.apply(build_plan(models(edit), world.prod, world.prod, world.state_of_world, Request(Window(world.now))))  # type: ignore[arg-type]
     done = []
     for _ in range(9):
         done.append(step(world, edit, chance))

@@ -28,7 +28,7 @@ SELECT id, MAX(at) AS at, SUM(price) AS price FROM SHOP.daily {STRETCH} GROUP BY
 Rows = dict[str, list[tuple[object, ...]]]  # of each model, sorted
 
 
-def doubled(times: int) -> dict[str, str]:
+def double_times(times: int) -> dict[str, str]:
     """The models, of which the first computes so many times the price."""
     return {**MODELS, "daily": MODELS["daily"].replace("price AS", f"price * {times} AS")}
 
@@ -54,7 +54,7 @@ class Shop:
         self._write(self.mergeplan, "shop", models)
         return self._run(self.mergeplan, *arguments, day=day)
 
-    def shown(self, schema: str = "shop") -> Rows:
+    def view_rows(self, schema: str = "shop") -> Rows:
         """Read what the views of a schema show."""
         return {
             name: sorted(rows(self.engine, f"SELECT * FROM {schema}.{name}"), key=repr)
@@ -66,7 +66,7 @@ class Shop:
         self._others += 1
         schema = f"scratch{self._others}"
         self._run(self._project(schema, models), "plan", "--auto-apply", day=day)
-        return self.shown(schema)
+        return self.view_rows(schema)
 
     def _project(self, schema: str, models: Mapping[str, str]) -> CommandLine:
         mergeplan = CommandLine(self._folder / schema, self.engine)
@@ -99,31 +99,33 @@ def since(day: int, before: Rows, after: Rows) -> list[tuple[object, ...]]:
 
 def test_a_breaking_change_after_a_forward_only_one_computes_all_rows_anew(shop: Shop) -> None:
     shop.do(MODELS, "plan", "--auto-apply", day=4)
-    shop.do(doubled(2), "plan", "--forward-only", "--auto-apply", day=4)
-    shop.do(doubled(2), "run", day=6)
-    assert shop.shown()["daily"] == since(4, shop.build(MODELS, day=6), shop.build(doubled(2), day=6))
+    shop.do(double_times(2), "plan", "--forward-only", "--auto-apply", day=4)
+    shop.do(double_times(2), "run", day=6)
+    assert shop.view_rows()["daily"] == since(4, shop.build(MODELS, day=6), shop.build(double_times(2), day=6))
 
-    shop.do(doubled(3), "plan", "dev", "--auto-apply", day=6)
-    shop.do(doubled(3), "plan", "--auto-apply", day=6)
-    assert shop.shown() == shop.build(doubled(3), day=6)
+    shop.do(double_times(3), "plan", "dev", "--auto-apply", day=6)
+    shop.do(double_times(3), "plan", "--auto-apply", day=6)
+    assert shop.view_rows() == shop.build(double_times(3), day=6)
 
-    shop.do(doubled(2), "plan", "--auto-apply", day=6)  # the table of the forward-only change has rows of another text
-    assert shop.shown() == shop.build(doubled(2), day=6)
+    shop.do(
+        double_times(2), "plan", "--auto-apply", day=6
+    )  # the table of the forward-only change has rows of another text
+    assert shop.view_rows() == shop.build(double_times(2), day=6)
 
 
 def test_rows_from_an_effective_date_on_are_of_the_new_text(shop: Shop) -> None:
     shop.do(MODELS, "plan", "--auto-apply", day=5)
     looks = ("--forward-only", "--effective-from", "2026-01-03", "--auto-apply")
-    shop.do(doubled(2), "plan", "dev", *looks, day=5)
-    before, after = (shop.build(models, day=5) for models in (MODELS, doubled(2)))
-    assert shop.shown("shop__dev")["daily"] == since(3, before, after)
-    assert shop.shown() == before
+    shop.do(double_times(2), "plan", "dev", *looks, day=5)
+    before, after = (shop.build(models, day=5) for models in (MODELS, double_times(2)))
+    assert shop.view_rows("shop__dev")["daily"] == since(3, before, after)
+    assert shop.view_rows() == before
 
-    merged = shop.do(doubled(2), "plan", *looks, day=5).result
+    merged = shop.do(double_times(2), "plan", *looks, day=5).result
     assert merged["promotion"]["spark_jobs"] == 0
-    assert shop.shown()["daily"] == since(3, before, after)
-    shop.do(doubled(2), "run", day=7)
-    assert shop.shown()["daily"] == since(3, before, shop.build(doubled(2), day=7))
+    assert shop.view_rows()["daily"] == since(3, before, after)
+    shop.do(double_times(2), "run", day=7)
+    assert shop.view_rows()["daily"] == since(3, before, shop.build(double_times(2), day=7))
 
 
 def test_late_rows_come_with_a_restatement_of_their_days_alone(shop: Shop) -> None:
@@ -132,38 +134,38 @@ def test_late_rows_come_with_a_restatement_of_their_days_alone(shop: Shop) -> No
     shop.sell((2, 2), (4, 2), (2, 3))
     shop.do(MODELS, "run", day=5)
     whole = shop.build(MODELS, day=5)
-    assert shop.shown()["daily"] == since(4, before, whole)
+    assert shop.view_rows()["daily"] == since(4, before, whole)
 
     second = ("--start", "2026-01-02", "--end", "2026-01-02")
     shop.do(MODELS, "plan", "--restate-model", "shop.daily", *second, "--auto-apply", day=5)
     late = [row for row in whole["daily"] if str(row[1]) != "2026-01-03"]
-    assert shop.shown()["daily"] == sorted(
+    assert shop.view_rows()["daily"] == sorted(
         [*late, *(r for r in before["daily"] if str(r[1]) == "2026-01-03")], key=repr
     )
 
     shop.do(MODELS, "plan", "--restate-model", "raw.sales", "--auto-apply", day=5)
-    assert shop.shown() == whole
+    assert shop.view_rows() == whole
 
 
 def test_a_restatement_in_an_environment_leaves_prod_alone_and_is_what_a_merge_shows(shop: Shop) -> None:
     shop.do(MODELS, "plan", "--auto-apply", day=4)
-    before = shop.shown()
-    shop.do(doubled(2), "plan", "dev", "--auto-apply", day=4)
+    before = shop.view_rows()
+    shop.do(double_times(2), "plan", "dev", "--auto-apply", day=4)
     shop.sell((2, 2), (4, 3))
 
-    shop.do(doubled(2), "plan", "dev", "--restate-model", "shop.daily", "--auto-apply", day=4)
-    assert (shop.shown(), shop.shown("shop__dev")) == (before, shop.build(doubled(2), day=4))
-    merged = shop.do(doubled(2), "plan", "--auto-apply", day=4).result
+    shop.do(double_times(2), "plan", "dev", "--restate-model", "shop.daily", "--auto-apply", day=4)
+    assert (shop.view_rows(), shop.view_rows("shop__dev")) == (before, shop.build(double_times(2), day=4))
+    merged = shop.do(double_times(2), "plan", "--auto-apply", day=4).result
     assert merged["plan"]["virtual"]
-    assert shop.shown() == shop.build(doubled(2), day=4)
+    assert shop.view_rows() == shop.build(double_times(2), day=4)
 
 
 def test_a_restatement_of_prod_reaches_what_an_environment_has_of_its_own(shop: Shop) -> None:
     shop.do(MODELS, "plan", "--auto-apply", day=4)
-    shop.do(doubled(2), "plan", "dev", "--auto-apply", day=4)
+    shop.do(double_times(2), "plan", "dev", "--auto-apply", day=4)
     shop.sell((2, 2), (4, 3))
 
     shop.do(MODELS, "plan", "--restate-model", "raw.sales", "--auto-apply", day=4)
-    assert shop.shown() == shop.build(MODELS, day=4)
-    shop.do(doubled(2), "plan", "--auto-apply", day=4)
-    assert shop.shown() == shop.build(doubled(2), day=4)
+    assert shop.view_rows() == shop.build(MODELS, day=4)
+    shop.do(double_times(2), "plan", "--auto-apply", day=4)
+    assert shop.view_rows() == shop.build(double_times(2), day=4)

@@ -43,25 +43,25 @@ class Rules:
     deletes: bool = False
     begins_when_seen: bool = False
 
-    def after(self, held: list[Version], rows: Rows, now: str) -> list[Version]:
+    def run_versions(self, held: list[Version], rows: Rows, now: str) -> list[Version]:
         """The versions after a run."""
         in_force = {version.key: version for version in held if version.ends is None}
-        done = [self._ended(version, rows, now) if version.ends is None else version for version in held]
+        done = [self._end_version(version, rows, now) if version.ends is None else version for version in held]
         for key, (value, at) in rows.items():
             version = in_force.get(key)
-            if version is None or self._changed(version, value, at):
+            if version is None or self._is_changed(version, value, at):
                 done.append(Version(key, value, at, self._begin(held, version, key, at, now)))
         return done
 
-    def _changed(self, version: Version, value: int | None, at: str | None) -> bool:
+    def _is_changed(self, version: Version, value: int | None, at: str | None) -> bool:
         return (at or "") > (version.at or "") if self.by_time else value != version.value
 
-    def _ended(self, version: Version, rows: Rows, now: str) -> Version:
+    def _end_version(self, version: Version, rows: Rows, now: str) -> Version:
         if version.key not in rows:
             return replace(version, ends=max(now, version.begins)) if self.deletes else version
         value, at = rows[version.key]
         ends = max((at or EVER) if self.by_time else now, version.begins)
-        return replace(version, ends=ends) if self._changed(version, value, at) else version
+        return replace(version, ends=ends) if self._is_changed(version, value, at) else version
 
     def _begin(self, held: list[Version], in_force: Version | None, key: int, at: str | None, now: str) -> str:
         noticed = (at or EVER) if self.by_time else now
@@ -120,7 +120,7 @@ def test_every_version_is_the_one_that_the_rules_say(daily: Daily) -> None:
         daily.has(*(f"{key}, {_sql(v)}, {_sql(at)}" for key, (v, at) in rows.items()))
         assert not daily.run(f"2026-01-{day:02}", *models).failures
         for name, (_, rules) in KINDS.items():
-            wanted[name] = rules.after(wanted[name], rows, f"2026-01-{day:02} 05:00:00")
+            wanted[name] = rules.run_versions(wanted[name], rows, f"2026-01-{day:02} 05:00:00")
 
     cells = "id, v, string(at), string(valid_from), string(valid_to)"
     for name, versions in wanted.items():

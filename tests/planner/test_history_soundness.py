@@ -126,16 +126,16 @@ class Worlds(World):
             self.emptied.discard(table)
 
     @contextmanager
-    def untouched(self) -> Iterator[None]:
+    def prod_unchanged(self) -> Iterator[None]:
         """What prod shows is the same before and after."""
 
-        def shown() -> dict[str, object]:
+        def prod_rows() -> dict[str, object]:
             tables = sorted(s.table for s in self.prod.snapshots.values() if self.timelines.get(s.table))
             return {t: (self.timelines.get(t), sorted(self.rows(t, None)[1], key=repr)) for t in tables}
 
-        before = shown()
+        before = prod_rows()
         yield
-        assert shown() == before, "a pull request changed prod"
+        assert prod_rows() == before, "a pull request changed prod"
 
     def check(self) -> None:
         for name, snapshot in self.prod.snapshots.items():
@@ -197,7 +197,7 @@ def asking(chance: random.Random, world: Worlds, pr: bool) -> dict[str, object]:
     return given
 
 
-def planned(world: Worlds, edit: dict[str, int], environment: str, given: dict[str, object]) -> Plan:
+def make_plan(world: Worlds, edit: dict[str, int], environment: str, given: dict[str, object]) -> Plan:
     target = world.prod if environment == "prod" else world.requests.get(environment, Environment(environment))
     given = {"window": Window(world.now), "forward": ForwardOnly(destructive=("s.*",)), **given}
     try:
@@ -217,20 +217,20 @@ def step(world: Worlds, edits: dict[str, dict[str, int]], chance: random.Random)
         environment = where if choice == "pr" else "prod"
         given = asking(chance, world, choice == "pr")
         world.wanted[environment] = {key: given[key] for key in ("forward", "categories") if key in given}
-        plan = planned(world, edit, environment, given)
+        plan = make_plan(world, edit, environment, given)
         if not plan.blockers:
             if choice == "pr":
-                with world.untouched():
+                with world.prod_unchanged():
                     world.carry_out(plan)
             else:
                 world.carry_out(plan)
-        return f"{environment} {key}={edit[key]} {given}" + told(plan)
+        return f"{environment} {key}={edit[key]} {given}" + plan_text(plan)
     if choice == "merge":
         edits["prod"] = dict(edits[where])
-        plan = planned(world, edits["prod"], "prod", world.wanted.get(where, {}))
+        plan = make_plan(world, edits["prod"], "prod", world.wanted.get(where, {}))
         if not plan.blockers:
             world.carry_out(plan)
-        return f"merge {where}" + told(plan)
+        return f"merge {where}" + plan_text(plan)
     if choice == "revert":
         edits[where] = dict(EDITS)
         return "revert " + where
@@ -241,7 +241,7 @@ def step(world: Worlds, edits: dict[str, dict[str, int]], chance: random.Random)
         world.now += DAY if world.now < START + 12 * DAY else 0 * DAY
         world.carry_out(build_run(world.prod, world.loaded, Window(world.now)))
         for each in world.requests.values():
-            with world.untouched():
+            with world.prod_unchanged():
                 world.carry_out(build_run(each, world.loaded, Window(world.now), world.prod))
         return choice
     if choice == "late":
@@ -253,7 +253,7 @@ def step(world: Worlds, edits: dict[str, dict[str, int]], chance: random.Random)
     return "sweep"
 
 
-def told(plan: Plan) -> str:
+def plan_text(plan: Plan) -> str:
     said = (
         f"\n      {c.name} {c.category} {c.rule} {c.new.version if c.new else ''} shares={c.shares}"
         f" missing={len(c.missing)} copies={len(c.copies)} preview={c.preview} forced={c.new and c.new.forced}"
@@ -267,7 +267,7 @@ def test_prod_holds_the_rows_of_its_queries_whatever_pull_requests_do(seed: int)
     chance = random.Random(seed)  # noqa: S311  # no secret
     world = Worlds()
     edits = {name: dict(EDITS) for name in ("prod", "pr_1", "pr_2")}
-    world.carry_out(planned(world, edits["prod"], "prod", {}))
+    world.carry_out(make_plan(world, edits["prod"], "prod", {}))
     done = []
     for _ in range(12):
         try:

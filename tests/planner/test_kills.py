@@ -172,8 +172,8 @@ def test_whatever_is_killed_the_next_verb_recovers_and_no_reader_notices(scene: 
         assert number < 10 * KILLS + 20, scene.tally
         one_case(scene, random.Random(seed), f"case {number} (seed {seed})")  # noqa: S311
 
-    sys.stderr.write(f"\n{scene.tally}; {len(scene.reader.reads)} reads, {len(scene.reader.failed)} failed\n")
-    assert scene.reader.failed == []
+    sys.stderr.write(f"\n{scene.tally}; {len(scene.reader.reads)} reads, {len(scene.reader.reads_failed)} failed\n")
+    assert scene.reader.reads_failed == []
     assert [each for each in scene.reader.reads if each[0] == ATOMIC and each[1] != each[2]] == []
     assert scene.tally.twice == []
 
@@ -201,7 +201,7 @@ def one_case(scene: Scene, choose: random.Random, case: str) -> None:
     what += f"; then {' '.join(again)}: {after}"
     assert after.code == 0, what
     assert ("recovered" in after.result) == bool(pending), what
-    scene.tally.twice += [f"{case}: {each}" for each in computed_twice(after, held)]
+    scene.tally.twice += [f"{case}: {each}" for each in batches_twice(after, held)]
     with closing(shop.store()) as store:
         assert store.promotions.pending() == (), what
     assert scene.reader.round()[shop.schema] == [expected, expected], what
@@ -214,7 +214,7 @@ def one_kill(scene: Scene, shop: Shop, verb: str, call: tuple[str, ...], choose:
     moment = _moment(choose, verb, shop)
     killed = scene.call(shop, *call, **moment)
     told = f"; {' '.join(call)}, {moment}: {killed}"
-    if killed.killed or killed.code in (130, -signal.SIGTERM):  # SIGTERM may come before anybody hears it
+    if killed.was_killed or killed.code in (130, -signal.SIGTERM):  # SIGTERM may come before anybody hears it
         scene.tally.kills[f"{verb} on {shop.schema}"] += 1
         return told
     assert killed.code == 0, what + told
@@ -223,7 +223,7 @@ def one_kill(scene: Scene, shop: Shop, verb: str, call: tuple[str, ...], choose:
     return told
 
 
-def computed_twice(after: Ended, held: dict[str, Timeline]) -> list[str]:
+def batches_twice(after: Ended, held: dict[str, Timeline]) -> list[str]:
     """The batches that the next verb computed though they had been recorded."""
     plans = [each["plan"] for each in after.events if each["event"] == "plan"]
     tables = {model["name"]: model["table"] for plan in plans for model in plan["models"]}

@@ -53,7 +53,7 @@ Found = dict[str, list[list[tuple[object, ...]]]]
 
 
 @pytest.fixture(scope="module", params=[FORMAT] if FORMAT else ["parquet", "orc"])
-def found(
+def tables_by_kind(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, shared_engine: SparkEngine
 ) -> Found:
     """Kind -> what its table holds after the first plan and after the second day, all filled side by side."""
@@ -77,7 +77,7 @@ def found(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_kind_holds_what_it_should(case: str, found: Found) -> None:
+def test_a_kind_holds_what_it_should(case: str, tables_by_kind: Found) -> None:
     _, _, first, then = CASES[case]
 
-    assert found[case] == [first, then]
+    assert tables_by_kind[case] == [first, then]

@@ -12,8 +12,8 @@ from mergeplan.planner.plan.change import Category
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.state.store import StateStore
 
-from .building import change_of, external, model, planned, project, promoted
-from .shop import FILES, NOW, applied, rows, written
+from .building import change_of, external, make_plan, model, project, promote
+from .shop import FILES, NOW, plan_and_apply, rows, write_shop
 
 pytestmark = pytest.mark.prove
 
@@ -22,12 +22,12 @@ TOTAL = FILES["models/total.sql"]
 
 
 def test_another_layout_copies_rows_and_computes_none(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
-    applied(written(tmp_path, daily=DAILY), engine, store)
+    plan_and_apply(write_shop(tmp_path, daily=DAILY), engine, store)
     orc = DAILY.replace("audits (", "storage_format orc,\n  physical_properties (compression = 'zlib'),\n  audits (")
     told = TOTAL.replace("kind FULL", "kind FULL, storage_format orc")
     events = list[Event]()
 
-    applied(written(tmp_path, daily=orc, total=told), engine, store, "prod", events.append)
+    plan_and_apply(write_shop(tmp_path, daily=orc, total=told), engine, store, "prod", events.append)
 
     assert {(e.model, e.copied) for e in events if isinstance(e, BatchDone)} == {
         ("shop.daily", True),
@@ -50,13 +50,13 @@ def test_readers_of_a_table_that_is_laid_out_anew_keep_theirs() -> None:
 
 def test_nothing_is_copied_from_a_table_that_a_word_kept() -> None:
     raw, child = external("s.raw", "id x"), model("s.child", "SELECT id FROM s.parent")
-    prod, loaded = promoted(project(raw, model("s.parent", "SELECT id, x FROM s.raw"), child))
+    prod, loaded = promote(project(raw, model("s.parent", "SELECT id, x FROM s.raw"), child))
     edited = project(raw, model("s.parent", "SELECT id, x FROM s.raw WHERE x > 1"), child)
-    said = planned(edited, prod, prod, loaded, categories={"s.parent": Category.NON_BREAKING})
+    said = make_plan(edited, prod, prod, loaded, categories={"s.parent": Category.NON_BREAKING})
 
     orc = edited | project(model("s.child", child.sql, storage_format="orc"))
     built = {change.new.table: change.needed for change in said.changes if change.new and change.shares is None}
-    plan = planned(orc, said.new, said.new, Loaded({**loaded.timelines, **built}))
+    plan = make_plan(orc, said.new, said.new, Loaded({**loaded.timelines, **built}))
 
     assert said.new.snapshots["s.child"].forced
     assert [(change.rule, bool(change.missing), change.copies) for change in plan.changes] == [

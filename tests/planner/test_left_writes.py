@@ -62,7 +62,7 @@ class Shop:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
 
-    def ended_with(self, number: signal.Signals) -> int:
+    def exit_code_after(self, number: signal.Signals) -> int:
         """The exit code of a planner that gets a signal while its slow table is computed."""
         with self.plan() as child:
             while not self.batches():  # by then the server has the write
@@ -93,7 +93,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path, server: tuple[Path, Run
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGUSR1, 138)])
 def test_the_next_run_waits_for_what_spark_goes_on_with(shop: Shop, number: signal.Signals, code: int) -> None:
-    assert shop.ended_with(number) == code
+    assert shop.exit_code_after(number) == code
     left = shop.running()
     with shop.plan() as child:
         told = child.communicate(timeout=600)[0]
@@ -103,7 +103,7 @@ def test_the_next_run_waits_for_what_spark_goes_on_with(shop: Shop, number: sign
 
 
 def test_a_planner_that_is_cancelled_leaves_nothing(shop: Shop) -> None:
-    assert shop.ended_with(signal.SIGTERM) == 130
+    assert shop.exit_code_after(signal.SIGTERM) == 130
     assert shop.running() == []
     with shop.plan() as child:
         told = child.communicate(timeout=600)[0]

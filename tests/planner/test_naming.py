@@ -11,7 +11,7 @@ from mergeplan.planner.naming import Convention, Naming, Suffix
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.snapshot.environment import Environment
-from tests.planner.building import model, planned, project, promoted
+from tests.planner.building import make_plan, model, project, promote
 
 ONE = project(model("shop.a", "SELECT 1 AS x"), model("shop.b", "SELECT x FROM shop.a"))
 TWO = project(model("shop.a", "SELECT 2 AS x"), model("shop.b", "SELECT x FROM shop.a"))
@@ -54,11 +54,11 @@ def views(plan: Plan) -> tuple[list[str], list[str]]:
 
 
 def test_new_naming_moves_an_environments_views_and_computes_nothing() -> None:
-    prod, loaded = promoted(ONE)
-    dev = planned(TWO, Environment("dev"), prod, loaded).new
-    known = Loaded({**loaded.timelines, **{c.new.table: c.needed for c in planned(TWO, dev, prod).changes if c.new}})
+    prod, loaded = promote(ONE)
+    dev = make_plan(TWO, Environment("dev"), prod, loaded).new
+    known = Loaded({**loaded.timelines, **{c.new.table: c.needed for c in make_plan(TWO, dev, prod).changes if c.new}})
 
-    plan = planned(TWO, replace(dev, revision=1), prod, known, naming=Naming(suffix=Suffix.TABLE))
+    plan = make_plan(TWO, replace(dev, revision=1), prod, known, naming=Naming(suffix=Suffix.TABLE))
 
     assert views(plan) == (["shop.a__dev", "shop.b__dev"], ["shop__dev.a", "shop__dev.b"])
     assert plan.is_virtual
@@ -66,10 +66,10 @@ def test_new_naming_moves_an_environments_views_and_computes_nothing() -> None:
 
 
 def test_tables_stay_where_they_are_when_new_ones_are_to_be_elsewhere() -> None:
-    prod, loaded = promoted(ONE)
+    prod, loaded = promote(ONE)
 
-    unchanged = planned(ONE, prod, prod, loaded, naming=ELSEWHERE)
-    changed = planned(project(ONE["shop.a"], model("shop.b", "SELECT x + 1 AS x FROM shop.a")), prod, prod, loaded,
+    unchanged = make_plan(ONE, prod, prod, loaded, naming=ELSEWHERE)
+    changed = make_plan(project(ONE["shop.a"], model("shop.b", "SELECT x + 1 AS x FROM shop.a")), prod, prod, loaded,
                       naming=ELSEWHERE)  # fmt: skip
 
     assert unchanged.new.snapshots == prod.snapshots
@@ -78,7 +78,7 @@ def test_tables_stay_where_they_are_when_new_ones_are_to_be_elsewhere() -> None:
 
 
 def test_a_table_in_another_place_is_another_version() -> None:
-    here, there = planned(ONE).new.snapshots["shop.a"], planned(ONE, naming=ELSEWHERE).new.snapshots["shop.a"]
+    here, there = make_plan(ONE).new.snapshots["shop.a"], make_plan(ONE, naming=ELSEWHERE).new.snapshots["shop.a"]
 
     assert here.version != there.version
     assert here.table != there.table
@@ -86,11 +86,11 @@ def test_a_table_in_another_place_is_another_version() -> None:
 
 def test_a_view_never_stands_where_prod_has_another_models_view() -> None:
     clash = project(model("shop.a", "SELECT 1 AS x"), model("shop.a__dev", "SELECT 1 AS x"))
-    prod, loaded = promoted(clash)
+    prod, loaded = promote(clash)
     edited = clash | project(model("shop.a", "SELECT 2 AS x"))
 
     with pytest.raises(ProjectError) as told:
-        planned(edited, Environment("dev"), prod, loaded, naming=Naming(suffix=Suffix.TABLE))
+        make_plan(edited, Environment("dev"), prod, loaded, naming=Naming(suffix=Suffix.TABLE))
 
     assert str(told.value) == (
         "models/shop.a.sql:1: `shop.a__dev`, the view of `shop.a` in `dev`, is the view of `shop.a__dev` already. "

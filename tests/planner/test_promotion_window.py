@@ -17,7 +17,7 @@ from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 from mergeplan.planner.state.store import StateStore
 from tests.planner.killing import Reader, warm_spark
-from tests.planner.promoting import built, promoted
+from tests.planner.promoting import build, time_promotion
 
 pytestmark = pytest.mark.prove
 
@@ -39,8 +39,8 @@ def test_readers_who_join_two_models_never_see_two_revisions(
     """Behaviour 50: one by one they do; in atomic promotions of fifty views no reader ever does."""
     monkeypatch.setattr("tests.planner.killing.PAUSE", 0.0)
     home, engine = spark
-    maps = [built(store, engine, number, VIEWS) for number in (1, 2)]
-    promoted(store, engine, maps[0], None)
+    maps = [build(store, engine, number, VIEWS) for number in (1, 2)]
+    time_promotion(store, engine, maps[0], None)
     mixed = {}
     for wait in (None, WAIT):
         with ExitStack() as stack:
@@ -48,7 +48,7 @@ def test_readers_who_join_two_models_never_see_two_revisions(
             for reader in readers:
                 reader.round()
                 reader.start()
-            took = [promoted(store, engine, maps[(number + 1) % 2], wait) for number in range(PROMOTIONS)]
+            took = [time_promotion(store, engine, maps[(number + 1) % 2], wait) for number in range(PROMOTIONS)]
         reads = [each[1:] for reader in readers for each in reader.reads]
         mixed[wait] = [each for each in reads if len(set(each)) > 1]
         told = f"{len(mixed[wait])} of {len(reads)} reads were mixed, {sum(took) / len(took):.1f} s a promotion"

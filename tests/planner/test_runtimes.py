@@ -52,7 +52,7 @@ def step(name: str, folder: Path, runtime: Runtime) -> subprocess.CompletedProce
     )  # fmt: skip
 
 
-def shown(done: subprocess.CompletedProcess[str]) -> list[Any]:
+def json_output(done: subprocess.CompletedProcess[str]) -> list[Any]:
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -63,10 +63,10 @@ def test_the_quickstart_runs_and_a_killed_promotion_is_finished(
     shop = tmp_path / "shop"
     write_shop(shop, runtime)
 
-    told = shown(step("quickstart", shop, runtime))
+    told = json_output(step("quickstart", shop, runtime))
     killed = step("kill", shop, runtime)
-    after = shown(step("after", shop, runtime))
-    one_by_one, atomic = shown(step("window", shop, runtime))
+    after = json_output(step("after", shop, runtime))
+    one_by_one, atomic = json_output(step("window", shop, runtime))
     sys.stderr.write(f"\n{request.node.name}: {one_by_one}, {atomic}\n")
 
     assert told == [

@@ -18,7 +18,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.plan.change import Category, Change, Columns
 
 from .building import external, model, project
-from .generating import Case, generated
+from .generating import Case, generate
 from .proving.answers import Answer
 from .proving.promises import Models, proof, verdicts
 from .proving.running import Bench
@@ -31,7 +31,7 @@ SEED = int(os.environ.get("MERGEPLAN_SEED", "1"))
 BLOCK = 25
 
 
-def judged(bench: Bench, cases: list[Case], judge: Judge) -> tuple[list[Answer], list[str]]:
+def judge_cases(bench: Bench, cases: list[Case], judge: Judge) -> tuple[list[Answer], list[str]]:
     """What became of the cases, and the first failure among them, made small."""
     told = [(case, changes) for case in cases if (changes := judge(case.before, case.after)) is not None]
     answers = bench.together(proof(case.before, case.after, changes) for case, changes in told)
@@ -47,7 +47,7 @@ def test_what_is_said_to_be_unaffected_holds_the_same_rows(shared_engine: SparkE
     first = SEED + block * BLOCK
 
     with Bench(shared_engine) as bench:
-        answers, failures = judged(bench, [generated(seed) for seed in range(first, first + BLOCK)], verdicts)
+        answers, failures = judge_cases(bench, [generate(seed) for seed in range(first, first + BLOCK)], verdicts)
 
     assert not failures, failures[0]
     kept, refused = sum(answer.kept for answer in answers), sum(answer.refused for answer in answers)
@@ -73,8 +73,8 @@ def test_a_wrong_verdict_is_noticed_and_the_case_made_small(shared_engine: Spark
 
     before, after = models(""), models(" WHERE o.id > 2 AND NOT o.flag IS NULL")
     with Bench(shared_engine) as bench:
-        true = judged(bench, [Case(0, before, after, ("filtered",))], verdicts)
-        wrong = judged(bench, [Case(0, before, after, ("filtered",))], too_trusting)
+        true = judge_cases(bench, [Case(0, before, after, ("filtered",))], verdicts)
+        wrong = judge_cases(bench, [Case(0, before, after, ("filtered",))], too_trusting)
 
     assert true[1] == []
     (text,) = wrong[1]
@@ -85,6 +85,6 @@ def test_a_wrong_verdict_is_noticed_and_the_case_made_small(shared_engine: Spark
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_seed_always_makes_the_same_case(seed: int) -> None:
-    one, two = generated(seed), generated(seed)
+    one, two = generate(seed), generate(seed)
 
     assert (one.edits, one.before, one.after) == (two.edits, two.before, two.after)

@@ -18,10 +18,10 @@ from mergeplan.planner.semantics.columns import RULED
 from mergeplan.planner.semantics.spark.spark_settings import Settings
 
 from .building import external, model, project
-from .generating import Case, generated
+from .generating import Case, generate
 from .proving.promises import Models, verdicts
 from .proving.running import Bench
-from .test_soundness import BLOCK, CASES, SEED, judged
+from .test_soundness import BLOCK, CASES, SEED, judge_cases
 
 pytestmark = pytest.mark.sampled
 
@@ -45,15 +45,15 @@ def under(engine: SparkEngine, settings: Settings) -> Iterator[Bench]:
                 engine.fetch(f"RESET {key}")
 
 
-def computed(models: Models, settings: Settings) -> Models:
+def compute_models(models: Models, settings: Settings) -> Models:
     return {
         name: each if each.kind is Kind.EXTERNAL else replace(each, settings=settings) for name, each in models.items()
     }
 
 
 def case(seed: int, settings: Settings) -> Case:
-    found = generated(seed)
-    return replace(found, before=computed(found.before, settings), after=computed(found.after, settings))
+    found = generate(seed)
+    return replace(found, before=compute_models(found.before, settings), after=compute_models(found.after, settings))
 
 
 @pytest.mark.parametrize("block", range(max(CASES // BLOCK // 2, 1)))
@@ -62,16 +62,16 @@ def test_what_is_said_to_be_unaffected_holds_under_other_settings(shared_engine:
 
     with under(shared_engine, settings) as bench:
         cases = [case(seed, settings) for seed in range(first, first + BLOCK)]
-        answers, failures = judged(bench, cases, verdicts)
+        answers, failures = judge_cases(bench, cases, verdicts)
 
     assert not failures, f"{settings}: {failures[0]}"
     if RULED.issuperset(key for key, _ in settings):  # with others every edit of a text is a change: hardly a promise
         assert sum(answer.kept for answer in answers) > 2, f"seeds from {first}: hardly anything was looked at"
 
 
-def unruled(before: Models, after: Models) -> dict[str, Change] | None:
+def verdicts_without_settings(before: Models, after: Models) -> dict[str, Change] | None:
     """The verdicts of rules that were made for Spark's defaults."""
-    return verdicts(computed(before, ()), computed(after, ()))
+    return verdicts(compute_models(before, ()), compute_models(after, ()))
 
 
 def test_the_rules_for_sparks_defaults_are_found_out_without_ansi(shared_engine: SparkEngine) -> None:
@@ -80,10 +80,10 @@ def test_the_rules_for_sparks_defaults_are_found_out_without_ansi(shared_engine:
         read = model("s.m2", f"SELECT id FROM s.m1 WHERE {where}")
         return project(external("s.orders", "id item price flag d"), typed, read)
 
-    one, two = (computed(models(where), OTHERS[0]) for where in ("NOT x IN (1, 2)", "NOT (x = 1 OR x = 2)"))
+    one, two = (compute_models(models(where), OTHERS[0]) for where in ("NOT x IN (1, 2)", "NOT (x = 1 OR x = 2)"))
     with under(shared_engine, OTHERS[0]) as bench:
-        wrong = judged(bench, [Case(0, one, two, ("spelled otherwise",))], unruled)[1]
-        right = judged(bench, [Case(0, one, two, ("spelled otherwise",))], verdicts)[1]
+        wrong = judge_cases(bench, [Case(0, one, two, ("spelled otherwise",))], verdicts_without_settings)[1]
+        right = judge_cases(bench, [Case(0, one, two, ("spelled otherwise",))], verdicts)[1]
 
     assert "was said to be equivalent" in wrong[0]
     assert right == []

@@ -23,7 +23,7 @@ from mergeplan.planner.semantics.parent import Parent
 from .casebook import cases
 from .sample import SOURCES
 from .spelling.constructs import constructs
-from .spelling.edits import respelled
+from .spelling.edits import respell
 from .spelling.page import rules_of_page, score_of_page
 from .spelling.plans import Plans, Sameness
 from .spelling.rules import rule
@@ -45,11 +45,11 @@ def plans(engine: SparkEngine) -> Plans:
     return Plans(engine)
 
 
-def edited(texts: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def edit_texts(texts: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """The texts, each followed by its edits."""
     for heading, text in texts:
         yield heading, text
-        yield from ((heading, other) for other in respelled(text))
+        yield from ((heading, other) for other in respell(text))
 
 
 def assert_as_documented(name: str, result: Score) -> None:
@@ -68,7 +68,7 @@ def sample(number: int, places: int = 1) -> list[tuple[str, str]]:
 
 
 def test_texts_that_are_called_one_query_are_one_to_spark(plans: Plans) -> None:
-    result = score(edited(sample(12)), PARENTS, plans)
+    result = score(edit_texts(sample(12)), PARENTS, plans)
 
     assert not result.doubtful, result
     assert result.pairs[Sameness.PARSED] > 50
@@ -80,7 +80,7 @@ def test_the_spellings_of_a_construct_are_read_as_spark_reads_them(plans: Plans,
     texts = [(each.heading, each.sql) for each in constructs() if each.heading == heading]
     chosen = Random(SEED).sample(texts, min(len(texts), PER_HEADING))  # noqa: S311
 
-    result = score((*texts, *edited(chosen)), PARENTS, plans)
+    result = score((*texts, *edit_texts(chosen)), PARENTS, plans)
 
     assert_as_documented(heading, result)
 

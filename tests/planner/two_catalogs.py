@@ -76,7 +76,7 @@ def full_pass(folder: Path, kind: str) -> None:
                 for view in (shown[0], shown[2]):
                     session.fetch(f"ALTER VIEW {view} SET TBLPROPERTIES ('by' = 'hand')")
         line("dev", rows(session, dev))
-        line("kept", [by_hand(session, view) for view in (shown[0], shown[2])])
+        line("kept", [hand_property(session, view) for view in (shown[0], shown[2])])
         session.rollback("prod")
         line("rolled back", [0, *(rows(session, each) for each in shown)])
         line("tables", sorted({each.table for one in session.environments() for each in one.snapshots.values()}))
@@ -106,7 +106,7 @@ def rows(session: Session, name: str) -> list[object]:
     return [row[0] for row in session.fetch(f"SELECT v FROM {name} ORDER BY id, v").rows]
 
 
-def by_hand(session: Session, name: str) -> object:
+def hand_property(session: Session, name: str) -> object:
     """The property that somebody set on a view."""
     return {row[0]: row[1] for row in session.fetch(f"SHOW TBLPROPERTIES {name}").rows}.get("by")
 

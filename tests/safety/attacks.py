@@ -62,12 +62,12 @@ def read_memory_by_call(targets):
     pieces = (ctypes.c_size_t * 2)(ctypes.addressof(held), 8)
     libc = ctypes.CDLL(None, use_errno=True)
     there = (ctypes.c_size_t * 2)(int(targets["address"]), 8)
-    return _done(libc.process_vm_readv(int(targets["service"]), pieces, 1, there, 1, 0))
+    return _print_done(libc.process_vm_readv(int(targets["service"]), pieces, 1, there, 1, 0))
 
 
 def trace_the_service(targets):
     """PTRACE_SEIZE stops nobody."""
-    return _done(ctypes.CDLL(None, use_errno=True).ptrace(0x4206, int(targets["victim"]), None, None))
+    return _print_done(ctypes.CDLL(None, use_errno=True).ptrace(0x4206, int(targets["victim"]), None, None))
 
 
 def write_the_mirrors_configuration(targets):
@@ -151,7 +151,7 @@ def use_io_uring(targets):
     found = libc.syscall(425, 1, ctypes.create_string_buffer(120))
     if found < 0 and ctypes.get_errno() == 22:
         return "a ring"  # it is there, and wants other arguments
-    return _done(found)
+    return _print_done(found)
 
 
 def signal_the_service(targets):
@@ -182,26 +182,26 @@ def slow_the_service(targets):
 
 def watch_a_folder(targets):
     libc = ctypes.CDLL(None, use_errno=True)
-    return _done(libc.inotify_add_watch(libc.inotify_init1(0), targets["home"].encode(), 0xFFF))
+    return _print_done(libc.inotify_add_watch(libc.inotify_init1(0), targets["home"].encode(), 0xFFF))
 
 
 def make_a_namespace(targets):
     pid = os.fork()
     if pid == 0:
         os._exit(0 if ctypes.CDLL(None).unshare(0x10000000) == 0 else 1)
-    return _done(0 if os.waitpid(pid, 0)[1] == 0 else -1)
+    return _print_done(0 if os.waitpid(pid, 0)[1] == 0 else -1)
 
 
 def share_memory(targets):
     libc = ctypes.CDLL(None, use_errno=True)
-    found = _done(libc.shmget(0, 4096, 0o1666))
+    found = _print_done(libc.shmget(0, 4096, 0o1666))
     libc.shmctl(int(found), 0, None)
     return found
 
 
 def use_a_key_ring(targets):
     """KEYCTL_GET_KEYRING_ID of the session's."""
-    return _done(ctypes.CDLL(None, use_errno=True).syscall(250, 0, -3, 1))
+    return _print_done(ctypes.CDLL(None, use_errno=True).syscall(250, 0, -3, 1))
 
 
 def leave_the_group(targets):
@@ -212,7 +212,7 @@ def leave_the_group(targets):
         except OSError:
             os._exit(1)
         os._exit(0)
-    return _done(0 if os.waitpid(pid, 0)[1] == 0 else -1)
+    return _print_done(0 if os.waitpid(pid, 0)[1] == 0 else -1)
 
 
 def write_a_device(targets):
@@ -259,7 +259,7 @@ def _talk(family, address):
         return "connected"
 
 
-def _done(result):
+def _print_done(result):
     if result < 0:
         raise OSError(ctypes.get_errno(), "no")
     return str(result)

@@ -38,7 +38,7 @@ class Attacked:
     after: dict[str, str]
 
     @property
-    def spoiled(self) -> set[str]:
+    def paths_changed(self) -> set[str]:
         """What stood before and is not the same now; the attacker's own tables are new."""
         return {name for name, text in self.before.items() if self.after.get(name) != text}
 
@@ -71,7 +71,7 @@ class Stage:
         tables = {str(path): str(path.stat().st_mtime_ns) for path in warehouse.rglob("*.parquet")}
         assert tables
         mirror = self.scene.mirror.read_text() if self.scene.mirror.exists() else ""
-        return self.scene.written() | tables | {"mirror": mirror}
+        return self.scene.read_planted() | tables | {"mirror": mirror}
 
 
 @pytest.fixture(name="stage")

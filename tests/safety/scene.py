@@ -98,7 +98,7 @@ class Scene:
         return {
             "lib/attacks.py": ATTACKS.read_text(),
             "lib/targets.py": f"TARGETS = {json.dumps(self.targets())}\n",
-            "lib/doors.py": f"CODE = { ({name: self._aimed(code) for name, (code, _) in DOORS.items()})!r}\n",
+            "lib/doors.py": f"CODE = { ({name: self._aim_attack(code) for name, (code, _) in DOORS.items()})!r}\n",
             "models/attack.py": RUN,
             "models/door.py": DOOR,
             "macros/attack.py": RUN,
@@ -124,11 +124,11 @@ class Scene:
             f"        SELECT {call} AS x FROM VALUES (1) AS t(id)\n",
         }
 
-    def _aimed(self, code: str) -> str:
+    def _aim_attack(self, code: str) -> str:
         """An attack on Spark with the listener in place of its address."""
         return code.replace("http://127.0.0.1/", self.listener.address)
 
-    def written(self) -> dict[str, str]:
+    def read_planted(self) -> dict[str, str]:
         """Every planted file as it is now."""
         paths = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
         return {path.relative_to(self.folder).as_posix(): path.read_text() for path in paths}

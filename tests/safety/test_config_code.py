@@ -35,7 +35,7 @@ def run(folder: Path, text: str, isolation: Isolation = REQUIRED) -> CodeConfigu
     return run_config(folder, HEAD + text, ENVIRONMENT, isolation)
 
 
-def ended(folder: Path, text: str, isolation: Isolation = REQUIRED) -> str:
+def failure_text(folder: Path, text: str, isolation: Isolation = REQUIRED) -> str:
     """The sentence of a file that fails."""
     began = time.monotonic()
     with pytest.raises(ProjectError) as error:
@@ -81,8 +81,8 @@ def test_nobody_is_reached(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         text = f"import socket\ngot = socket.create_connection(('127.0.0.1', {port}), 5)"
-        assert "PermissionError" in ended(tmp_path / "p", text + CONFIG)
-    assert "config.py:3: " in ended(
+        assert "PermissionError" in failure_text(tmp_path / "p", text + CONFIG)
+    assert "config.py:3: " in failure_text(
         tmp_path / "p", "import urllib.request as u; u.urlopen('http://192.0.2.1')" + CONFIG
     )
 
@@ -90,7 +90,7 @@ def test_nobody_is_reached(tmp_path: Path) -> None:
 @isolated
 def test_nothing_is_written(tmp_path: Path) -> None:
     for target in ("'models.sql'", "__file__", "'/tmp/mergeplan-attack'", "'../beside'"):
-        assert "PermissionError" in ended(tmp_path / "p", f"got = open({target}, 'w')" + CONFIG)
+        assert "PermissionError" in failure_text(tmp_path / "p", f"got = open({target}, 'w')" + CONFIG)
     assert [path.name for path in tmp_path.rglob("*")] == ["p"]
 
 
@@ -114,7 +114,7 @@ ENDS = {
 @pytest.mark.parametrize("isolation", [pytest.param(REQUIRED, marks=isolated), Isolation()])
 @pytest.mark.parametrize(("text", "said"), ENDS.values(), ids=ENDS)
 def test_however_it_ends_it_is_told_in_a_sentence(text: str, said: str, isolation: Isolation, tmp_path: Path) -> None:
-    assert said in ended(tmp_path / "p", text, isolation)
+    assert said in failure_text(tmp_path / "p", text, isolation)
 
 
 @isolated
@@ -154,7 +154,7 @@ FORGED = {
 def test_a_forged_answer_is_data_like_any_other(reply: str, tmp_path: Path) -> None:
     text = f"for each in range(3, 20):\n  try: os.write(each, {reply!r}.encode() + b'\\n')\n  except OSError: pass\n"
 
-    assert "Its reply is invalid." in ended(tmp_path / "p", text, Isolation())
+    assert "Its reply is invalid." in failure_text(tmp_path / "p", text, Isolation())
 
 
 def test_a_forged_place_is_an_error_like_any_other(tmp_path: Path) -> None:

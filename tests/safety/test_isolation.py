@@ -30,7 +30,7 @@ def test_hostile_pull_requests_get_nothing_from_a_service(stage: Stage) -> None:
     assert attacked.got == {name: [""] * PLACES for name in ATTACKS}
     assert {name: said for name, said in attacked.doors.items() if DOORS[name][1] not in said} == {}
     assert attacked.doors.keys() == DOORS.keys()
-    assert attacked.spoiled == set()
+    assert attacked.paths_changed == set()
     assert SECRET not in attacked.comment
     assert_what_is_no_python_gets_nothing(stage)
     assert_rows_do_not_leave_by_sql(stage)
@@ -56,7 +56,7 @@ def assert_what_is_no_python_gets_nothing(stage: Stage) -> None:
     ended = stage.attack("no-python", files)
 
     assert SECRET not in ended.comment
-    assert ended.spoiled == set()
+    assert ended.paths_changed == set()
 
 
 def assert_rows_do_not_leave_by_sql(stage: Stage) -> None:
@@ -65,7 +65,7 @@ def assert_rows_do_not_leave_by_sql(stage: Stage) -> None:
     assert stage.scene.listener.received == 0
     for path in ("models/leak.sql", "models/xsd.sql", "models/duck.sql", "models/made.sql", "models/held.sql"):
         assert path in ended.comment.replace("\\", "")
-    assert ended.spoiled == set()
+    assert ended.paths_changed == set()
 
 
 def assert_code_is_held_where_landlock_is_missing(stage: Stage) -> None:
@@ -76,7 +76,7 @@ def assert_code_is_held_where_landlock_is_missing(stage: Stage) -> None:
     edit = {"models/secret.sql": "MODEL (name shop.secret, kind FULL);\n\nSELECT 8 AS id\n"}
     planned = stage.attack("sql", edit, **elsewhere)
 
-    assert (held.record.state, held.got, held.spoiled) == (PullState.FAILED, {}, set())
+    assert (held.record.state, held.got, held.paths_changed) == (PullState.FAILED, {}, set())
     assert "The project contains Python code, and it cannot be isolated here: Landlock 3 is needed" in held.comment
     assert r"MERGEPLAN\_ISOLATION=none" in held.comment
     assert planned.record.state is PullState.PLANNED

@@ -48,7 +48,7 @@ def test_without_isolation_every_attack_works(stage: Stage) -> None:
     protected = set() if os.getuid() == 0 else {"read_the_parents_environment"}
     assert {name for name in ATTACKS if not any(ended.got[name])} == protected
     changed = {".bashrc", "mirror", "site/usercustomize.py", "victim", "warehouse/part-00000.parquet"}
-    assert ended.spoiled >= changed
+    assert ended.paths_changed >= changed
 
 
 @pytest.mark.skipif(not can_be_nobody(), reason="needs root, and a Python of the system's own")
@@ -57,10 +57,10 @@ def test_an_ordinary_user_is_isolated_too() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         scene = Scene(Path(folder, "scene"), Path(folder), 9)
-        planted = scene.written()
+        planted = scene.read_planted()
         for path in (scene.folder, *scene.folder.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
-        isolated, before = run_as_nobody(scene, isolate=True), scene.written()
+        isolated, before = run_as_nobody(scene, isolate=True), scene.read_planted()
         loose = run_as_nobody(scene, isolate=False)
         scene.close()
 

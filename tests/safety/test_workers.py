@@ -78,7 +78,7 @@ pytestmark = [
 @pytest.mark.parametrize("isolation", ["required", "none"])
 def test_a_function_in_a_frame_gets_nothing_where_workers_are_isolated(isolation: str, tmp_path: Path) -> None:
     scene = Scene(tmp_path / "scene", tmp_path / "home", 9)
-    before, targets = scene.written(), scene.targets()
+    before, targets = scene.read_planted(), scene.targets()
     text = Path(ATTACKS["read_the_key"].__code__.co_filename).read_text()
     command = [sys.executable, "-c", PROGRAM, text, json.dumps(targets), str(tmp_path / "home")]
     environment = {**os.environ, "MERGEPLAN_ISOLATION": isolation}
@@ -88,4 +88,4 @@ def test_a_function_in_a_frame_gets_nothing_where_workers_are_isolated(isolation
 
     assert {name: len(each) for name, each in loot(done.stdout).items()} == dict.fromkeys(ATTACKS, 2)
     assert got == set() if isolation == "required" else got >= {"read_the_key", "write_the_warehouse", "run_a_command"}
-    assert (scene.written() == before) is (isolation == "required")
+    assert (scene.read_planted() == before) is (isolation == "required")

@@ -12,7 +12,7 @@ from mergeplan.bot.sandbox.server import Sandbox
 from .conftest import SHOP
 
 
-def with_token(sandbox: Sandbox, repository: str, token: str) -> str:
+def add_token(sandbox: Sandbox, repository: str, token: str) -> str:
     """The clone address as a bot uses it."""
     return sandbox.clone_url(repository).replace("http://", f"http://x-access-token:{token}@")
 
@@ -20,7 +20,7 @@ def with_token(sandbox: Sandbox, repository: str, token: str) -> str:
 @pytest.fixture(name="work")
 def _work(sandbox: Sandbox, tmp_path: Path) -> Path:
     """A clone of wim's."""
-    git(tmp_path, "clone", "--quiet", with_token(sandbox, SHOP, sandbox.add_user("wim")), "work")
+    git(tmp_path, "clone", "--quiet", add_token(sandbox, SHOP, sandbox.add_user("wim")), "work")
     work = tmp_path / "work"
     git(work, "config", "user.name", "wim")
     git(work, "config", "user.email", sandbox.state.users["wim"].email)
@@ -63,7 +63,7 @@ def test_a_commit_can_be_fetched_by_its_sha(sandbox: Sandbox, tmp_path: Path) ->
 
 
 def test_a_reader_does_not_push(sandbox: Sandbox, work: Path) -> None:
-    git(work, "remote", "set-url", "origin", with_token(sandbox, SHOP, sandbox.add_user("rea")))
+    git(work, "remote", "set-url", "origin", add_token(sandbox, SHOP, sandbox.add_user("rea")))
     before = sandbox.head(SHOP, "more")
 
     with pytest.raises(GitError, match="403"):
@@ -76,11 +76,11 @@ def test_a_private_repository_is_cloned_by_the_app_and_by_nobody_else(sandbox: S
     sandbox.install_app("ann/secret")
     token = sandbox.installation_token("ann/secret")
 
-    git(tmp_path, "clone", "--quiet", with_token(sandbox, "ann/secret", token), "mine")
+    git(tmp_path, "clone", "--quiet", add_token(sandbox, "ann/secret", token), "mine")
     with pytest.raises(GitError, match="could not read Username"):
         git(tmp_path, "clone", "--quiet", sandbox.clone_url("ann/secret"), "theirs")
     with pytest.raises(GitError, match="not found"):
-        git(tmp_path, "clone", "--quiet", with_token(sandbox, "ann/secret", sandbox.add_user("rea")), "theirs")
+        git(tmp_path, "clone", "--quiet", add_token(sandbox, "ann/secret", sandbox.add_user("rea")), "theirs")
 
 
 def test_pull_request_refs_cannot_be_pushed(work: Path, number: int) -> None:

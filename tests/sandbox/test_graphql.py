@@ -22,17 +22,17 @@ from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, mu
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.sandbox.api.api_graphql import SCHEMA
 from mergeplan.bot.sandbox.server import Sandbox
-from tests.npm import fetched
+from tests.npm import fetch_package
 
 SHOP = "ann/shop"
 PACKAGE = "@octokit/graphql-schema"
 CREATE = "mutation($c: CreateCheckRunInput!) { createCheckRun(input: $c) { checkRun { id databaseId url } } }"
 
 
-@pytest.fixture(name="published")
-def _published(tmp_path: Path) -> GraphQLSchema:
+@pytest.fixture(name="github_schema")
+def _github_schema(tmp_path: Path) -> GraphQLSchema:
     """GitHub's schema, as its own package of it has it."""
-    return build_schema((fetched(PACKAGE, tmp_path) / "schema.graphql").read_text(), assume_valid=True)
+    return build_schema((fetch_package(PACKAGE, tmp_path) / "schema.graphql").read_text(), assume_valid=True)
 
 
 def fields(kind: GraphQLNamedType | None) -> dict[str, str]:
@@ -43,11 +43,11 @@ def fields(kind: GraphQLNamedType | None) -> dict[str, str]:
 
 
 @pytest.mark.prove
-def test_what_the_sandbox_answers_is_a_part_of_what_github_publishes(published: GraphQLSchema) -> None:
+def test_what_the_sandbox_answers_is_a_part_of_what_github_publishes(github_schema: GraphQLSchema) -> None:
     """Each field has the same type there; enumerations are whole, and no field that an input needs is missing."""
     ours = build_schema(SCHEMA.read_text())
     for name in ours.type_map:
-        there = published.type_map.get(name)
+        there = github_schema.type_map.get(name)
         assert fields(ours.type_map[name]).items() <= fields(there).items(), name
         if isinstance(there, GraphQLEnumType):
             assert fields(ours.type_map[name]) == fields(there), name
@@ -63,14 +63,14 @@ def test_what_the_sandbox_answers_is_a_part_of_what_github_publishes(published: 
 
 
 @pytest.mark.prove
-def test_what_the_bot_sends_is_valid_by_githubs_schema(published: GraphQLSchema) -> None:
+def test_what_the_bot_sends_is_valid_by_githubs_schema(github_schema: GraphQLSchema) -> None:
     view = CheckView("plan", "Title", "Summary")
     new, known = (CheckRequest("a" * 40, view, "key", each) for each in (CheckId(), CheckId(1, "CR_1", "http://x")))
     document, variables = mutation(CommentEdit("IC_1", "Text"), [new, known], [{}, {}], "R_1")
 
     assert set(variables) == {"comment", "c0", "c1"}
-    assert validate(published, parse(document)) == []
-    assert validate(published, parse(DOCUMENT)) == []
+    assert validate(github_schema, parse(document)) == []
+    assert validate(github_schema, parse(DOCUMENT)) == []
 
 
 def check(sandbox: Sandbox, **more: object) -> dict[str, object]:

@@ -90,7 +90,7 @@ def test_a_merge_is_reverted_whichever_way_it_came(sandbox: Sandbox, bot: Github
     bot.get_repo(SHOP).get_pull(number).merge(merge_method=method)
     sandbox.commit(SHOP, "main", {"later.sql": "SELECT 10\n"}, "Ten", author="ann")
 
-    made = reverted(bot, number)
+    made = revert_pull(bot, number)
     pull = sandbox.pull_request(SHOP, made["number"])
     bot.get_repo(SHOP).get_pull(pull.number).merge()
 
@@ -111,18 +111,18 @@ def test_a_second_revert_has_a_branch_of_its_own_and_what_cannot_be_reverted_is_
     sandbox: Sandbox, bot: Github, number: int
 ) -> None:
     with pytest.raises(GithubException, match="not merged"):
-        reverted(bot, number)
+        revert_pull(bot, number)
     bot.get_repo(SHOP).get_pull(number).merge()
-    sandbox.close(SHOP, reverted(bot, number)["number"], author="ann")
-    second = reverted(bot, number)
+    sandbox.close(SHOP, revert_pull(bot, number)["number"], author="ann")
+    second = revert_pull(bot, number)
     sandbox.commit(SHOP, "main", {MODEL: "SELECT 7 AS id\n"}, "Seven", author="ann")
 
     assert second["headRefName"] == f"revert-{number}-more-1"
     with pytest.raises(GithubException, match="couldn't be reverted automatically"):
-        reverted(bot, number)
+        revert_pull(bot, number)
 
 
-def reverted(bot: Github, number: int) -> dict[str, Any]:
+def revert_pull(bot: Github, number: int) -> dict[str, Any]:
     """The revert of a pull request, as GraphQL answers."""
     asked = "revertPullRequest(input: $i) { revertPullRequest { number headRefName } }"
     document = f"mutation($i: RevertPullRequestInput!) {{ {asked} }}"

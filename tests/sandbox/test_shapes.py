@@ -95,7 +95,7 @@ ANSWERS: list[tuple[str, type[BaseModel], str | None]] = [
 ]
 
 
-def validated(model: type[BaseModel], answer: httpx.Response, key: str | None) -> None:
+def validate(model: type[BaseModel], answer: httpx.Response, key: str | None) -> None:
     """The answer, or each thing in its list, is of that type."""
     assert answer.status_code in (200, 201, 202), answer.text
     shape = answer.json()
@@ -105,7 +105,7 @@ def validated(model: type[BaseModel], answer: httpx.Response, key: str | None) -
 
 def test_every_answer_is_of_github_s_type(things: dict[str, Any], api: httpx.Client) -> None:
     for path, model, key in ANSWERS:
-        validated(model, api.get(path.format(**things)), key)
+        validate(model, api.get(path.format(**things)), key)
 
 
 WRITES: list[tuple[str, str, dict[str, Any], type[BaseModel]]] = [
@@ -128,14 +128,14 @@ WRITES: list[tuple[str, str, dict[str, Any], type[BaseModel]]] = [
 def test_every_answer_to_a_write_is_of_github_s_type(things: dict[str, Any], api: httpx.Client) -> None:
     for method, path, body, model in WRITES:
         filled = {name: value.format(**things) for name, value in body.items()}
-        validated(model, api.request(method, path.format(**things), json=filled), None)
+        validate(model, api.request(method, path.format(**things), json=filled), None)
 
 
 def test_a_team_s_membership_is_of_github_s_type(sandbox: Sandbox, api: httpx.Client) -> None:
     sandbox.set_team("ann/data", ["rea"])
     url, token = f"{sandbox.url}/orgs/ann/teams/data/memberships", sandbox.installation_token(SHOP)
 
-    validated(models.TeamMembership, httpx.get(f"{url}/rea", headers={"Authorization": f"Bearer {token}"}), None)
+    validate(models.TeamMembership, httpx.get(f"{url}/rea", headers={"Authorization": f"Bearer {token}"}), None)
     assert httpx.get(f"{url}/ann", headers={"Authorization": f"Bearer {token}"}).status_code == 404
 
 
@@ -145,12 +145,12 @@ def test_the_app_s_own_answers_are_of_github_s_types(sandbox: Sandbox, app: Gith
     installation = app.get_repo_installation(*SHOP.split("/")).id
     headers = {"Authorization": f"Bearer {Auth.AppAuth(sandbox.app_id, sandbox.app_private_key).create_jwt()}"}
     with httpx.Client(base_url=sandbox.url, headers=headers) as jwt:
-        validated(models.Integration, jwt.get("/app"), None)
-        validated(models.Installation, jwt.get("/app/installations"), "list")
-        validated(models.Installation, jwt.get(f"/repos/{SHOP}/installation"), None)
-        validated(models.InstallationToken, jwt.post(f"/app/installations/{installation}/access_tokens"), None)
-        validated(models.HookDeliveryItem, jwt.get("/app/hook/deliveries"), "list")
-        validated(models.HookDelivery, jwt.get(f"/app/hook/deliveries/{number}"), None)
+        validate(models.Integration, jwt.get("/app"), None)
+        validate(models.Installation, jwt.get("/app/installations"), "list")
+        validate(models.Installation, jwt.get(f"/repos/{SHOP}/installation"), None)
+        validate(models.InstallationToken, jwt.post(f"/app/installations/{installation}/access_tokens"), None)
+        validate(models.HookDeliveryItem, jwt.get("/app/hook/deliveries"), "list")
+        validate(models.HookDelivery, jwt.get(f"/app/hook/deliveries/{number}"), None)
 
 
 def test_the_app_of_a_manifest_is_of_github_s_type(sandbox: Sandbox) -> None:
@@ -160,7 +160,7 @@ def test_the_app_of_a_manifest_is_of_github_s_type(sandbox: Sandbox) -> None:
     code = httpx.post(f"{sandbox.url}/settings/apps/new", data=form).headers["location"].partition("code=")[2]
 
     answer = httpx.post(f"{sandbox.url}/app-manifests/{code}/conversions")
-    validated(models.AppManifestsCodeConversionsPostResponse201, answer, None)
+    validate(models.AppManifestsCodeConversionsPostResponse201, answer, None)
 
 
 @pytest.mark.parametrize(
@@ -176,4 +176,4 @@ def test_users_are_of_github_s_types(
 ) -> None:
     headers = {"Authorization": f"token {sandbox.add_user('ann')}"}
 
-    validated(model, httpx.get(sandbox.url + path, headers=headers), key)
+    validate(model, httpx.get(sandbox.url + path, headers=headers), key)

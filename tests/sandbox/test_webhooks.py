@@ -13,7 +13,7 @@ from mergeplan.bot.sandbox.server import Sandbox
 from .conftest import SHOP, Receiver
 
 
-def told(sandbox: Sandbox) -> list[str]:
+def webhook_names(sandbox: Sandbox) -> list[str]:
     """The webhooks so far, as `event.action`."""
     sandbox.wait_idle()
     return [f"{item.event}.{item.action}" if item.action else item.event for item in sandbox.deliveries]
@@ -39,7 +39,7 @@ def test_every_webhook_is_of_github_s_type(
 
     for item in sandbox.deliveries:
         parse(item.event, json.dumps(item.payload))
-    assert set(told(sandbox)) >= {
+    assert set(webhook_names(sandbox)) >= {
         "ping",
         "installation.created",
         "installation_repositories.added",
@@ -99,11 +99,11 @@ def test_an_organization_s_webhooks_name_the_organization(sandbox: Sandbox) -> N
 
 def test_a_repository_without_the_app_stays_silent(sandbox: Sandbox) -> None:
     sandbox.create_repository("ann/other", {"a": "1"})
-    before = told(sandbox)
+    before = webhook_names(sandbox)
 
     sandbox.commit("ann/other", "main", {"a": "2"}, "Two", author="ann")
 
-    assert told(sandbox) == before
+    assert webhook_names(sandbox) == before
 
 
 def test_a_push_says_what_it_changed(sandbox: Sandbox) -> None:
@@ -131,22 +131,22 @@ def test_a_push_to_a_fork_tells_the_base_repository_only(sandbox: Sandbox) -> No
     fork = sandbox.fork(SHOP, "rea")
     sandbox.commit(fork, "idea", {"a.sql": "1"}, "Idea", author="rea")
     number = sandbox.open_pull_request(SHOP, "rea:idea", "main", "Idea", author="rea")
-    before = told(sandbox)
+    before = webhook_names(sandbox)
 
     sha = sandbox.commit(fork, "idea", {"a.sql": "2"}, "Better idea", author="rea")
 
-    assert told(sandbox) == [*before, "pull_request.synchronize"]
+    assert webhook_names(sandbox) == [*before, "pull_request.synchronize"]
     payload = last(sandbox, "pull_request")
     assert (payload["number"], payload["after"]) == (number, sha)
     assert payload["pull_request"]["head"]["repo"]["full_name"] == fork
 
 
 def test_a_merge_is_told_as_closed_and_merged_then_as_a_push(sandbox: Sandbox, number: int) -> None:
-    before = told(sandbox)
+    before = webhook_names(sandbox)
 
     sha = sandbox.merge(SHOP, number, author="wim")
 
-    assert told(sandbox) == [*before, "pull_request.closed", "push"]
+    assert webhook_names(sandbox) == [*before, "pull_request.closed", "push"]
     shape = last(sandbox, "pull_request")["pull_request"]
     assert (shape["merged"], shape["merge_commit_sha"], shape["merged_by"]["login"]) == (True, sha, "wim")
 

@@ -18,7 +18,7 @@ from mergeplan.planner.errors import RequestError
 ECHO = "import json, os; print(json.dumps({name: each for name, each in os.environ.items() if 'ISOLATION' in name}))"
 
 
-def told(settings: Settings, folder: Path, *, own_code: bool) -> dict[str, str]:
+def isolation_said(settings: Settings, folder: Path, *, own_code: bool) -> dict[str, str]:
     """What a planner is told of isolation."""
     with start_child(settings, Task((), folder, "ann/shop", "run-1", own_code=own_code), "run-1") as child:
         assert child.stdout is not None
@@ -34,7 +34,7 @@ def test_what_is_merged_goes_on_where_nothing_can_be_isolated(
     isolation: str, own_code: bool, how: str, tmp_path: Path
 ) -> None:
     given = {"home": tmp_path / "home", "planner_command": (sys.executable, "-c", ECHO), "isolation": isolation}
-    assert told(Settings(**given), tmp_path, own_code=own_code)["MERGEPLAN_ISOLATION"] == how
+    assert isolation_said(Settings(**given), tmp_path, own_code=own_code)["MERGEPLAN_ISOLATION"] == how
 
 
 def test_the_planner_is_told_what_no_code_may_read(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_the_planner_is_told_what_no_code_may_read(tmp_path: Path) -> None:
         planner_command=(sys.executable, "-c", ECHO),
     )
 
-    hidden = told(settings, tmp_path, own_code=True)["MERGEPLAN_ISOLATION_HIDDEN"]
+    hidden = isolation_said(settings, tmp_path, own_code=True)["MERGEPLAN_ISOLATION_HIDDEN"]
 
     assert hidden == f"{tmp_path}/home:{tmp_path}/key.pem:{tmp_path}/state.db"
     assert settings.github_private_key.get_secret_value() == "key"  # read once: the file may go

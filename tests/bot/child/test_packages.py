@@ -71,7 +71,7 @@ def wheel(folder: Path, name: str, version: str, files: Mapping[str, str], requi
     return path
 
 
-def installed(tmp_path: Path, requirements: str, **settings: Any) -> Path | None:
+def install(tmp_path: Path, requirements: str, **settings: Any) -> Path | None:
     wanted = requirements_of({"requirements.txt": requirements}.get)
     given = Settings(home=tmp_path / "home", isolation="none" if cannot() else "required", **settings)
     environ = {"PIP_FIND_LINKS": str(tmp_path / "links"), "PIP_NO_INDEX": "1", "SECRET": SECRET}
@@ -81,8 +81,8 @@ def installed(tmp_path: Path, requirements: str, **settings: Any) -> Path | None
 def test_packages_are_installed_once_with_what_they_require(tmp_path: Path) -> None:
     wheel(tmp_path / "links", "acme", "1.0", {"acme/__init__.py": "RATE = 7", "acme.pth": "import os"}, "acme-core")
     wheel(tmp_path / "links", "acme_core", "2.0", {"acme_core.py": "X = 1"})
-    first = installed(tmp_path, "acme==1.0\npandas\n")
-    again = installed(tmp_path, "acme==1.0\npandas\n")
+    first = install(tmp_path, "acme==1.0\npandas\n")
+    again = install(tmp_path, "acme==1.0\npandas\n")
 
     assert first is not None
     assert first == again
@@ -97,7 +97,7 @@ def test_what_is_not_there_or_is_no_wheel_is_a_sentence_at_the_file(tmp_path: Pa
     source(tmp_path, 1)
     for line in ("nowhere==1.0", "evil==1.0", "pandas==0.1"):
         with pytest.raises(ProjectError, match="packages cannot be installed") as refused:
-            installed(tmp_path, f"{line}\n")
+            install(tmp_path, f"{line}\n")
         assert str(refused.value.place) == "requirements.txt"
 
 
@@ -110,7 +110,7 @@ def test_a_source_that_is_built_reads_no_secret_and_reaches_nothing(
     monkeypatch.setenv("MERGEPLAN_WEBHOOK_SECRET", SECRET)
     with socket.create_server(("127.0.0.1", 0)) as server:
         source(tmp_path, server.getsockname()[1])
-        folder = installed(tmp_path, "evil==1.0\n", packages_builds="allow")
+        folder = install(tmp_path, "evil==1.0\n", packages_builds="allow")
 
     assert folder is not None
     said = (folder / "evil.py").read_text()

@@ -21,7 +21,7 @@ ASK = (
 )
 
 
-def planted(folder: Path) -> None:
+def plant_files(folder: Path) -> None:
     """What a model's code can leave where it may write: modules that Python itself looks for."""
     for place in (folder, folder / ".local" / SITE):
         place.mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,7 @@ def planted(folder: Path) -> None:
 def test_no_module_that_project_code_could_leave_runs_in_the_planner(tmp_path: Path, home: bool) -> None:
     """Outside of a virtual environment, where Python looks below HOME; the state's address comes on standard input."""
     settings = Settings(home=tmp_path)
-    planted(tmp_path / SHOP)
+    plant_files(tmp_path / SHOP)
     environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path / SHOP), "PYTHONUSERBASE": str(tmp_path / SHOP)}
     given = child_environment(settings, SHOP, environ)
     given |= {"HOME": str(tmp_path / SHOP), "PYTHONPATH": str(tmp_path / SHOP)} if home else {}

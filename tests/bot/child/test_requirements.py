@@ -8,7 +8,7 @@ from mergeplan.bot.child.requirements import requirements_of
 from mergeplan.planner.errors import ProjectError
 
 
-def asked(**files: str) -> tuple[str, ...] | None:
+def lines_required(**files: str) -> tuple[str, ...] | None:
     names = {"lock": "requirements.lock", "txt": "requirements.txt", "toml": "pyproject.toml"}
     given = {names[key]: text for key, text in files.items()}
     found = requirements_of(given.get)
@@ -18,10 +18,10 @@ def asked(**files: str) -> tuple[str, ...] | None:
 def test_a_lock_comes_before_requirements_and_a_pyproject() -> None:
     toml = '[project]\ndependencies = ["acme>=1,<2", "other[x]; python_version > \'3.9\'"]\n'
 
-    assert asked(lock="acme==1.0 --hash=sha256:ab12\n", txt="acme\n") == ("acme==1.0 --hash=sha256:ab12",)
-    assert asked(toml=toml) == ("acme>=1,<2", "other[x]; python_version > '3.9'")
-    assert asked(txt="# nothing\n\nsqlmesh[spark]==0.200\nmergeplan\n") is None
-    assert asked(txt="acme==1.0 \\\n  --hash=sha256:ab\nb # why\n") == ("acme==1.0   --hash=sha256:ab", "b")
+    assert lines_required(lock="acme==1.0 --hash=sha256:ab12\n", txt="acme\n") == ("acme==1.0 --hash=sha256:ab12",)
+    assert lines_required(toml=toml) == ("acme>=1,<2", "other[x]; python_version > '3.9'")
+    assert lines_required(txt="# nothing\n\nsqlmesh[spark]==0.200\nmergeplan\n") is None
+    assert lines_required(txt="acme==1.0 \\\n  --hash=sha256:ab\nb # why\n") == ("acme==1.0   --hash=sha256:ab", "b")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_lock_comes_before_requirements_and_a_pyproject() -> None:
 )
 def test_whatever_says_where_a_package_comes_from_is_refused_at_its_line(line: str) -> None:
     with pytest.raises(ProjectError) as refused:
-        asked(txt=f"good==1\n{line}\n")
+        lines_required(txt=f"good==1\n{line}\n")
 
     assert str(refused.value.place) == "requirements.txt:2"
 
@@ -78,7 +78,7 @@ def test_whatever_says_where_a_package_comes_from_is_refused_at_its_line(line: s
 )
 def test_a_file_that_would_take_long_to_read_is_refused_at_once(file: str, text: str) -> None:
     with pytest.raises(ProjectError):
-        asked(**{file: text})
+        lines_required(**{file: text})
 
 
 def test_a_marker_of_a_system_is_taken() -> None:
@@ -88,13 +88,13 @@ def test_a_marker_of_a_system_is_taken() -> None:
         "third===1.0+cpu.1; implementation_name in 'cpython, pypy'",
     )
 
-    assert asked(txt="\n".join(lines)) == lines
+    assert lines_required(txt="\n".join(lines)) == lines
 
 
 def test_a_dependency_is_refused_at_its_own_line_of_a_pyproject() -> None:
     text = "[project]\ndependencies = [\n  'acme',\n  'acme',\n  'acme @ https://evil.example',\n]\n"
 
     with pytest.raises(ProjectError) as refused:
-        asked(toml=text)
+        lines_required(toml=text)
 
     assert str(refused.value.place) == "pyproject.toml:5"

@@ -248,16 +248,16 @@ def test_an_object_is_read_as_the_commit_has_it_or_fetched_again(
 ) -> None:
     """Behaviour 43: what lies under an object's name is believed when it hashes to that name, whoever fetched it."""
 
-    def opened() -> Checkout:
+    def open_checkout() -> Checkout:
         return Checkout(tmp_path / "home", SHOP, github.clone_url(SHOP), lambda: github.installation_token(SHOP))
 
-    checkout = opened()
+    checkout = open_checkout()
     assert patiently(checkout, github) == (FILES, "SELECT 3\n")
     attack = Attack(tmp_path / "home", github.state.git(SHOP), tmp_path)
     before = {path.name for path in attack.aside.iterdir()}
     poison(attack)
 
-    another = opened()
+    another = open_checkout()
     assert patiently(another if poison in STARTED_AGAIN else checkout, github) == (FILES, "SELECT 3\n")
     assert before <= {path.name for path in attack.aside.iterdir()}
 

@@ -39,7 +39,7 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=folder, env=env, check=True, capture_output=True, text=True).stdout
 
 
-def written(repository: Path, files: dict[str, str]) -> str:
+def write_tree(repository: Path, files: dict[str, str]) -> str:
     """The name of a tree with these files; `.sh` are programs."""
     for name in git(repository, "ls-files").splitlines():
         git(repository, "rm", "-rfq", "--ignore-unmatch", name)
@@ -63,16 +63,16 @@ def bring(tree: WorkTree, repository: Path, oid: str) -> dict[str, tuple[str, bo
     }
 
 
-def held(files: dict[str, str]) -> dict[str, tuple[str, bool]]:
+def files_of_tree(files: dict[str, str]) -> dict[str, tuple[str, bool]]:
     return {name: (text, name.endswith(".sh")) for name, text in files.items()}
 
 
 def test_from_one_commit_to_the_next_only_what_differs_is_written(tree: WorkTree, repository: Path) -> None:
     """A file that became a folder, a folder that became a file, new, changed and gone ones; the rest stays as it is."""
-    first, second = written(repository, FIRST), written(repository, SECOND)
+    first, second = write_tree(repository, FIRST), write_tree(repository, SECOND)
     for oid, files in ((first, FIRST), (second, SECOND), (first, FIRST), (second, SECOND)):
         before = (tree.place / "a.sql").stat().st_ino if tree.tree else 0
-        assert bring(tree, repository, oid) == held(files)
+        assert bring(tree, repository, oid) == files_of_tree(files)
         assert before in (0, (tree.place / "a.sql").stat().st_ino)
     assert not (tree.place / "models/deep").exists()
 
@@ -84,7 +84,7 @@ def overwrite(place: Path) -> None:
     os.utime(place / "models/b.sql", ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def replaced(place: Path) -> None:
+def replace_file(place: Path) -> None:
     """By another file of that length, with the times of the first."""
     shutil.copy2(place / "a.sql", place / "other")
     (place / "other").write_text("ONE")
@@ -92,7 +92,7 @@ def replaced(place: Path) -> None:
     (place / "other").rename(place / "a.sql")
 
 
-def linked_folder(place: Path) -> None:
+def link_folder(place: Path) -> None:
     """A folder in whose stead a link leads out."""
     elsewhere = place.parent / "elsewhere"
     shutil.move(place / "models", elsewhere)
@@ -101,8 +101,8 @@ def linked_folder(place: Path) -> None:
 
 DEEDS: dict[str, Callable[[Path], object]] = {
     "overwritten": overwrite,
-    "replaced": replaced,
-    "linked folder": linked_folder,
+    "replaced": replace_file,
+    "linked folder": link_folder,
     "a file more": lambda place: (place / "models/evil.py").write_text("evil"),
     "a folder more": lambda place: (place / "__pycache__/x").mkdir(parents=True),
     "a link more": lambda place: (place / "evil.sql").symlink_to("/etc/passwd"),
@@ -120,7 +120,7 @@ DEEDS: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("deed", DEEDS)
 def test_what_a_run_did_to_the_folder_is_undone(tree: WorkTree, repository: Path, deed: str) -> None:
     """Before the next commit, and before the same one again."""
-    first, second = written(repository, FIRST), written(repository, SECOND)
+    first, second = write_tree(repository, FIRST), write_tree(repository, SECOND)
     bring(tree, repository, first)
     for oid, files in ((first, FIRST), (second, SECOND), (first, FIRST)):
         with suppress(FileNotFoundError):  # the second has no folder of that name
@@ -128,7 +128,7 @@ def test_what_a_run_did_to_the_folder_is_undone(tree: WorkTree, repository: Path
         for left in ("mine", "moved", "elsewhere"):
             (tree.place.parent / left).unlink() if (tree.place.parent / left).is_file() else None
 
-        assert bring(tree, repository, oid) == held(files)
+        assert bring(tree, repository, oid) == files_of_tree(files)
         assert not tree.place.is_symlink()
         shutil.rmtree(tree.place.parent / "moved", ignore_errors=True)
         shutil.rmtree(tree.place.parent / "elsewhere", ignore_errors=True)
@@ -136,7 +136,7 @@ def test_what_a_run_did_to_the_folder_is_undone(tree: WorkTree, repository: Path
 
 def test_a_hard_link_that_somebody_kept_leads_to_no_file_of_the_next_run(tree: WorkTree, repository: Path) -> None:
     """He could write into it when it is trusted again."""
-    first = written(repository, FIRST)
+    first = write_tree(repository, FIRST)
     bring(tree, repository, first)
     os.link(tree.place / "a.sql", tree.place.parent / "mine")
     bring(tree, repository, first)
@@ -155,20 +155,20 @@ def test_random_commits_and_random_deeds_leave_what_a_new_folder_would_hold(tree
             DEEDS[choose.choice(list(DEEDS))](tree.place)
 
         shutil.rmtree(repository / ".git" / "index", ignore_errors=True)
-        assert bring(tree, repository, written(repository, files)) == held(files)
+        assert bring(tree, repository, write_tree(repository, files)) == files_of_tree(files)
         for left in ("mine", "moved", "elsewhere"):
             shutil.rmtree(tree.place.parent / left, ignore_errors=True)
             (tree.place.parent / left).unlink(missing_ok=True)
 
 
 def test_a_folder_that_could_not_be_brought_is_begun_anew(tree: WorkTree, repository: Path) -> None:
-    first = written(repository, FIRST)
+    first = write_tree(repository, FIRST)
     bring(tree, repository, first)
     with pytest.raises(CheckoutFailed), reading(repository / ".git" / "objects", ObjectMemory()) as objects:
         tree.bring(objects, "f" * 40)
 
     assert tree.tree is None
-    assert bring(tree, repository, first) == held(FIRST)
+    assert bring(tree, repository, first) == files_of_tree(FIRST)
 
 
 @pytest.fixture(name="other")

@@ -15,7 +15,7 @@ REPOSITORY = {"full_name": "ann/shop"}
 SECRET = "a-secret"  # noqa: S105 - of this test
 
 
-def delivered(name: str, payload: dict[str, Any], **changes: str) -> Event | Ignored | InvalidDelivery:
+def deliver(name: str, payload: dict[str, Any], **changes: str) -> Event | Ignored | InvalidDelivery:
     body = json.dumps(payload).encode()
     headers = {"X-GitHub-Event": name, "X-GitHub-Delivery": "g-1", "X-Hub-Signature-256": signature(SECRET, body)}
     return read_delivery({**headers, **changes}, body, SECRET)
@@ -29,7 +29,7 @@ def comment(**changes: Any) -> dict[str, Any]:
 
 def test_a_push_to_a_branch_is_an_event() -> None:
     """Its branch and head are told."""
-    read = delivered("push", {"ref": "refs/heads/main", "after": "a" * 40, "repository": REPOSITORY})
+    read = deliver("push", {"ref": "refs/heads/main", "after": "a" * 40, "repository": REPOSITORY})
 
     assert isinstance(read, Event)
     assert (read.repository, read.branch, read.head, read.number) == ("ann/shop", "main", "a" * 40, 0)
@@ -37,7 +37,7 @@ def test_a_push_to_a_branch_is_an_event() -> None:
 
 def test_a_comment_on_a_pull_request_is_an_event() -> None:
     """Who said what, and when."""
-    read = delivered("issue_comment", comment())
+    read = deliver("issue_comment", comment())
 
     assert isinstance(read, Event)
     assert read.comment is not None
@@ -54,7 +54,7 @@ def test_a_comment_on_a_pull_request_is_an_event() -> None:
 )
 def test_edits_issues_and_bots_are_ignored(payload: dict[str, Any]) -> None:
     """Behaviours 28, 36."""
-    assert isinstance(delivered("issue_comment", payload), Ignored)
+    assert isinstance(deliver("issue_comment", payload), Ignored)
 
 
 BOX = "- [{}] `/plan`: plans again <!-- plan@" + "0" * 40 + " -->"
@@ -68,7 +68,7 @@ def edit(before: str = BOX.format(" "), after: str = BOX.format("x"), **changes:
     return {**payload, "sender": {"login": "ann", "type": "User"}, **changes}
 
 
-def pressed(**changes: Any) -> dict[str, Any]:
+def press_payload(**changes: Any) -> dict[str, Any]:
     """A press of a button on a check of ours, by ann."""
     run = {"id": 9, "head_sha": "a" * 40, "external_id": "mergeplan:7:plan", "pull_requests": []}
     sender, button = {"login": "ann", "type": "User"}, {"identifier": "plan@1a2b3c4"}
@@ -78,7 +78,7 @@ def pressed(**changes: Any) -> dict[str, Any]:
 
 def test_a_tick_and_a_press_are_events_of_who_did_it() -> None:
     """Behaviour 36: a check's key names the pull request, where GitHub itself names none."""
-    tick, press = delivered("issue_comment", edit()), delivered("check_run", pressed())
+    tick, press = deliver("issue_comment", edit()), deliver("check_run", press_payload())
 
     assert isinstance(tick, Event)
     read = comment_digest(f"<!-- mergeplan:plan -->\n{BOX.format(' ')}\n")
@@ -97,20 +97,20 @@ def test_a_tick_and_a_press_are_events_of_who_did_it() -> None:
         ("issue_comment", edit(before="")),
         ("issue_comment", edit(changes={})),
         ("issue_comment", edit(after="\n".join([BOX.format("x")] * 21), before="\n".join([BOX.format(" ")] * 21))),
-        ("check_run", pressed(sender={"login": "renovate[bot]", "type": "Bot"})),
-        ("check_run", pressed(run={"external_id": None})),
-        ("check_run", pressed(run={"external_id": "mergeplan:9999999999:plan"})),
-        ("check_run", pressed(requested_action={"identifier": "x" * 21})),
+        ("check_run", press_payload(sender={"login": "renovate[bot]", "type": "Bot"})),
+        ("check_run", press_payload(run={"external_id": None})),
+        ("check_run", press_payload(run={"external_id": "mergeplan:9999999999:plan"})),
+        ("check_run", press_payload(requested_action={"identifier": "x" * 21})),
     ],
 )
 def test_bots_and_what_is_none_of_ours_press_nothing(name: str, payload: dict[str, Any]) -> None:
     """Behaviours 28, 36: an untick, an edit that GitHub does not describe, a key that is not ours."""
-    assert isinstance(delivered(name, payload), Ignored)
+    assert isinstance(deliver(name, payload), Ignored)
 
 
 def test_a_comment_of_an_account_that_is_gone_is_ignored() -> None:
     """Behaviour 28: `user` is null, and nobody's permission could be asked for."""
-    read = delivered("issue_comment", comment(user=None))
+    read = deliver("issue_comment", comment(user=None))
 
     assert read == Ignored("g-1", "who wrote it has no account any more")
 
@@ -119,7 +119,7 @@ def test_a_pull_request_of_an_account_that_is_gone_is_an_event_like_any_other() 
     """Who opened it and who sent it decide nothing here."""
     pull = {"number": 7, "user": None, "base": {"ref": "main"}, "head": {"sha": "a" * 40}}
     payload = {"action": "synchronize", "repository": REPOSITORY, "pull_request": pull, "sender": None}
-    read = delivered("pull_request", payload)
+    read = deliver("pull_request", payload)
 
     assert isinstance(read, Event)
     assert (read.kind, read.number) == ("pull_request.synchronize", 7)
@@ -129,7 +129,7 @@ def test_a_pull_request_of_an_account_that_is_gone_is_an_event_like_any_other() 
 def test_a_label_that_comes_or_goes_names_no_head(label: object, name: str) -> None:
     """Late or out of order it supersedes no run; one that is gone from the repository has no name."""
     pull = {"number": 7, "base": {"ref": "main"}, "head": {"sha": "a" * 40}}
-    read = delivered(
+    read = deliver(
         "pull_request", {"action": "unlabeled", "repository": REPOSITORY, "pull_request": pull, "label": label}
     )
 
@@ -140,7 +140,7 @@ def test_a_label_that_comes_or_goes_names_no_head(label: object, name: str) -> N
 @pytest.mark.parametrize("value", ["", "sha256=", "sha1=abc", "sha256=" + "0" * 64, "ünicode"])
 def test_a_wrong_signature_is_refused_before_anything_is_read(value: str) -> None:
     """Behaviour 1."""
-    read = delivered("push", {}, **{"X-Hub-Signature-256": value})
+    read = deliver("push", {}, **{"X-Hub-Signature-256": value})
 
     assert read == InvalidDelivery(401, "the signature is missing or wrong")
 
@@ -156,4 +156,4 @@ def test_a_repositorys_name_has_one_validator(name: str) -> None:
     """Behaviour 7: nothing odd gets in at the door."""
     payload = {"ref": "refs/heads/main", "after": "a" * 40, "repository": {"full_name": name}}
 
-    assert isinstance(delivered("push", payload), InvalidDelivery)
+    assert isinstance(deliver("push", payload), InvalidDelivery)

@@ -23,7 +23,7 @@ def test_an_answer_lost_after_the_write_leaves_no_second_comment(bench: Bench, p
     number = bench.open(COLUMN)
     bench.idle()
 
-    assert len(bench.by_bot(number)) == 1
+    assert len(bench.bot_comments(number)) == 1
     posted = [call for call in bench.github.calls if call.method == "POST" and re.search(path, call.path)]
     names = [
         run.name for run in bench.github.state.repositories[SHOP].checks.values() if run.head_sha == bench.head(number)
@@ -80,7 +80,7 @@ def test_a_planted_secret_appears_nowhere(bench: Bench) -> None:
     bench.idle()
 
     secrets = bench.settings.secrets()
-    shown = "".join(each.body for each in bench.by_bot(number))
+    shown = "".join(each.body for each in bench.bot_comments(number))
     shown += "".join(f"{run.title}{run.summary}" for run in bench.checks(bench.head(number)).values())
     environ = "".join(str(call["environ"]) for call in bench.calls())
     assert "The environment is" in shown

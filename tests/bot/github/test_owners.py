@@ -37,14 +37,14 @@ def _two(bench: Bench) -> Bench:
     return bench
 
 
-def opened_unheard(bench: Bench, repository: str) -> int:
+def open_silently(bench: Bench, repository: str) -> int:
     """A pull request of which no webhook tells."""
     bench.github.faults.drop("*", times=2)
     bench.github.commit(repository, "quiet", COLUMN, "Quiet", author="wim")
     return bench.github.open_pull_request(repository, "quiet", "main", "Quiet", author="wim")
 
 
-def planned(bench: Bench, repository: str, number: int) -> bool:
+def is_planned(bench: Bench, repository: str, number: int) -> bool:
     return bench.context.inbox.pulls.get(repository, number).state is PullState.PLANNED
 
 
@@ -57,10 +57,10 @@ def owners(bench: Bench) -> dict[str, dict[str, Any]]:
 def test_a_suspended_owner_does_not_stop_the_timer_for_others(two: Bench) -> None:
     """Behaviour 44."""
     two.github.suspend_app("ann")
-    number = opened_unheard(two, STORE)
+    number = open_silently(two, STORE)
     two.worker.sweep()
 
-    until(lambda: planned(two, STORE, number), what="bob's plan")
+    until(lambda: is_planned(two, STORE, number), what="bob's plan")
     answer = httpx.get(f"{two.url}/readyz")
     assert (answer.status_code, owners(two)["ann"]["state"]) == (200, "suspended")
     assert "\nann: suspended since " in answer.text
@@ -70,15 +70,15 @@ def test_a_suspended_owner_does_not_stop_the_timer_for_others(two: Bench) -> Non
 def test_an_owner_that_is_let_in_again_is_worked_for_at_once(two: Bench) -> None:
     """Behaviour 44: what was pushed meanwhile is planned, by the webhook that tells of it."""
     two.github.suspend_app("ann")
-    number = opened_unheard(two, SHOP)
+    number = open_silently(two, SHOP)
     two.worker.sweep()
     two.context.inbox.queue.wake(SHOP, number)
     two.worker.sweep()
-    assert not planned(two, SHOP, number)
+    assert not is_planned(two, SHOP, number)
     two.github.faults.clear()
     two.github.suspend_app("ann", is_suspended=False)
 
-    until(lambda: planned(two, SHOP, number), what="ann's plan")
+    until(lambda: is_planned(two, SHOP, number), what="ann's plan")
     assert owners(two)["ann"]["state"] == "working"
 
 
@@ -96,15 +96,15 @@ def test_an_app_removed_and_installed_again_is_worked_for_without_a_restart(two:
     two.idle()
 
     assert two.record(number).head == two.head(number)
-    assert planned(two, SHOP, number)
+    assert is_planned(two, SHOP, number)
     assert httpx.get(f"{two.url}/readyz").text == "ready\nisolation: required\nspark: confined\n"
 
 
 def test_a_removed_app_is_left_alone_and_others_go_on(two: Bench) -> None:
     two.github.uninstall_app("ann")
-    number = opened_unheard(two, STORE)
+    number = open_silently(two, STORE)
     two.worker.sweep()
-    until(lambda: planned(two, STORE, number), what="bob's plan")
+    until(lambda: is_planned(two, STORE, number), what="bob's plan")
 
     assert "ann" not in owners(two)
     before = len(two.github.calls)
@@ -127,11 +127,11 @@ def test_a_rate_limit_pauses_every_call_of_that_owner_and_no_other(two: Bench, h
     two.worker.sweep()
     assert two.github.faults.pending_faults() == []
     before = len(two.github.calls)
-    number = opened_unheard(two, STORE)
+    number = open_silently(two, STORE)
     two.context.inbox.queue.wake(SHOP, 0)
     two.github.comment(SHOP, _issue(two), "/help", author="wim")
     two.worker.sweep()
-    until(lambda: planned(two, STORE, number), what="bob's plan")
+    until(lambda: is_planned(two, STORE, number), what="bob's plan")
 
     assert not [
         call for call in two.github.calls[before:] if "/ann/" in call.path and call.login == two.github.bot_login
@@ -154,9 +154,9 @@ def test_an_owner_that_hangs_is_not_waited_for(make_bench: Callable[..., Bench])
     bench.github.install_app(STORE)
     bench.idle()
     bench.github.faults.slow("GET", "^/repos/ann/", seconds=600, times=1000)
-    number = opened_unheard(bench, STORE)
+    number = open_silently(bench, STORE)
 
-    until(lambda: planned(bench, STORE, number), what="bob's plan")
+    until(lambda: is_planned(bench, STORE, number), what="bob's plan")
     bench.github.faults.clear()
 
 
@@ -169,7 +169,7 @@ def test_one_owners_long_plans_leave_room_for_another(two: Bench) -> None:
     two.github.commit(STORE, "change", COLUMN, "Bob's", author="wim")
     number = two.github.open_pull_request(STORE, "change", "main", "Bob's", author="wim")
 
-    until(lambda: planned(two, STORE, number), what="bob's plan")
+    until(lambda: is_planned(two, STORE, number), what="bob's plan")
     two.knobs()
 
 
@@ -207,14 +207,14 @@ def test_a_repository_that_vanished_is_left_alone(two: Bench) -> None:
     two.github.delete_repository(SHOP)
     two.context.inbox.queue.wake(SHOP, 1)
     two.context.inbox.queue.wake(SHOP, 0)
-    number = opened_unheard(two, STORE)
+    number = open_silently(two, STORE)
     two.worker.sweep()
 
-    until(lambda: planned(two, STORE, number), what="bob's plan")
+    until(lambda: is_planned(two, STORE, number), what="bob's plan")
     until(two.context.inbox.queue.is_idle, what="ann's jobs to be left")
 
 
-def charged(bench: Bench, since: int) -> list[str]:
+def calls_charged(bench: Bench, since: int) -> list[str]:
     """The calls that count against the hour: a 304 is free, and the App's own budget is another one."""
     calls = bench.github.calls[since:]
     return [call.path for call in calls if call.status != 304 and not call.path.startswith("/app")]
@@ -225,12 +225,12 @@ def test_the_timer_is_free_while_nothing_happens(two: Bench) -> None:
     two.worker.sweep()
     before = len(two.github.calls)
     two.worker.sweep()
-    assert charged(two, before) == []
+    assert calls_charged(two, before) == []
     assert len(two.github.calls) > before
 
-    number = opened_unheard(two, SHOP)
+    number = open_silently(two, SHOP)
     two.worker.sweep()
-    until(lambda: planned(two, SHOP, number), what="the plan")
+    until(lambda: is_planned(two, SHOP, number), what="the plan")
 
 
 def test_many_idle_repositories_fit_into_the_hour(
@@ -251,10 +251,10 @@ def test_many_idle_repositories_fit_into_the_hour(
             state.repositories[name] = replace(shop, id=10_000 + index, full_name=name)
             state.installations["ann"].repositories.add(name)
     bench.worker.sweep()
-    first = charged(bench, 0)
+    first = calls_charged(bench, 0)
     before = len(bench.github.calls)
     bench.worker.sweep()
 
     assert len(bench.github.calls) - before >= 3 * MANY
-    assert charged(bench, before) == []
+    assert calls_charged(bench, before) == []
     assert 3 * MANY <= len(first) <= 3 * MANY + 40

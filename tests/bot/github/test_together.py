@@ -92,7 +92,7 @@ def test_a_comment_that_is_gone_is_written_anew(bench: Bench) -> None:
     bench.github.commit(SHOP, "change", MORE, "Again", author="wim")
     bench.idle()
 
-    assert len(bench.by_bot(number)) == 1
+    assert len(bench.bot_comments(number)) == 1
     assert bench.head(number)[:7] in bench.plan(number)
 
 

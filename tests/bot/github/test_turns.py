@@ -42,7 +42,7 @@ def test_who_waits_for_a_persons_sake_goes_first_and_the_others_in_their_order()
             order.append(name)
             turns.wrote()
 
-    def queued(count: int) -> None:
+    def wait_for_queue(count: int) -> None:
         until(lambda: len(turns._waiting) == count, 10)
 
     with turns.turn():
@@ -50,7 +50,7 @@ def test_who_waits_for_a_persons_sake_goes_first_and_the_others_in_their_order()
         for count, (name, first) in enumerate((("a", False), ("b", False), ("eyes", True)), start=1):
             threads.append(threading.Thread(target=write, args=(name, first)))
             threads[-1].start()
-            queued(count)
+            wait_for_queue(count)
         entered.set()
     for thread in threads:
         thread.join()

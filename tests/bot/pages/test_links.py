@@ -12,7 +12,7 @@ NOW = 1_800_000_000.0
 LINKS = PageLinks("https://bot.example", page_key("a private key"))
 
 
-def given(url: str) -> str:
+def link_key(url: str) -> str:
     return url.partition("?key=")[2]
 
 
@@ -21,20 +21,20 @@ def test_a_link_opens_its_pull_request_until_it_expires() -> None:
     later = NOW + DAYS * 86_400
 
     assert url.startswith("https://bot.example/pulls/ann/shop/7/plan?key=")
-    assert LINKS.verdict("ann/shop", 7, given(url), later - 1) == "open"
-    assert LINKS.verdict("ann/shop", 7, given(url), later) == "expired"
+    assert LINKS.verdict("ann/shop", 7, link_key(url), later - 1) == "open"
+    assert LINKS.verdict("ann/shop", 7, link_key(url), later) == "expired"
 
 
 @pytest.mark.parametrize(
     ("repository", "number"), [("ann/shop", 8), ("ann/other", 7), ("ann/shop", 0), ("ben/shop", 7)]
 )
 def test_a_link_opens_no_other_pull_request(repository: str, number: int) -> None:
-    assert LINKS.verdict(repository, number, given(LINKS.url("ann/shop", 7, "plan", NOW)), NOW) == "wrong"
+    assert LINKS.verdict(repository, number, link_key(LINKS.url("ann/shop", 7, "plan", NOW)), NOW) == "wrong"
 
 
 @pytest.mark.parametrize("change", ["x{0}", "{0}x", "0{0}", "{1}", "f{0}", "", ".", "1.", "é.é", "{2}."])
 def test_a_link_that_was_changed_opens_nothing(change: str) -> None:
-    key = given(LINKS.url("ann/shop", 7, "plan", NOW))
+    key = link_key(LINKS.url("ann/shop", 7, "plan", NOW))
     until, _, signature = key.partition(".")
     assert LINKS.verdict("ann/shop", 7, change.format(key, signature, until), NOW) == "wrong"
 
@@ -44,7 +44,7 @@ def test_services_of_one_app_open_each_others_links_and_the_webhooks_secret_has_
     one = Settings(public_url="https://a.example", github_private_key=SecretStr("key\n"), webhook_secret=SecretStr("1"))
     two = Settings(public_url="https://b.example", github_private_key=SecretStr("key"), webhook_secret=SecretStr("2"))
     other = Settings(public_url="https://a.example", github_private_key=SecretStr("another"))
-    key = given(links_of(one).url("ann/shop", 7, "plan", NOW))
+    key = link_key(links_of(one).url("ann/shop", 7, "plan", NOW))
 
     assert links_of(two).verdict("ann/shop", 7, key, NOW) == "open"
     assert links_of(other).verdict("ann/shop", 7, key, NOW) == "wrong"

@@ -16,7 +16,7 @@ from mergeplan.bot.pages.view import RUNNING, Decision, PageView
 from mergeplan.bot.progress import ModelProgress, RunProgress, Step
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.shown import Shown
-from tests.bot.report.test_comment import ended, shown
+from tests.bot.report.test_comment import run_lines, show
 
 EVIL = "@team <img src=x onerror=alert(1)> [a](javascript:alert(1)) `</code><script>` \"'> {{ 7777*3 }}\u202e"
 TAGS = frozenset(
@@ -48,7 +48,7 @@ def links(text: str) -> list[str]:
 @pytest.mark.parametrize("state", list(PullState))
 def test_every_page_stands_in_every_state_and_is_loaded_anew_only_while_something_runs(state: PullState) -> None:
     for name in PAGES:
-        text = page(view_of(shown(state, merge_sha="b" * 40)), name, "1.x")
+        text = page(view_of(show(state, merge_sha="b" * 40)), name, "1.x")
 
         assert text.startswith("<!doctype html>")
         assert ('http-equiv="refresh"' in text) == (state in RUNNING)
@@ -66,7 +66,7 @@ def test_text_of_others_is_inert_on_every_page(name: str) -> None:
     }
     model |= {"owner": EVIL, "rule": EVIL, "parents": [EVIL, "a.b"], "path": EVIL, "line": 3, "kind": EVIL}
     other = {"name": "a.b", "change": "indirect", "parents": [EVIL], "columns": {"altered": [EVIL]}, "recomputed": True}
-    view = shown(models=[model, other], site="https://github.com/ann/shop", environment_name=EVIL)
+    view = show(models=[model, other], site="https://github.com/ann/shop", environment_name=EVIL)
     progress = RunProgress("", "", EVIL, 1, 2, (ModelProgress(EVIL, Step.FAILED, note=EVIL),), EVIL)
     text = page(replace(view_of(view, progress=progress), decisions=(Decision(1.0, EVIL, EVIL, EVIL),)), name, EVIL)
 
@@ -79,7 +79,7 @@ def test_text_of_others_is_inert_on_every_page(name: str) -> None:
 
 
 def test_javascript_is_no_address_of_a_repository() -> None:
-    text = page(view_of(shown(site="javascript:alert(1)//")), "plan", "1.x")
+    text = page(view_of(show(site="javascript:alert(1)//")), "plan", "1.x")
     assert "javascript:" not in text
 
 
@@ -109,7 +109,7 @@ def test_the_plan_says_models_rows_columns_and_what_can_be_typed() -> None:
     costly = {"cost": "shuffle", "before": 1, "after": 2, "columns": ["day"]}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan, "data_diff": [difference]}
     result |= {"physical_plan": [{"model": "shop.orders", "changes": [costly], "note": ""}]}
-    text = page(view_of(shown(run_lines=ended([result], 0))), "plan", "1.x")
+    text = page(view_of(show(run_lines=run_lines([result], 0))), "plan", "1.x")
 
     for part in (
         "shop.orders",
@@ -129,7 +129,7 @@ def test_three_thousand_models_with_large_diffs_make_pages_that_a_browser_opens(
         {"name": f"shop.m{index}", "change": "direct", "category": "breaking", "diff": "+ a line of it\n" * 500}
         for index in range(3_000)
     ]
-    view = view_of(shown(models=many))
+    view = view_of(show(models=many))
     plan, diffs, lineage = (page(view, name, "1.x") for name in ("plan", "diffs", "lineage"))
 
     assert "3,000" in plan or "3000" in plan
@@ -144,7 +144,7 @@ def test_the_graph_stands_from_left_to_right_and_says_the_same_as_its_table() ->
         {"name": "shop.b", "change": "indirect", "category": "indirect_breaking", "parents": ["shop.a", "raw.x"]},
         {"name": "shop.c", "change": "indirect", "category": "indirect_breaking", "parents": ["shop.b", "shop.a"]},
     ]
-    text = page(view_of(shown(models=models)), "lineage", "1.x")
+    text = page(view_of(show(models=models)), "lineage", "1.x")
     boxes = [int(attributes["x"] or 0) for tag, attributes in Tags(text).found if tag == "rect"]
 
     assert boxes == sorted(boxes) and len(set(boxes)) == 3
@@ -155,11 +155,11 @@ def test_progress_is_of_this_head_and_a_promotion_of_this_pull_request() -> None
     other = RunProgress("run-2", models=(ModelProgress("shop.other"),))
     mine = RunProgress("run-1", models=(ModelProgress("shop.mine", Step.RUNNING, 3, 12),))
     promotion = RunProgress("run-9", "#7", models=(ModelProgress("shop.moved"),))
-    record = shown(PullState.PLANNING, run_id="run-1")
+    record = show(PullState.PLANNING, run_id="run-1")
 
     assert "shop.other" not in page(view_of(record, progress=other), "progress", "1.x")
     assert "3 of 12" in page(view_of(record, progress=mine), "progress", "1.x")
-    merged = shown(PullState.MERGED, run_id="run-3")
+    merged = show(PullState.MERGED, run_id="run-3")
     assert "shop.moved" in page(view_of(merged, progress=promotion), "promotion", "1.x")
     assert "shop.moved" not in page(view_of(merged, progress=replace(promotion, subject="#8")), "promotion", "1.x")
 
@@ -171,7 +171,7 @@ def test_before_the_merge_the_promotions_page_names_the_views_of_prod_that_move(
         {"name": "shop.c", "change": "added", "kind": "FULL"},
         {"name": "shop.d", "change": "removed", "kind": "FULL"},
     ]
-    view = view_of(shown(models=models))
+    view = view_of(show(models=models))
     text = page(view, "promotion", "1.x")
 
     assert view.changes.moves == (("re-pointed", ("shop.a",)), ("added", ("shop.c",)), ("dropped", ("shop.d",)))
@@ -180,7 +180,7 @@ def test_before_the_merge_the_promotions_page_names_the_views_of_prod_that_move(
 
 def test_prods_page_says_why_it_could_not_be_built() -> None:
     error = {"event": "error", "message": "Spark refused `a`.", "path": "models/a.sql", "line": 7}
-    prod = ProdRecord("ann/shop", run_lines=ended([error], 1))
+    prod = ProdRecord("ann/shop", run_lines=run_lines([error], 1))
     text = page(PageView(Shown(PullRecord("ann/shop", 0), prod)), "progress", "1.x")
 
     assert "models/a.sql:7" in text

@@ -18,7 +18,7 @@ BEFORE = PROJECT["models/orders.sql"]
 MORE = {"models/more.sql": "SELECT 3 AS x\n"}
 
 
-def merged(bench: Bench, files: dict[str, str] = COLUMN, branch: str = "change") -> int:  # type: ignore[assignment]
+def merge_pull(bench: Bench, files: dict[str, str] = COLUMN, branch: str = "change") -> int:  # type: ignore[assignment]
     """A pull request of wim's that ann merged, in prod."""
     number = bench.open(files, branch)
     bench.idle()
@@ -41,7 +41,7 @@ def reverts(bench: Bench, number: int) -> list[PullRequest]:
 
 def test_a_dry_run_says_what_a_rollback_would_show_and_changes_nothing(bench: Bench) -> None:
     """Behaviour 40: whoever may ask for a /diff may ask for it."""
-    number = merged(bench)
+    number = merge_pull(bench)
     bench.knobs(lacks=4)
     bench.say(number, "/rollback --dry-run", author="rea")
     bench.say(number, "/rollback --dry-run", author="wim")
@@ -59,7 +59,7 @@ def test_a_dry_run_says_what_a_rollback_would_show_and_changes_nothing(bench: Be
 
 def test_a_rollback_says_what_prod_lacks_and_opens_the_revert_whose_merge_moves_nothing(bench: Bench) -> None:
     """Behaviours 5, 40: branch and prod agree in the end, and the next pull request is planned as ever."""
-    number = merged(bench)
+    number = merge_pull(bench)
     bench.knobs(lacks=4)
     bench.say(number, "/rollback", author="ann")
 
@@ -83,7 +83,7 @@ def test_a_rollback_says_what_prod_lacks_and_opens_the_revert_whose_merge_moves_
 
 
 def test_a_rollback_that_cannot_be_done_is_refused_with_the_reason(bench: Bench) -> None:
-    number = merged(bench)
+    number = merge_pull(bench)
     bench.knobs(gone=True)
     bench.say(number, "/rollback --dry-run\n/rollback", author="ann")
 
@@ -96,7 +96,7 @@ def test_a_rollback_that_cannot_be_done_is_refused_with_the_reason(bench: Bench)
 
 def test_a_revert_whose_answer_is_lost_or_that_somebody_opened_already_is_opened_once(bench: Bench) -> None:
     """Behaviour 26."""
-    number = merged(bench)
+    number = merge_pull(bench)
     bench.github.faults.lose_answer("POST", "^/graphql$", times=20)
     bench.say(number, "/rollback", author="ann")
     (pull,) = reverts(bench, number)
@@ -115,7 +115,7 @@ def test_a_revert_whose_answer_is_lost_or_that_somebody_opened_already_is_opened
     [("forbidden", "Resource not accessible by integration."), ("conflict", "couldn't be reverted automatically.")],
 )
 def test_where_github_opens_no_revert_the_reply_says_to_press_the_button(bench: Bench, fault: str, why: str) -> None:
-    number = merged(bench)
+    number = merge_pull(bench)
     if fault == "forbidden":
         tokens = bench.github.state.tokens
         for value, token in list(tokens.items()):
@@ -135,7 +135,7 @@ def test_where_github_opens_no_revert_the_reply_says_to_press_the_button(bench: 
 
 def test_with_open_revert_off_none_is_opened(make_bench: Callable[..., Bench]) -> None:
     off = make_bench({**PROJECT, "config.yaml": "gateways: {}\ncicd_bot:\n  open_revert: false\n"})
-    number = merged(off)
+    number = merge_pull(off)
     off.say(number, "/rollback", author="ann")
 
     assert "press *Revert* on this pull request" in off.replies(number)[0]
@@ -146,7 +146,7 @@ def test_with_open_revert_off_none_is_opened(make_bench: Callable[..., Bench]) -
 @pytest.mark.prove
 def test_of_several_that_went_back_the_asked_one_is_reverted_and_the_others_are_named(bench: Bench) -> None:
     """Behaviour 40: merged alone, the revert brings the others to prod again, and says so."""
-    first, second = merged(bench), merged(bench, MORE, "more")
+    first, second = merge_pull(bench), merge_pull(bench, MORE, "more")
     bench.say(first, "/rollback 1", author="ann")
 
     (pull,) = reverts(bench, first)
@@ -174,7 +174,7 @@ def test_killed_between_a_call_and_its_record_everything_is_done_once(
             return done if name == "open_revert" else real(*given)
 
         monkeypatch.setattr(where, name, dying)
-    number = merged(bench)
+    number = merge_pull(bench)
     bench.say(number, "/rollback", author="ann")
 
     assert died == ["_went_back", "open_revert"]
@@ -187,7 +187,7 @@ def test_killed_between_a_call_and_its_record_everything_is_done_once(
 
 @pytest.mark.prove
 def test_a_planner_that_dies_when_prod_went_back_is_asked_again(bench: Bench) -> None:
-    number = merged(bench)
+    number = merge_pull(bench)
     bench.knobs(die="rollback")
     bench.github.comment(SHOP, number, "/rollback", author="ann")
     bench.github.wait_idle(60.0)

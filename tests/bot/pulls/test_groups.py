@@ -9,7 +9,7 @@ from tests.bot.test_pull_requests import GREEN
 REQUIRED = ["mergeplan / plan", "mergeplan / environment"]
 
 
-def queued(bench: Bench, files: dict[str, str], branch: str) -> tuple[int, str]:
+def queue_pull(bench: Bench, files: dict[str, str], branch: str) -> tuple[int, str]:
     """A pull request that is planned, and its group's head, whose checks have ended."""
     number = bench.open(files, branch)
     bench.idle()
@@ -21,7 +21,7 @@ def queued(bench: Bench, files: dict[str, str], branch: str) -> tuple[int, str]:
 def test_a_groups_plan_is_built_on_its_head_and_the_merge_computes_nothing(bench: Bench) -> None:
     """Behaviour 38: the required checks stand on the queue's commit; prod follows, and the group leaves nothing."""
     bench.github.require_checks(SHOP, "main", REQUIRED)
-    number, head = queued(bench, COLUMN, "change")
+    number, head = queue_pull(bench, COLUMN, "change")
     assert bench.conclusions(head) == GREEN
     assert "pr_1_queue" in bench.planner_state()["environments"]
     assert bench.github.advance_queue(SHOP, author="wim") == [number]
@@ -36,8 +36,8 @@ def test_a_groups_plan_is_built_on_its_head_and_the_merge_computes_nothing(bench
 def test_a_group_that_fails_leaves_the_queue_and_the_next_one_is_planned_anew(bench: Bench) -> None:
     """Its check fails at the file; prod does not see it; who waited behind it is merged."""
     bench.github.require_checks(SHOP, "main", REQUIRED)
-    number, head = queued(bench, {"models/orders.sql": "BROKEN\n"}, "broken")
-    other, _ = queued(bench, {"models/more.sql": "SELECT 3 AS x\n"}, "more")
+    number, head = queue_pull(bench, {"models/orders.sql": "BROKEN\n"}, "broken")
+    other, _ = queue_pull(bench, {"models/more.sql": "SELECT 3 AS x\n"}, "more")
     assert bench.conclusions(head)["plan"] == "failure"
     assert bench.github.advance_queue(SHOP, author="wim") == []
     bench.idle()

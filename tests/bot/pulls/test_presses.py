@@ -289,7 +289,7 @@ def test_a_tick_that_no_webhook_brought_is_taken_away(bench: Bench) -> None:
     bench.idle()
 
     assert "[x]" not in bench.plan(number)
-    assert (bench.replies(number), len(bench.by_bot(number))) == ([], 1)
+    assert (bench.replies(number), len(bench.bot_comments(number))) == ([], 1)
     assert "1 non-breaking" in bench.plan(number)
 
 

@@ -16,7 +16,7 @@ Make = Callable[..., Bench]
 NOW = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 
 
-def ruled(make_bench: Make, *rules: dict[str, object], files: dict[str, str] | None = None) -> Bench:
+def bench_with_rules(make_bench: Make, *rules: dict[str, object], files: dict[str, str] | None = None) -> Bench:
     """A bench whose project has these rules; bob may write too."""
     config = {"gateways": {}, "cicd_bot": {"type": "github", "rules": list(rules)}}
     bench = make_bench({**PROJECT, "config.yaml": yaml.safe_dump(config), **(files or {})})
@@ -25,7 +25,7 @@ def ruled(make_bench: Make, *rules: dict[str, object], files: dict[str, str] | N
     return bench
 
 
-def opened(bench: Bench, files: dict[str, str] = COLUMN) -> int:
+def open_pull(bench: Bench, files: dict[str, str] = COLUMN) -> int:
     number = bench.open(files)
     bench.idle()
     return number
@@ -44,9 +44,9 @@ def approval(bench: Bench, number: int) -> tuple[str | None, str | None]:
 
 def test_the_approval_check_says_who_is_missing_until_they_approve(make_bench: Make) -> None:
     """Behaviour 12: a team's member, whose approval is read from GitHub; others' do not do."""
-    bench = ruled(make_bench, {"models": "shop.*", "approvers": ["acme/finance"]})
+    bench = bench_with_rules(make_bench, {"models": "shop.*", "approvers": ["acme/finance"]})
     bench.github.set_team("acme/finance", ["ann"])
-    number = opened(bench)
+    number = open_pull(bench)
     assert approval(bench, number) == ("action_required", "Waits for acme/finance")
     assert "An approval of `acme/finance` is missing for `shop.orders`." in bench.plan(number)
 
@@ -59,8 +59,8 @@ def test_the_approval_check_says_who_is_missing_until_they_approve(make_bench: M
 
 def test_only_the_last_review_of_each_counts_and_a_dismissed_one_does_not(make_bench: Make) -> None:
     """Behaviour 12: approved and then changes requested is no approval; nor is one that was dismissed."""
-    bench = ruled(make_bench, {"approvals": 1})
-    number = opened(bench)
+    bench = bench_with_rules(make_bench, {"approvals": 1})
+    number = open_pull(bench)
     review(bench, number, "bob")
     review(bench, number, "bob", "COMMENTED")
     assert approval(bench, number)[0] == "success"
@@ -76,8 +76,8 @@ def test_only_the_last_review_of_each_counts_and_a_dismissed_one_does_not(make_b
 
 def test_an_approval_is_of_the_plan_and_not_of_a_heads_text(make_bench: Make) -> None:
     """Behaviour 12: a push that changes no table keeps it, a push that does needs a new one."""
-    bench = ruled(make_bench, {"approvals": 1})
-    number = opened(bench)
+    bench = bench_with_rules(make_bench, {"approvals": 1})
+    number = open_pull(bench)
     review(bench, number, "bob")
     bench.github.commit(SHOP, "change", {"README.md": "# More\n"}, "Words", author="wim")
     bench.idle()
@@ -94,8 +94,8 @@ def test_an_approval_is_of_the_plan_and_not_of_a_heads_text(make_bench: Make) ->
 @pytest.mark.prove
 def test_a_category_changes_the_plan_that_was_approved(make_bench: Make) -> None:
     """Behaviour 12: other tables than those that were approved need an approval of their own."""
-    bench = ruled(make_bench, {"approvals": 1})
-    number = opened(bench)
+    bench = bench_with_rules(make_bench, {"approvals": 1})
+    number = open_pull(bench)
     review(bench, number, "bob")
     bench.say(number, "/categorize orders breaking")
 
@@ -105,8 +105,8 @@ def test_a_category_changes_the_plan_that_was_approved(make_bench: Make) -> None
 def test_an_owner_of_each_affected_models_file_approves(make_bench: Make) -> None:
     """CODEOWNERS of the base branch, also of models that the pull request does not edit."""
     owners = {"CODEOWNERS": "* @ann\nmodels/totals.sql @bob\n"}
-    bench = ruled(make_bench, {"code_owners": True}, files=owners)
-    number = opened(bench, {**FILTER, "CODEOWNERS": "* @wim\n"})
+    bench = bench_with_rules(make_bench, {"code_owners": True}, files=owners)
+    number = open_pull(bench, {**FILTER, "CODEOWNERS": "* @wim\n"})
     missing = bench.checks(bench.head(number))["approval"].summary
     assert "`ann`, who owns the file, is missing for `shop.orders`" in str(missing)
     assert "`bob`, who owns the file, is missing for `shop.totals`" in str(missing)
@@ -118,8 +118,8 @@ def test_an_owner_of_each_affected_models_file_approves(make_bench: Make) -> Non
 
 def test_a_merge_that_the_rules_do_not_let_in_waits_and_later_ones_wait_behind_it(make_bench: Make) -> None:
     """Prod never shows what nobody approved; the approval that comes afterwards lets it in, and then the next."""
-    bench = ruled(make_bench, {"models": "shop.orders", "approvals": 1})
-    number = opened(bench)
+    bench = bench_with_rules(make_bench, {"models": "shop.orders", "approvals": 1})
+    number = open_pull(bench)
     bench.github.commit(SHOP, "other", {"models/more.sql": "SELECT 3 AS x\n"}, "Other", author="wim")
     other = bench.github.open_pull_request(SHOP, "other", "main", "Other", author="wim")
     bench.idle()
@@ -138,8 +138,8 @@ def test_a_merge_that_the_rules_do_not_let_in_waits_and_later_ones_wait_behind_i
 
 def test_a_merge_that_came_before_its_plan_is_shown_and_can_be_approved(make_bench: Make) -> None:
     """Pushed and merged in one breath: the plan of the merge is shown for the head that was merged."""
-    bench = ruled(make_bench, {"approvals": 1})
-    number = opened(bench)
+    bench = bench_with_rules(make_bench, {"approvals": 1})
+    number = open_pull(bench)
     bench.github.faults.drop("pull_request.synchronize", times=1)
     bench.github.commit(SHOP, "change", FILTER, "More", author="wim")
     bench.github.merge(SHOP, number, author="ann")
@@ -153,8 +153,8 @@ def test_a_merge_that_came_before_its_plan_is_shown_and_can_be_approved(make_ben
 
 def test_an_admin_deploys_a_held_merge_and_nobody_else(make_bench: Make) -> None:
     """Who did it is on record."""
-    bench = ruled(make_bench, {"approvals": 1})
-    number = opened(bench)
+    bench = bench_with_rules(make_bench, {"approvals": 1})
+    number = open_pull(bench)
     bench.github.merge(SHOP, number, author="wim")
     bench.idle()
     bench.say(number, "/deploy", author="wim")
@@ -169,8 +169,8 @@ def test_an_admin_deploys_a_held_merge_and_nobody_else(make_bench: Make) -> None
 
 def test_a_revert_ends_the_wait_of_a_held_merge(make_bench: Make) -> None:
     """What was taken back never was in prod, and holds nobody up."""
-    bench = ruled(make_bench, {"approvals": 1})
-    number = opened(bench)
+    bench = bench_with_rules(make_bench, {"approvals": 1})
+    number = open_pull(bench)
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
     bench.github.commit(SHOP, "back", {"models/orders.sql": PROJECT["models/orders.sql"]}, "Back", author="wim")
@@ -187,13 +187,13 @@ def test_a_revert_ends_the_wait_of_a_held_merge(make_bench: Make) -> None:
 @pytest.mark.prove
 def test_a_push_without_a_pull_request_is_held_too(make_bench: Make) -> None:
     """Nobody reviewed its plan: the commit's check says so, and an approved merge that holds it lets both in."""
-    bench = ruled(make_bench, {"approvals": 1})
+    bench = bench_with_rules(make_bench, {"approvals": 1})
     pushed = bench.github.commit(SHOP, "main", COLUMN, "Straight to main", author="ann")
     bench.idle()
     check = bench.checks(pushed)["promotion"]
     assert (check.conclusion, check.title) == ("action_required", "Pushed; promotion on hold")
 
-    number = opened(bench, {"models/more.sql": "SELECT 3 AS x\n"})
+    number = open_pull(bench, {"models/more.sql": "SELECT 3 AS x\n"})
     assert "shop.orders" in bench.plan(number)
     review(bench, number, "bob")
     bench.github.merge(SHOP, number, author="ann")
@@ -206,8 +206,8 @@ def test_a_freeze_holds_the_promotion_and_says_until_when(make_bench: Make) -> N
     """The check fails while it lasts; when it ends the timer lets the merge in."""
     end = NOW + timedelta(days=1)
     freeze = {"start": str(NOW - timedelta(days=1)), "end": str(end), "reason": "the year's end"}
-    bench = ruled(make_bench, {"freeze": [freeze]})
-    number = opened(bench)
+    bench = bench_with_rules(make_bench, {"freeze": [freeze]})
+    number = open_pull(bench)
     assert approval(bench, number)[0] == "action_required"
     assert f"Prod is frozen until {end:%a} {end.day} {end:%b %Y %H:%M} (UTC): the year's end." in bench.plan(number)
     bench.github.merge(SHOP, number, author="ann")
@@ -217,9 +217,9 @@ def test_a_freeze_holds_the_promotion_and_says_until_when(make_bench: Make) -> N
 
 def test_a_category_that_the_rules_block_stays_out(make_bench: Make) -> None:
     """By a tag, which the pull request cannot take away; no approval lets it in."""
-    bench = ruled(make_bench, {"models": "tag:pii", "block": ["breaking"]})
+    bench = bench_with_rules(make_bench, {"models": "tag:pii", "block": ["breaking"]})
     bench.knobs(tags={"shop.orders": ["pii"]})
-    number = opened(bench, FILTER)
+    number = open_pull(bench, FILTER)
 
     assert approval(bench, number) == ("action_required", "Blocked: breaking is not let into prod")
     assert "`shop.orders` is breaking, which this project's rules keep out of prod." in bench.plan(number)
@@ -227,8 +227,8 @@ def test_a_category_that_the_rules_block_stays_out(make_bench: Make) -> None:
 
 def test_who_edits_the_rules_needs_the_approval_that_they_ask_for(make_bench: Make) -> None:
     """Behaviour 10: also when no model of the rule is touched; and after another push of the text, once more."""
-    bench = ruled(make_bench, {"models": "shop.orders", "approvals": 1})
-    number = opened(bench, {"config.yaml": "gateways: {}\n", "models/more.sql": "SELECT 3 AS x\n"})
+    bench = bench_with_rules(make_bench, {"models": "shop.orders", "approvals": 1})
+    number = open_pull(bench, {"config.yaml": "gateways: {}\n", "models/more.sql": "SELECT 3 AS x\n"})
     assert "is missing for the edit of the rules" in bench.plan(number)
     review(bench, number, "bob")
     assert approval(bench, number)[0] == "success"
@@ -239,10 +239,10 @@ def test_who_edits_the_rules_needs_the_approval_that_they_ask_for(make_bench: Ma
 
 def test_the_bots_own_required_checks_do_not_keep_it_from_its_work(make_bench: Make) -> None:
     """Behaviour 27: branch protection asks for all of them; merged by hand after the approval, it is promoted."""
-    bench = ruled(make_bench, {"approvals": 1})
+    bench = bench_with_rules(make_bench, {"approvals": 1})
     names = ("tests", "plan", "environment", "approval", "promotion")
     bench.github.require_checks(SHOP, "main", [f"mergeplan / {name}" for name in names])
-    number = opened(bench)
+    number = open_pull(bench)
     with pytest.raises(Exception, match="is expected"):
         bench.github.merge(SHOP, number, author="ann")
     review(bench, number, "bob")
@@ -256,13 +256,13 @@ def test_where_prods_rules_cannot_be_read_nothing_is_promoted_by_itself(
     make_bench: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after an upgrade to a version that refuses a key of them."""
-    bench = ruled(make_bench, {"approvals": 1})
-    number = opened(bench)
+    bench = bench_with_rules(make_bench, {"approvals": 1})
+    number = open_pull(bench)
 
-    def refused(*_: object) -> None:
+    def refuse_rules(*_: object) -> None:
         raise ProjectError("`cicd_bot.rules` has an unknown key.")
 
-    monkeypatch.setattr("mergeplan.bot.context.config_of", refused)
+    monkeypatch.setattr("mergeplan.bot.context.config_of", refuse_rules)
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
 

@@ -29,17 +29,17 @@ def config(**rules: object) -> str:
 @pytest.fixture(name="bench")
 def _bench(make_bench: Make) -> Bench:
     """tom may triage, and no more."""
-    return triaged(make_bench, skip_label=LABEL)
+    return triage_bench(make_bench, skip_label=LABEL)
 
 
-def triaged(make_bench: Make, **rules: object) -> Bench:
+def triage_bench(make_bench: Make, **rules: object) -> Bench:
     bench = make_bench({**PROJECT, "config.yaml": config(**rules)})
     bench.github.add_user("tom")
     bench.github.set_permission(SHOP, "tom", "triage")
     return bench
 
 
-def labeled(bench: Bench, files: dict[str, str] = COLUMN) -> int:
+def label_pull(bench: Bench, files: dict[str, str] = COLUMN) -> int:
     """A pull request that tom labels when it is planned, and then a push of wim's with those files."""
     number = bench.open(OTHER)
     bench.idle()
@@ -59,7 +59,7 @@ def plans(bench: Bench) -> int:
 
 def test_a_push_to_a_pull_request_with_the_label_is_not_planned_until_it_is_taken_away(bench: Bench) -> None:
     """The checks wait, which no required check takes for a success; the comment says which label, and what then."""
-    number = labeled(bench)
+    number = label_pull(bench)
     head = bench.head(number)
     assert plans(bench) == 1
     assert all_wait(bench, head)
@@ -76,7 +76,7 @@ def test_a_push_to_a_pull_request_with_the_label_is_not_planned_until_it_is_take
 
 def test_who_may_plan_plans_it_once_all_the_same(bench: Bench) -> None:
     """The label stays; the next push waits again. Who may triage may not."""
-    number = labeled(bench)
+    number = label_pull(bench)
     bench.say(number, "/plan", author="tom")
     assert "This needs the `write` permission" in bench.replies(number)[-1]
     assert plans(bench) == 1
@@ -161,7 +161,7 @@ def test_a_plan_that_prod_has_overtaken_is_no_success_under_the_label(bench: Ben
 def test_a_label_lets_nobody_past_a_required_check_nor_through_the_queue(bench: Bench) -> None:
     """Neither the button nor the merge queue merges what has no plan."""
     bench.github.require_checks(SHOP, "main", ["mergeplan / plan", "mergeplan / promotion"])
-    number = labeled(bench)
+    number = label_pull(bench)
     with pytest.raises(ApiError):
         bench.github.merge(SHOP, number, author="wim")
     head = bench.github.enqueue(SHOP, number, author="wim")
@@ -172,7 +172,7 @@ def test_a_label_lets_nobody_past_a_required_check_nor_through_the_queue(bench: 
 
 def test_what_is_merged_under_the_label_is_planned_before_prod_changes(bench: Bench) -> None:
     """Whole, with what no plan had shown; nothing of the pull request stays behind."""
-    number = labeled(bench, COLUMN)
+    number = label_pull(bench, COLUMN)
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
 
@@ -186,7 +186,7 @@ def test_what_is_merged_under_the_label_is_planned_before_prod_changes(bench: Be
 def test_rules_hold_for_what_is_merged_under_the_label(make_bench: Make) -> None:
     """Behaviour 12: an approval of the plan before, or of no plan, is none of what is merged."""
     rules = [{"models": "shop.*", "approvals": 1}]
-    bench = triaged(make_bench, skip_label=LABEL, rules=rules, enable_deploy_command=True)
+    bench = triage_bench(make_bench, skip_label=LABEL, rules=rules, enable_deploy_command=True)
     number = bench.open(OTHER)
     bench.idle()
     bench.github.review(SHOP, number, "APPROVED", author="ann")
@@ -226,8 +226,8 @@ def test_a_fork_is_held_whatever_its_labels_and_is_planned_by_the_word_for_that_
 
 def test_without_the_key_what_it_kept_is_planned_and_a_pull_request_does_not_set_it_itself(make_bench: Make) -> None:
     """Behaviour 10: the base branch's rules, as they are now."""
-    bench = triaged(make_bench)
-    number = labeled(bench, {**COLUMN, "config.yaml": config(skip_label=LABEL)})
+    bench = triage_bench(make_bench)
+    number = label_pull(bench, {**COLUMN, "config.yaml": config(skip_label=LABEL)})
     assert bench.record(number).state is PullState.PLANNED
     for rules in ({"skip_label": LABEL}, {}):
         bench.github.commit(SHOP, "main", {"config.yaml": config(**rules)}, "Rules", author="ann")

@@ -333,7 +333,7 @@ def test_a_command_where_there_is_no_plan_is_answered(bench: Bench) -> None:
     bench.github.commit(SHOP, "change", COLUMN, "A change", author="wim")
     number = bench.github.open_pull_request(SHOP, "change", "other", "A change", author="wim")
     bench.idle()
-    assert bench.by_bot(number) == []
+    assert bench.bot_comments(number) == []
     bench.say(number, "/plan")
 
     assert "does not merge into `main`" in bench.replies(number)[0]
@@ -349,7 +349,7 @@ def test_edited_comments_and_comments_on_issues_run_nothing(bench: Bench) -> Non
     bench.say(issue, "/plan")
 
     assert bench.reactions(number, comment) == []
-    assert bench.by_bot(issue) == []
+    assert bench.bot_comments(issue) == []
 
 
 @pytest.mark.parametrize("editor", ["wim", "ann"])

@@ -20,7 +20,7 @@ from mergeplan.bot.results import pack_outcome, select_lines, unpack_outcome
 from mergeplan.planner.contract.wire import read_line
 
 
-def shown(state: PullState = PullState.PLANNED, *, models: list[dict[str, Any]] | None = None, **changes: Any) -> Shown:
+def show(state: PullState = PullState.PLANNED, *, models: list[dict[str, Any]] | None = None, **changes: Any) -> Shown:
     given = (
         [{"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL"}]
         if models is None
@@ -29,18 +29,18 @@ def shown(state: PullState = PullState.PLANNED, *, models: list[dict[str, Any]] 
     plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": given, "blockers": []}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan}
     record = PullRecord("ann/shop", 7, state, "a" * 40)
-    known = {"environment_name": "pr_7", "comment_id": 1, "run_lines": ended([result], 0)}
+    known = {"environment_name": "pr_7", "comment_id": 1, "run_lines": run_lines([result], 0)}
     return Shown(record.change(**{**known, **changes}), ProdRecord("ann/shop", Prod.READY))
 
 
-def ended(lines: Iterable[Mapping[str, Any]], exit_code: int) -> str:
+def run_lines(lines: Iterable[Mapping[str, Any]], exit_code: int) -> str:
     """A run that printed those lines, as a record keeps it."""
     read = [read_line(json.dumps(line)) for line in lines]
     assert all(read)
     return pack_outcome(select_lines(line for line in read if line), exit_code)
 
 
-def balanced(text: str) -> bool:
+def is_balanced(text: str) -> bool:
     """True when every fence and every <details> is closed."""
     fence, depth = 0, 0
     for line in text.split("\n"):
@@ -57,7 +57,7 @@ def balanced(text: str) -> bool:
 @pytest.mark.parametrize("state", list(PullState))
 def test_every_state_has_a_comment_and_the_same_checks(state: PullState) -> None:
     """Behaviour 38: checks have stable names in every state."""
-    view = shown(state, merge_sha="b" * 40)
+    view = show(state, merge_sha="b" * 40)
     text = plan_comment(view)
 
     assert text is not None
@@ -79,12 +79,12 @@ def test_a_megabyte_of_output_still_makes_a_valid_comment() -> None:
         }
         for index in range(400)
     ]
-    view = shown(models=many)
+    view = show(models=many)
     text = plan_comment(view)
 
     assert text is not None
     assert len(text) < COMMENT_LIMIT
-    assert balanced(text)
+    assert is_balanced(text)
     assert "400 breaking" in text
     assert "`/plan`" in text
     assert "more diffs: see the files of the pull request." in text
@@ -97,7 +97,7 @@ def test_three_thousand_models_and_blockers_still_make_valid_texts() -> None:
     many = [{"name": f"shop.m{index}", "change": "direct", "reason": "x" * 200} for index in range(3000)]
     blockers = [{"message": f"`{index}` " + "& " * 3_000, "path": "models/a.sql"} for index in range(3000)]
     plan = {"id": "p1", "environment": "pr_7", "models": many, "blockers": blockers}
-    view = shown(run_lines=ended([{"event": "result", "ok": False, "plan": plan}], 4))
+    view = show(run_lines=run_lines([{"event": "result", "ok": False, "plan": plan}], 4))
     text = plan_comment(view)
 
     assert text is not None
@@ -111,7 +111,7 @@ def test_three_thousand_models_and_blockers_still_make_valid_texts() -> None:
 def test_a_comment_and_checks_of_three_thousand_models_parse_their_json_once() -> None:
     """Also when the record was read anew between them, as publishing does."""
     many = [{"name": f"shop.m{index}", "change": "direct", "category": "breaking"} for index in range(3000)]
-    view = shown(models=many)
+    view = show(models=many)
     again = replace(view, record=view.record.change(run_lines="".join(view.record.run.lines)))
     unpack_outcome.cache_clear()
 
@@ -128,7 +128,7 @@ def test_a_run_that_an_older_version_kept_counts_as_none() -> None:
 
 def test_a_diff_with_odd_line_ends_is_shown() -> None:
     """Behaviour 7: a form feed in a model's text is no line of its own."""
-    text = plan_comment(shown(models=[{"name": "a.b", "change": "direct", "diff": "--- a\n+++ b\n\n+x\f\fy\n-z"}]))
+    text = plan_comment(show(models=[{"name": "a.b", "change": "direct", "diff": "--- a\n+++ b\n\n+x\f\fy\n-z"}]))
 
     assert text is not None
     assert "1 added, 1 removed" in text
@@ -138,7 +138,7 @@ def test_echoed_text_is_inert() -> None:
     """Behaviour 14: no mention, no HTML, no link, no way out of its cell or fence."""
     evil = "@team <img src=x> [a](http://x) | `code` ```\n</details>"
     text = plan_comment(
-        shown(models=[{"name": evil, "change": "direct", "category": evil, "reason": evil, "diff": evil}])
+        show(models=[{"name": evil, "change": "direct", "category": evil, "reason": evil, "diff": evil}])
     )
 
     assert text is not None
@@ -148,7 +148,7 @@ def test_echoed_text_is_inert() -> None:
     for live in ("@team", "<img", "<a ", "://"):
         assert live not in outside
     assert table.count("\n") == 4
-    assert balanced(text)
+    assert is_balanced(text)
 
 
 def test_a_code_span_and_a_fence_outlast_what_they_hold() -> None:
@@ -176,7 +176,7 @@ def test_what_blocks_promotion_stands_at_the_end() -> None:
         "blockers": [blocker],
     }
     lines = [{"event": "error", "kind": "Refused", **blocker}, {"event": "result", "ok": False, "plan": plan}]
-    view = shown(run_lines=ended(lines, 4))
+    view = show(run_lines=run_lines(lines, 4))
     text = plan_comment(view)
 
     assert text is not None
@@ -189,7 +189,7 @@ def test_what_blocks_promotion_stands_at_the_end() -> None:
 def test_a_large_graph_is_folded() -> None:
     """Behaviour 41."""
     many = [{"name": f"shop.m{index}", "change": "direct", "category": "breaking"} for index in range(40)]
-    text = plan_comment(shown(models=many))
+    text = plan_comment(show(models=many))
 
     assert text is not None
     assert "<summary>Graph of 40 models</summary>" in text
@@ -205,7 +205,7 @@ def test_days_that_are_copied_are_told() -> None:
         "intervals": [["2026-01-01", "2026-01-06"]],
         "copies": [["2026-01-01", "2026-01-04"]],
     }
-    text = plan_comment(shown(models=[later]))
+    text = plan_comment(show(models=[later]))
 
     assert text is not None
     assert "of these copied (unchanged): 3 days, 2026-01-01 to 2026-01-03<br>" in text
@@ -216,7 +216,7 @@ def test_what_the_linter_only_tells_is_folded_in_the_comment_and_a_remark_at_its
     warning = {"event": "lint", "rule": "noselectstar", "message": "no `*`.", "severity": "warning", **place}
     plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [{"name": "shop.orders", "change": "direct"}]}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan}
-    view = shown(run_lines=ended([warning, result], 0))
+    view = show(run_lines=run_lines([warning, result], 0))
 
     text, lint = plan_comment(view) or "", checks(view)[0]
 
@@ -231,23 +231,23 @@ def test_a_broken_rule_fails_the_check_of_the_linter_and_another_error_leaves_it
     broken = {"event": "error", "kind": "RuleBroken", "message": "noselectstar: no `*`.", **place}
     wrong = {"event": "error", "kind": "ProjectError", "message": "There is no `x`.", **place}
 
-    def seen(*errors: dict[str, Any]) -> list[tuple[str, str, str, int]]:
-        view = shown(PullState.FAILED, run_lines=ended([*errors, {"event": "result", "ok": False}], 1))
+    def check_texts(*errors: dict[str, Any]) -> list[tuple[str, str, str, int]]:
+        view = show(PullState.FAILED, run_lines=run_lines([*errors, {"event": "result", "ok": False}], 1))
         by_name = {each.name.split()[-1]: each for each in checks(view)}
         of_both = ((name, by_name[name]) for name in ("lint", "plan"))
         return [(name, each.conclusion, each.title, len(each.annotations)) for name, each in of_both]
 
     title = "The project breaks rules of its linter"
-    assert seen(broken) == [("lint", "failure", "1 error", 1), ("plan", "failure", title, 0)]
-    assert seen(wrong)[0] == ("lint", "skipped", "Not run", 0)
-    assert seen(broken, wrong)[1] == ("plan", "failure", "The project does not load", 1)
+    assert check_texts(broken) == [("lint", "failure", "1 error", 1), ("plan", "failure", title, 0)]
+    assert check_texts(wrong)[0] == ("lint", "skipped", "Not run", 0)
+    assert check_texts(broken, wrong)[1] == ("plan", "failure", "The project does not load", 1)
 
 
 def test_a_project_that_does_not_load_says_so_once_with_every_error() -> None:
     """In the comment's headline; of the checks in the plan's, to which the others lead."""
     wrong = {"event": "error", "kind": "ProjectError", "path": "models/a.sql"}
     errors = [{**wrong, "message": "No `x`.", "line": 2}, {**wrong, "message": "No `y`.", "line": 3}]
-    view = shown(PullState.FAILED, run_lines=ended([*errors, {"event": "result", "ok": False}], 1))
+    view = show(PullState.FAILED, run_lines=run_lines([*errors, {"event": "result", "ok": False}], 1))
 
     text, shown_checks = plan_comment(view) or "", checks(view)
 
@@ -260,20 +260,20 @@ def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> No
     sample = {"columns": ["id", "na|me"], "rows": [["#", "a*** (7)"], [None, "<b>"]]}
     audit = {"model": "", "reads": ["shop.a", "shop.b"], "name": "few", "ok": False, "blocking": False, "count": 2}
     failed = {**audit, "query": "SELECT 1 -- ```", "sample": sample, "path": "audits/few.sql", "line": 1}
-    text = plan_comment(shown(run_lines=ended([{"event": "result", "ok": True, "audits": [failed]}], 0)))
+    text = plan_comment(show(run_lines=run_lines([{"event": "result", "ok": True, "audits": [failed]}], 0)))
 
     assert text is not None
     assert "- `shop.a, shop.b`: audit `few` found 2 rows (a warning: it does not block)" in text
     assert "<summary>What <code>few</code> of <code>shop.a, shop.b</code> found</summary>" in text
     assert "| `id` | `na\\|me` |\n| --- | --- |\n| `#` | `a*** (7)` |\n| `NULL` | `<b>` |" in text
-    assert balanced(text)
+    assert is_balanced(text)
 
 
-def with_audit(*problems: dict[str, Any]) -> str:
+def audit_comment(*problems: dict[str, Any]) -> str:
     """The comment of a plan whose audit `nulls` of shop.orders found rows, beside other problems."""
     found = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
     lines = [found, *({"event": "error", **each} for each in problems), {"event": "result", "ok": False}]
-    return plan_comment(shown(PullState.FAILED, run_lines=ended(lines, 4))) or ""
+    return plan_comment(show(PullState.FAILED, run_lines=run_lines(lines, 4))) or ""
 
 
 def test_a_failed_audit_keeps_its_line_whatever_other_problems_say() -> None:
@@ -281,23 +281,25 @@ def test_a_failed_audit_keeps_its_line_whatever_other_problems_say() -> None:
     other = {"message": "The table `shop.nulls_by_day` cannot be read.", "kind": "QueryError"}
     line = "audit `nulls` found 3 rows"
 
-    assert line in with_audit(other)
-    assert line in with_audit({"message": "It found rows.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.b"})
+    assert line in audit_comment(other)
+    assert line in audit_comment(
+        {"message": "It found rows.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.b"}
+    )
 
 
 def test_a_failed_audit_is_told_once() -> None:
     """Its error tells it already, at the line where the model asks for it."""
     problem = {"message": "Rows were found.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.orders"}
 
-    assert "audit `nulls` found" not in with_audit(problem)
-    assert "Rows were found." in with_audit(problem)
+    assert "audit `nulls` found" not in audit_comment(problem)
+    assert "Rows were found." in audit_comment(problem)
 
 
 @pytest.mark.parametrize("reason", ["It reads `shop.rows`.", "The order of `arrow` is another one."])
 def test_every_row_is_told_whatever_the_reason_says(reason: str) -> None:
     change = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL", "reason": reason}
-    text = plan_comment(shown(models=[{**change, "rule": "reads-every-column", "columns": {"every": True}}])) or ""
-    by_rule = plan_comment(shown(models=[{**change, "rule": "rows-changed", "columns": {"every": True}}])) or ""
+    text = plan_comment(show(models=[{**change, "rule": "reads-every-column", "columns": {"every": True}}])) or ""
+    by_rule = plan_comment(show(models=[{**change, "rule": "rows-changed", "columns": {"every": True}}])) or ""
 
     assert "Any row may change." in text
     assert "Any row may change." not in by_rule
@@ -306,6 +308,6 @@ def test_every_row_is_told_whatever_the_reason_says(reason: str) -> None:
 def test_columns_are_told_whatever_the_reason_says() -> None:
     """A column `a` is part of nearly every sentence."""
     change = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL", "rule": "categorized"}
-    text = plan_comment(shown(models=[{**change, "reason": "ann said so.", "columns": {"altered": ["a"]}}])) or ""
+    text = plan_comment(show(models=[{**change, "reason": "ann said so.", "columns": {"altered": ["a"]}}])) or ""
 
     assert "ann said so. Alters `a`. <sub>" in text

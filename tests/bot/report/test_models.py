@@ -7,7 +7,7 @@ from typing import Any
 from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.models import Site, diffs_blocks, group_table, model_row, model_table
 from mergeplan.planner.contract.plan import ModelChange
-from tests.bot.report.test_comment import balanced, shown
+from tests.bot.report.test_comment import is_balanced, show
 from tests.bot.report.test_rows import PHONE, narrowest
 
 
@@ -29,10 +29,10 @@ def many() -> list[dict[str, Any]]:
 
 def test_five_hundred_models_are_one_screen_and_a_valid_comment() -> None:
     """Behaviour 49: like rows are one, the most severe first; what is long is folded, and all of it fits."""
-    text = plan_comment(shown(models=many()))
+    text = plan_comment(show(models=many()))
 
     assert text is not None
-    assert (len(text) < 60_000, balanced(text)) == (True, True)
+    assert (len(text) < 60_000, is_balanced(text)) == (True, True)
     opened = text.split("<details>\n")[0]
     rows = [line for line in opened.splitlines() if line.startswith("| ")][1:]
     assert len(opened.splitlines()) < 30

@@ -17,7 +17,7 @@ from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.offers import BOX, find_ticks, has_ticks, offers, resolve_press
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.roles import ROLES
-from tests.bot.report.test_comment import ended, shown
+from tests.bot.report.test_comment import run_lines, show
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,90}(\.[a-z_][a-z0-9_]{0,90}){0,2}", fullmatch=True) | st.text(max_size=60)
 COSTLY = {"event": "error", "kind": "TooCostly", "message": "Too much.", "retry": False}
@@ -31,8 +31,8 @@ def views(draw: st.DrawFn) -> Shown:
     plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": models, "blockers": []}
     costly = draw(st.booleans())
     result = {"event": "result", "ok": not costly, "applied": draw(st.booleans()), "plan": plan}
-    run = ended([COSTLY, result] if costly else [result], 4 if costly else 0)
-    view = shown(draw(st.sampled_from(PullState)), run_lines=run, merge_sha="b" * 40, held=draw(st.booleans()))
+    run = run_lines([COSTLY, result] if costly else [result], 4 if costly else 0)
+    view = show(draw(st.sampled_from(PullState)), run_lines=run, merge_sha="b" * 40, held=draw(st.booleans()))
     role = draw(st.sampled_from(ROLES))
     needs = tuple((verb, role) for verb in FORMS)
     namespace = draw(st.sampled_from(["", "warehouse"]))
@@ -68,7 +68,7 @@ def test_buttons_and_boxes_are_within_githubs_limits_and_each_is_the_one_command
 )
 def test_what_was_shown_with_something_else_is_not_taken_up(changes: dict[str, object]) -> None:
     """Behaviour 4: another head, prod, state or pull request; nor a button's identifier on a check of another head."""
-    view = shown()
+    view = show()
     old, prod = view.record, view.prod
     now = old.change(**changes)
     for each in offers(old, prod):
@@ -80,9 +80,9 @@ def test_what_was_shown_with_something_else_is_not_taken_up(changes: dict[str, o
 
 def test_only_an_edit_that_ticks_and_does_nothing_else_is_a_tick() -> None:
     """GitHub may end lines otherwise; who unticks, or edits anything beside, ticks nothing."""
-    text = plan_comment(shown())
+    text = plan_comment(show())
     assert text is not None
-    boxes = [each.box for each in offers(shown().record, shown().prod)]
+    boxes = [each.box for each in offers(show().record, show().prod)]
     first = text.replace(boxes[0], boxes[0].replace("[ ]", "[x]"))
     both = first.replace(boxes[1], boxes[1].replace("[ ]", "[X]"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mergeplan.bot.records import PullState
 from mergeplan.bot.report.states import HELD_MERGE, STATES, headline, state_row
-from tests.bot.report.test_comment import shown
+from tests.bot.report.test_comment import show
 
 
 def test_every_state_has_a_row() -> None:
@@ -12,8 +12,8 @@ def test_every_state_has_a_row() -> None:
 
 
 def test_a_merge_that_the_rules_hold_has_a_row_of_its_own() -> None:
-    view = shown(PullState.MERGED, held=True)
+    view = show(PullState.MERGED, held=True)
 
     assert state_row(view.record) is HELD_MERGE
     assert headline(view) == "### ✋ Merged; promotion on hold"
-    assert headline(shown(PullState.MERGED)) == "### 🚚 Merged: promoting to prod"
+    assert headline(show(PullState.MERGED)) == "### 🚚 Merged: promoting to prod"

@@ -14,12 +14,12 @@ from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.words import drift_sentence, open_words, promise_sentence, refusal_words, skip_summary
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.plan import CostEstimate, LeftOutRow, ModelChange, PlanView, RefusedRow, TableComparison
-from tests.bot.report.test_comment import shown
+from tests.bot.report.test_comment import show
 
 T = TypeVar("T", bound=BaseModel)
 
 
-def changed(data: T, **fields: object) -> T:
+def copy_with(data: T, **fields: object) -> T:
     return data.model_copy(update=fields)
 
 
@@ -31,7 +31,7 @@ KEPT = ModelChange(
     name="shop.items", change="indirect", category="indirect_non_breaking", rule="same-data", reason=SAME, kind="FULL",
     skipped=True,
 )  # fmt: skip
-BELOW = changed(KEPT, name="shop.most", rule="parents-unchanged", reason="What it reads holds the same rows.")
+BELOW = copy_with(KEPT, name="shop.most", rule="parents-unchanged", reason="What it reads holds the same rows.")
 PLAN = PlanView(id="p1", digest="later", environment="pr_7", models=(ORDERS, KEPT, BELOW), planned_digest="first")
 MODELS: list[dict[str, Any]] = [
     {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL", "estimate": {"seconds": 8}},
@@ -45,21 +45,23 @@ MODELS: list[dict[str, Any]] = [
 
 def comparing(*asked: tuple[str, str]) -> PlanView:
     found = (TableComparison(reader=reader, model=model, columns=("id",)) for reader, model in asked)
-    return changed(PLAN, comparisons=tuple(found))
+    return copy_with(PLAN, comparisons=tuple(found))
 
 
 def test_a_cut_off_says_what_it_spared_why_and_what_that_saved() -> None:
-    plan = changed(PLAN, models=(ORDERS, changed(KEPT, estimate=CostEstimate(seconds=120, bytes=1_200_000_000)), BELOW))
+    plan = copy_with(
+        PLAN, models=(ORDERS, copy_with(KEPT, estimate=CostEstimate(seconds=120, bytes=1_200_000_000)), BELOW)
+    )
 
     assert skip_summary(plan) == f"**2 models were not computed.** {SAME} That saved about 2 min, 1.1 GiB."
-    assert skip_summary(changed(PLAN, models=(ORDERS, KEPT))) == f"**1 model was not computed.** {SAME}"
-    assert skip_summary(changed(PLAN, models=(ORDERS,))) == ""
+    assert skip_summary(copy_with(PLAN, models=(ORDERS, KEPT))) == f"**1 model was not computed.** {SAME}"
+    assert skip_summary(copy_with(PLAN, models=(ORDERS,))) == ""
 
 
 def test_many_reasons_are_counted() -> None:
-    many = tuple(changed(KEPT, name=f"shop.m{index}", reason=f"Reason {index}.") for index in range(9))
+    many = tuple(copy_with(KEPT, name=f"shop.m{index}", reason=f"Reason {index}.") for index in range(9))
 
-    assert skip_summary(changed(PLAN, models=many)).endswith("Reason 3. And 5 more like that.")
+    assert skip_summary(copy_with(PLAN, models=many)).endswith("Reason 3. And 5 more like that.")
 
 
 def test_what_is_open_is_told_by_the_table_that_decides_it() -> None:
@@ -77,7 +79,7 @@ def test_what_is_open_is_told_by_the_table_that_decides_it() -> None:
 
 def test_the_comment_and_the_checks_tell_the_cut_off_and_count_its_cost_apart() -> None:
     """Behaviour 32: what it cost is what was computed."""
-    view = shown(models=MODELS)
+    view = show(models=MODELS)
     text = plan_comment(view)
     told = {check.name.removeprefix("mergeplan / "): check for check in checks(view)}
 
@@ -92,7 +94,7 @@ def test_the_comment_and_the_checks_tell_the_cut_off_and_count_its_cost_apart() 
 
 
 def test_while_it_is_built_the_comment_says_what_may_be_cut_off() -> None:
-    view = shown(PullState.PLANNING, models=MODELS[:1], fresh=True)
+    view = show(PullState.PLANNING, models=MODELS[:1], fresh=True)
     compared = '"comparisons":[{"reader":"a.b","model":"a.c","columns":[]}]'
     lines = view.record.run.lines.replace('"comparisons":[]', compared)
 
@@ -111,9 +113,9 @@ def test_a_merge_that_only_cut_off_more_does_not_say_that_prod_had_moved() -> No
 
 def test_what_is_not_planned_is_named_with_its_reason_and_its_readers() -> None:
     row = RefusedRow(models=("shop.own",), path="models/own.sql", line=3, message="No <b>.", deployed=True)
-    plan = changed(PLAN, refused=(row,), left_out=(LeftOutRow(model="shop.below", reason="It reads `shop.own`."),))
+    plan = copy_with(PLAN, refused=(row,), left_out=(LeftOutRow(model="shop.below", reason="It reads `shop.own`."),))
 
-    twice = changed(plan, refused=(row, changed(row, line=4, message="No `y`.")))
+    twice = copy_with(plan, refused=(row, copy_with(row, line=4, message="No `y`.")))
 
     assert refusal_words(PLAN) == ""
     assert "1 file of models" in refusal_words(twice)
@@ -143,14 +145,14 @@ def test_what_is_not_planned_is_named_with_its_reason_and_its_readers() -> None:
     ],
 )
 def test_views_that_are_new_or_go_are_not_said_to_point_elsewhere(changes: tuple[str, ...], sentence: str) -> None:
-    models = tuple(changed(ORDERS, name=f"s.m{n}", change=change) for n, change in enumerate(changes))
+    models = tuple(copy_with(ORDERS, name=f"s.m{n}", change=change) for n, change in enumerate(changes))
 
-    assert promise_sentence(changed(PLAN, models=models), PlannerOutcome(0, True, applied=True)) == sentence
+    assert promise_sentence(copy_with(PLAN, models=models), PlannerOutcome(0, True, applied=True)) == sentence
 
 
 def test_a_plan_that_only_chooses_a_category_is_not_said_to_compute_nothing_first() -> None:
     """All of its tables stand, so it is not applied: what a merge does is the same."""
-    built = changed(PLAN, models=(changed(ORDERS, intervals=()),))
+    built = copy_with(PLAN, models=(copy_with(ORDERS, intervals=()),))
 
     assert promise_sentence(built, PlannerOutcome(0, True)) == (
         "Merging points 1 view of prod at the tables already built here. Nothing is computed again."

@@ -85,7 +85,7 @@ class Workflow:
             }
         return self.run("issue_comment", self.edited)
 
-    def proposed(self, files: dict[str, str]) -> int:
+    def propose(self, files: dict[str, str]) -> int:
         self.github.commit(SHOP, "change", files, "A change", author="wim")
         return self.github.open_pull_request(SHOP, "change", "main", "A change", author="wim")
 
@@ -137,7 +137,7 @@ def test_the_action_plans_and_promotes_as_the_service_does(workflow: Workflow) -
 def test_later_steps_read_what_came_of_a_run(workflow: Workflow) -> None:
     """What the Action's `outputs` name, one line each, and nothing of the project's own words."""
     workflow.push()
-    number = workflow.proposed(COLUMN)
+    number = workflow.propose(COLUMN)
     workflow.outputs.unlink()
     workflow.pull_request(number, "opened")
     found = dict(line.split("=", 1) for line in workflow.outputs.read_text().splitlines())
@@ -155,7 +155,7 @@ def test_a_command_and_a_merge_are_heeded_as_by_the_service(workflow: Workflow) 
     """A comment's run answers it with eyes and a rocket; the run of a merged pull request promotes it."""
     github = workflow.github
     workflow.push()
-    number = workflow.proposed(COLUMN)
+    number = workflow.propose(COLUMN)
     workflow.pull_request(number, "opened")
     assert workflow.comment(number, "/categorize orders breaking", "wim") == 0
     reply = [each for each in github.comments(SHOP, number) if each.author == LOGIN][-1]
@@ -172,7 +172,7 @@ def test_a_ticked_box_is_a_command_once_and_no_check_has_buttons(workflow: Workf
     """Behaviour 36: where no button could fire; the run may be run again, and the box is empty at the end."""
     github = workflow.github
     workflow.push()
-    number = workflow.proposed(COLUMN)
+    number = workflow.propose(COLUMN)
     workflow.pull_request(number, "opened")
     command = "/categorize shop.orders breaking"
     assert workflow.tick(number, command, "wim") == 0
@@ -189,7 +189,7 @@ def test_a_ticked_box_is_a_command_once_and_no_check_has_buttons(workflow: Workf
 def test_the_service_would_leave_the_same_comment_byte_for_byte(workflow: Workflow) -> None:
     """It writes nothing but the buttons of the checks, whose presses reach no Action."""
     workflow.push()
-    number = workflow.proposed(COLUMN)
+    number = workflow.propose(COLUMN)
     workflow.pull_request(number, "opened")
     inbox = Inbox(f"sqlite:///{workflow.folder / 'home' / 'bot.db'}")
     record, prod = inbox.pulls.get(SHOP, number), inbox.prods.get(SHOP)
@@ -205,7 +205,7 @@ def test_the_service_would_leave_the_same_comment_byte_for_byte(workflow: Workfl
 def test_a_token_that_only_reads_ends_the_run_with_the_reason(workflow: Workflow) -> None:
     """A fork's `pull_request` event: the step fails soon, and its summary says what the token lacks."""
     workflow.push()
-    number = workflow.proposed(COLUMN)
+    number = workflow.propose(COLUMN)
     pull = workflow.github.pull_request(SHOP, number)
     shape = {"number": number, "base": {"ref": pull.base_ref}, "head": {"sha": pull.head_sha}}
     payload = {"action": "opened", "repository": {"full_name": SHOP}, "pull_request": shape}
@@ -244,7 +244,7 @@ def test_a_label_makes_no_job_green_and_any_labels_job_does_what_a_dropped_one_w
     rules = {"config.yaml": "gateways: {}\ncicd_bot: {skip_label: no-plan}\n"}
     with workflow_on(tmp_path, monkeypatch, PROJECT | rules) as workflow:
         workflow.push()
-        number = workflow.proposed(COLUMN)
+        number = workflow.propose(COLUMN)
         workflow.github.label(SHOP, number, "no-plan", author="wim")
         assert workflow.pull_request(number, "opened") == 1
         assert "it has the label `no-plan`" in workflow.summary.read_text()
@@ -275,7 +275,7 @@ def test_one_job_sees_to_every_project_of_the_repository(tmp_path: Path, monkeyp
     monkeypatch.setenv("MERGEPLAN_PROJECT_PATH", "shop,ads")
     with workflow_on(tmp_path, monkeypatch, both) as workflow:
         assert workflow.push() == 0
-        number = workflow.proposed({f"ads/{path}": text for path, text in COLUMN.items()})
+        number = workflow.propose({f"ads/{path}": text for path, text in COLUMN.items()})
         assert workflow.pull_request(number, "opened") == 0
         assert "1 non-breaking, 1 indirect non-breaking · `ads`" in workflow.summary.read_text()
         assert {"environment=pr_1", "changed=2", "exit-code=0"} <= set(workflow.outputs.read_text().split())

@@ -40,7 +40,7 @@ def number_of(bench: Bench, metric: str) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(metric))
 
 
-def pushed(ref: str = "refs/heads/none") -> bytes:
+def push_payload(ref: str = "refs/heads/none") -> bytes:
     return json.dumps({"ref": ref, "after": "0" * 40, "repository": {"full_name": SHOP}}).encode()
 
 
@@ -79,7 +79,7 @@ def test_signatures_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatc
 def test_the_same_delivery_twice_runs_once(bench: Bench) -> None:
     """Behaviour 2: also at once; both get 2xx."""
     answers: list[int] = []
-    body = pushed("refs/heads/main")
+    body = push_payload("refs/heads/main")
     threads = [threading.Thread(target=lambda: answers.append(send(bench, body).status_code)) for _ in range(5)]
     for thread in threads:
         thread.start()
@@ -94,7 +94,7 @@ def test_the_answer_needs_nothing_but_the_database(tmp_path: Path) -> None:
     """Behaviour 16: no GitHub, no git, no planner and no worker, and still 202 with the job stored for good."""
     settings = Settings(webhook_secret=SecretStr(SECRET), home=tmp_path, planner_command=("/nowhere",))
     context = BotContext(settings, Inbox(settings.database_url), cast(GitHub, object()), "nobody")
-    body = pushed("refs/heads/main")
+    body = push_payload("refs/heads/main")
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "g", "X-Hub-Signature-256": signature(SECRET, body)}
 
     async def post() -> httpx.Response:
@@ -117,7 +117,7 @@ def test_the_answer_does_not_wait_for_the_work(bench: Bench) -> None:
     number = bench.open(COLUMN)
     until(lambda: bench.calls("plan", "pr_1"), what="the run")
     bench.github.faults.fail("*", ".*", status=500, times=1000)
-    answer = send(bench, pushed("refs/heads/main"))
+    answer = send(bench, push_payload("refs/heads/main"))
 
     assert answer.status_code == 202
     assert bench.record(number).state is PullState.PLANNING
@@ -147,7 +147,7 @@ def test_a_poison_event_is_answered_and_the_next_one_is_handled(
 
     assert send(bench, body, event).status_code == status
     assert number_of(bench, counted) == before + 1
-    assert send(bench, pushed(), guid="g-2").text == "accepted\n"
+    assert send(bench, push_payload(), guid="g-2").text == "accepted\n"
 
 
 def test_a_body_larger_than_github_sends_is_refused_unread(bench: Bench) -> None:
@@ -199,7 +199,7 @@ def test_a_home_that_cannot_be_written_is_said(bench: Bench) -> None:
 def test_a_locked_database_loses_nothing(bench: Bench) -> None:
     """Behaviour 16: what is sent while somebody else holds the database is stored when it is free."""
     answers: list[int] = []
-    sender = threading.Thread(target=lambda: answers.append(send(bench, pushed("refs/heads/main")).status_code))
+    sender = threading.Thread(target=lambda: answers.append(send(bench, push_payload("refs/heads/main")).status_code))
     with closing(sqlite3.connect(bench.settings.home / "bot.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         sender.start()

@@ -156,14 +156,14 @@ def test_bodies_in_flight_take_no_more_than_their_room(door: Door) -> None:
     with door.raw() as first, door.raw() as second:
         first.sendall(head(700_000) + b"x" * 590_000)
         second.sendall(head(700_000) + b"x" * 590_000)
-        client = first if _answered(first, second) is first else second
+        client = first if _first_answer(first, second) is first else second
         assert rest_of_one(client).startswith(b"HTTP/1.1 503 ")
         assert door.post().status_code == 202
     large = PUSH[:-1] + b', "more": "' + b"x" * 500_000 + b'"}'
     until(lambda: door.post(large, X_GitHub_Delivery="later").status_code == 202, what="room for another")
 
 
-def _answered(*clients: socket.socket) -> socket.socket:
+def _first_answer(*clients: socket.socket) -> socket.socket:
     with selectors.DefaultSelector() as selector:  # not select(), which takes no descriptor from 1,024 on
         for client in clients:
             selector.register(client, selectors.EVENT_READ)

@@ -12,7 +12,7 @@ import pytest
 
 from mergeplan.bot.github.events import signature
 from tests.bot.conftest import COLUMN, SECRET, SHOP, Bench
-from tests.npm import fetched
+from tests.npm import fetch_package
 
 pytestmark = pytest.mark.prove
 PACKAGE = "@octokit/webhooks-examples"
@@ -21,7 +21,7 @@ PACKAGE = "@octokit/webhooks-examples"
 @pytest.fixture(name="examples")
 def _examples(tmp_path: Path) -> Iterator[list[tuple[str, dict[str, Any]]]]:
     """Each example with the name of its event."""
-    index = json.loads((fetched(PACKAGE, tmp_path) / "api.github.com" / "index.json").read_text())
+    index = json.loads((fetch_package(PACKAGE, tmp_path) / "api.github.com" / "index.json").read_text())
     yield [(event["name"], example) for event in index for example in event["examples"]]
 
 

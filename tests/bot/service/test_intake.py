@@ -53,7 +53,7 @@ class Store:
         return tuple(ValueError(event.guid) if event.guid == "bad" else event.guid != "known" for event in events)
 
 
-def taken(store: Store, guids: Sequence[str], most: int = 10) -> list[bool | BaseException]:
+def take_together(store: Store, guids: Sequence[str], most: int = 10) -> list[bool | BaseException]:
     """What becomes of deliveries of which the first is being stored when the others come."""
 
     async def take() -> list[bool | BaseException]:
@@ -71,14 +71,14 @@ def taken(store: Store, guids: Sequence[str], most: int = 10) -> list[bool | Bas
 def test_what_comes_while_a_group_is_stored_is_the_next_group() -> None:
     """And nobody is answered before his group is stored."""
     store = Store()
-    assert taken(store, [f"g{n}" for n in range(8)], most=3) == [True] * 8
+    assert take_together(store, [f"g{n}" for n in range(8)], most=3) == [True] * 8
 
     assert [guid for group in store.groups for guid in group] == [f"g{n}" for n in range(8)]
     assert max(map(len, store.groups)) == 3
 
 
 def test_each_of_a_group_is_told_its_own_end() -> None:
-    stored, known, bad = taken(Store(), ["g", "known", "bad"])
+    stored, known, bad = take_together(Store(), ["g", "known", "bad"])
 
     assert (stored, known) == (True, False)
     assert isinstance(bad, ValueError)
@@ -151,7 +151,7 @@ def serving(url: str, folder: Path) -> Iterator[tuple[int, subprocess.Popen[byte
         process.wait(60)
 
 
-def known(url: str) -> list[str]:
+def guids_in_store(url: str) -> list[str]:
     with closing(Inbox(url)) as inbox:
         return sorted(inbox.deliveries.guids())
 
@@ -172,7 +172,7 @@ def test_what_was_answered_is_there_after_a_kill_9(empty_url: str, tmp_path: Pat
         answered |= {guid for sender in senders for guid in sender.answered}
 
         assert len(answered) >= ANSWERS
-        assert not answered - set(known(empty_url))
+        assert not answered - set(guids_in_store(empty_url))
 
 
 def test_a_delivery_that_comes_again_after_a_kill_9_is_there_once(empty_url: str, tmp_path: Path) -> None:  # noqa: F811
@@ -188,4 +188,4 @@ def test_a_delivery_that_comes_again_after_a_kill_9_is_there_once(empty_url: str
         statuses = {post(again, guid, 1) for guid in sender.sent}
 
     assert statuses == {202}
-    assert known(empty_url) == sorted(sender.sent)
+    assert guids_in_store(empty_url) == sorted(sender.sent)

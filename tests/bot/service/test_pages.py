@@ -11,8 +11,8 @@ from mergeplan.bot.records import PullState
 from tests.bot.conftest import COLUMN, FILTER, SECRET, SHOP, Bench, until
 
 
-@pytest.fixture(name="with_pages")
-def _with_pages(make_bench: Callable[..., Bench]) -> Bench:
+@pytest.fixture(name="pages")
+def _pages(make_bench: Callable[..., Bench]) -> Bench:
     """A bench whose checks lead to the service; each test asks at the door itself."""
     return make_bench(public_url="https://bot.example/plans")
 
@@ -25,10 +25,10 @@ def details(bench: Bench, number: int) -> dict[str, str]:
     }
 
 
-def test_each_checks_details_link_opens_a_page_of_the_plan(with_pages: Bench) -> None:
-    number = with_pages.open(COLUMN)
-    with_pages.idle()
-    answers = {name: httpx.get(url) for name, url in details(with_pages, number).items()}
+def test_each_checks_details_link_opens_a_page_of_the_plan(pages: Bench) -> None:
+    number = pages.open(COLUMN)
+    pages.idle()
+    answers = {name: httpx.get(url) for name, url in details(pages, number).items()}
 
     assert {answer.status_code for answer in answers.values()} == {200}
     assert "shop.orders" in answers["plan"].text
@@ -37,10 +37,10 @@ def test_each_checks_details_link_opens_a_page_of_the_plan(with_pages: Bench) ->
     assert "refresh" not in answers["plan"].text
 
 
-def test_a_link_opens_no_other_pull_request_and_without_one_nothing_is_told(with_pages: Bench) -> None:
-    first, second = with_pages.open(COLUMN), with_pages.open(FILTER, branch="other")
-    with_pages.idle()
-    url = details(with_pages, first)["plan"]
+def test_a_link_opens_no_other_pull_request_and_without_one_nothing_is_told(pages: Bench) -> None:
+    first, second = pages.open(COLUMN), pages.open(FILTER, branch="other")
+    pages.idle()
+    url = details(pages, first)["plan"]
     moved = httpx.get(url.replace(f"/{first}/", f"/{second}/"))
     unknown, bare = httpx.get(url.replace(f"/{first}/", "/999/")), httpx.get(url.partition("?")[0])
 
@@ -49,44 +49,44 @@ def test_a_link_opens_no_other_pull_request_and_without_one_nothing_is_told(with
     assert httpx.get(url.replace("/plan?", "/secrets?")).status_code == 403
 
 
-def test_a_page_shows_a_backfill_while_it_goes_on(with_pages: Bench) -> None:
-    with_pages.knobs(hang="pr")
-    number = with_pages.open(COLUMN)
-    until(lambda: "environment" in with_pages.checks(with_pages.head(number)), what="the check")
-    url = details(with_pages, number)["environment"]
+def test_a_page_shows_a_backfill_while_it_goes_on(pages: Bench) -> None:
+    pages.knobs(hang="pr")
+    number = pages.open(COLUMN)
+    until(lambda: "environment" in pages.checks(pages.head(number)), what="the check")
+    url = details(pages, number)["environment"]
     until(lambda: " of 1000" in httpx.get(url).text, what="the batches")
     going_on = httpx.get(url).text
-    with_pages.knobs()
-    with_pages.idle()
+    pages.knobs()
+    pages.idle()
 
     assert 'http-equiv="refresh"' in going_on
-    assert with_pages.record(number).state is PullState.PLANNED
+    assert pages.record(number).state is PullState.PLANNED
     assert "The run has ended." in httpx.get(url).text
 
 
-def test_a_promotions_page_says_what_it_did_and_prods_own_page_stands(with_pages: Bench) -> None:
-    number = with_pages.open(COLUMN)
-    with_pages.idle()
-    with_pages.github.merge(SHOP, number, author="ann")
-    with_pages.idle()
-    with_pages.github.commit(SHOP, "main", FILTER, "A push", author="ann")
-    with_pages.idle()
-    text = httpx.get(details(with_pages, number)["promotion"]).text
-    pushed = with_pages.checks(with_pages.github.head(SHOP))
-    prod = (pushed["promotion"].details_url or "").replace("https://bot.example/plans", with_pages.url)
+def test_a_promotions_page_says_what_it_did_and_prods_own_page_stands(pages: Bench) -> None:
+    number = pages.open(COLUMN)
+    pages.idle()
+    pages.github.merge(SHOP, number, author="ann")
+    pages.idle()
+    pages.github.commit(SHOP, "main", FILTER, "A push", author="ann")
+    pages.idle()
+    text = httpx.get(details(pages, number)["promotion"]).text
+    pushed = pages.checks(pages.github.head(SHOP))
+    prod = (pushed["promotion"].details_url or "").replace("https://bot.example/plans", pages.url)
 
     assert "Revision of prod" in text
     assert "merge" in text
     assert httpx.get(prod).status_code == 200
 
 
-def test_a_planted_secret_is_on_no_page(with_pages: Bench) -> None:
+def test_a_planted_secret_is_on_no_page(pages: Bench) -> None:
     """Behaviour 8: as in comments and checks."""
-    number = with_pages.open(COLUMN)
-    with_pages.idle()
-    url = details(with_pages, number)["plan"]
+    number = pages.open(COLUMN)
+    pages.idle()
+    url = details(pages, number)["plan"]
     why = f"It said {SECRET} and ghs_0123456789abcdefghij."
-    with_pages.context.inbox.pulls.change(SHOP, number, state=PullState.CANCELLED, reason=why)
+    pages.context.inbox.pulls.change(SHOP, number, state=PullState.CANCELLED, reason=why)
     text = httpx.get(url).text
 
     assert "It said *** and ***." in text

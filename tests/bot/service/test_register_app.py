@@ -32,18 +32,18 @@ def _sandbox() -> Iterator[Sandbox]:
         yield sandbox
 
 
-@pytest.fixture(name="wanted")
-def _wanted(sandbox: Sandbox, tmp_path: Path) -> Registration:
+@pytest.fixture(name="registration")
+def _registration(sandbox: Sandbox, tmp_path: Path) -> Registration:
     return Registration("mergeplan", HOOK, sandbox.url, "", False, tmp_path / "key.pem", tmp_path / "bot.env")
 
 
-@pytest.fixture(name="ended")
-def _ended() -> queue.Queue[Registered | RequestError]:
+@pytest.fixture(name="results")
+def _results() -> queue.Queue[Registered | RequestError]:
     return queue.Queue()
 
 
 @pytest.fixture(name="begin")
-def _begin(ended: queue.Queue[Registered | RequestError]) -> Begin:
+def _begin(results: queue.Queue[Registered | RequestError]) -> Begin:
     """Starts a registration; the address that the browser is opened at."""
 
     def begin(wanted: Registration) -> str:
@@ -51,9 +51,9 @@ def _begin(ended: queue.Queue[Registered | RequestError]) -> Begin:
 
         def run() -> None:
             try:
-                ended.put(register(wanted, 0, opened.put, 60))
+                results.put(register(wanted, 0, opened.put, 60))
             except RequestError as error:
-                ended.put(error)
+                results.put(error)
 
         threading.Thread(target=run, daemon=True).start()
         return opened.get(timeout=30)
@@ -61,22 +61,25 @@ def _begin(ended: queue.Queue[Registered | RequestError]) -> Begin:
     return begin
 
 
-def sent_form(page: httpx.Response) -> httpx.Response:
+def send_form(page: httpx.Response) -> httpx.Response:
     """What a browser gets that presses the form's button; it follows GitHub back."""
     action, text = (html.unescape(each) for each in re.findall(r'(?:action|value)="([^"]*)"', page.text))
     return httpx.post(action, data={"manifest": text}, follow_redirects=True)
 
 
 def test_the_browser_registers_the_app_and_its_key_is_read_by_nobody_else(
-    sandbox: Sandbox, wanted: Registration, begin: Begin, ended: queue.Queue[Registered | RequestError]
+    sandbox: Sandbox, registration: Registration, begin: Begin, results: queue.Queue[Registered | RequestError]
 ) -> None:
-    done = sent_form(httpx.get(begin(wanted)))
-    app = ended.get(timeout=30)
+    done = send_form(httpx.get(begin(registration)))
+    app = results.get(timeout=30)
 
     assert isinstance(app, Registered)
     assert (done.status_code, f"{app.page}/installations/new" in done.text) == (200, True)
-    assert [stat.S_IMODE(file.stat().st_mode) for file in (wanted.key_file, wanted.variables_file)] == [0o600, 0o600]
-    given = dict(line.split("=", 1) for line in wanted.variables_file.read_text().splitlines())
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (registration.key_file, registration.variables_file)] == [
+        0o600,
+        0o600,
+    ]
+    given = dict(line.split("=", 1) for line in registration.variables_file.read_text().splitlines())
     assert given["MERGEPLAN_WEBHOOK_SECRET"] == sandbox.webhook_secret
     assert sandbox.state.hook.url == HOOK
     key = Path(given["MERGEPLAN_GITHUB_PRIVATE_KEY_PATH"]).read_text()
@@ -86,9 +89,9 @@ def test_the_browser_registers_the_app_and_its_key_is_read_by_nobody_else(
 
 
 def test_only_the_browser_that_was_opened_gets_the_form_and_only_githubs_answer_is_taken(
-    wanted: Registration, begin: Begin, ended: queue.Queue[Registered | RequestError]
+    registration: Registration, begin: Begin, results: queue.Queue[Registered | RequestError]
 ) -> None:
-    start = begin(wanted)
+    start = begin(registration)
     site = start.rpartition("/")[0]
     refused = [
         httpx.get(f"{site}/"),
@@ -98,29 +101,29 @@ def test_only_the_browser_that_was_opened_gets_the_form_and_only_githubs_answer_
     ]
 
     assert [each.status_code for each in refused] == [403] * 4
-    assert not wanted.key_file.exists()
-    assert wanted.state not in "".join(each.text for each in refused)
-    assert sent_form(httpx.get(start)).status_code == 200
-    assert isinstance(ended.get(timeout=30), Registered)
+    assert not registration.key_file.exists()
+    assert registration.state not in "".join(each.text for each in refused)
+    assert send_form(httpx.get(start)).status_code == 200
+    assert isinstance(results.get(timeout=30), Registered)
 
 
 def test_a_code_that_github_refuses_leaves_no_file_and_says_so(
-    wanted: Registration, begin: Begin, ended: queue.Queue[Registered | RequestError]
+    registration: Registration, begin: Begin, results: queue.Queue[Registered | RequestError]
 ) -> None:
-    site = begin(wanted).rpartition("/")[0]
-    answer = httpx.get(f"{site}/callback", params={"code": "deadbeef", "state": wanted.state})
-    error = ended.get(timeout=30)
+    site = begin(registration).rpartition("/")[0]
+    answer = httpx.get(f"{site}/callback", params={"code": "deadbeef", "state": registration.state})
+    error = results.get(timeout=30)
 
     assert answer.status_code == 502
     assert isinstance(error, RequestError)
     assert error.message == "GitHub refused the code with 404."
-    assert not wanted.key_file.exists() and not wanted.variables_file.exists()
+    assert not registration.key_file.exists() and not registration.variables_file.exists()
 
 
-def test_a_key_is_never_written_over(wanted: Registration) -> None:
-    wanted.key_file.write_text("a key")
+def test_a_key_is_never_written_over(registration: Registration) -> None:
+    registration.key_file.write_text("a key")
     with pytest.raises(RequestError, match="exists"):
-        register(wanted, 0, lambda address: None, 1)
+        register(registration, 0, lambda address: None, 1)
 
 
 def test_a_code_is_good_once(sandbox: Sandbox) -> None:

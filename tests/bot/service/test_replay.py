@@ -12,7 +12,7 @@ from mergeplan.bot.service.replay import Stored, post_delivery, read_stored, reh
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import COLUMN, SHOP, Bench
-from tests.bot.github.test_events import pressed
+from tests.bot.github.test_events import press_payload
 
 
 def comment(number: int, text: str, author: str = "wim") -> dict[str, Any]:
@@ -22,7 +22,7 @@ def comment(number: int, text: str, author: str = "wim") -> dict[str, Any]:
     return {"action": "created", "repository": {"full_name": SHOP}, "issue": issue, "comment": said}
 
 
-def opened(number: int, head: str) -> dict[str, Any]:
+def open_payload(number: int, head: str) -> dict[str, Any]:
     pull = {"number": number, "base": {"ref": "main"}, "head": {"sha": head}}
     return {"action": "opened", "repository": {"full_name": SHOP}, "pull_request": pull}
 
@@ -33,8 +33,8 @@ def test_a_rehearsal_says_who_pressed_what_and_that_an_unknown_check_is_nobodys(
     record = bench.record(1)
     (check,) = [each for each in record.checks if each.name == "mergeplan / plan"]
     ours = {"id": check.id, "head_sha": check.sha, "external_id": "mergeplan:1:plan"}
-    lines, _ = rehearse_delivery(bench.settings, Stored("g-9", "check_run", pressed(run=ours)))
-    unknown, ok = rehearse_delivery(bench.settings, Stored("g-9", "check_run", pressed(run={**ours, "id": 1})))
+    lines, _ = rehearse_delivery(bench.settings, Stored("g-9", "check_run", press_payload(run=ours)))
+    unknown, ok = rehearse_delivery(bench.settings, Stored("g-9", "check_run", press_payload(run={**ours, "id": 1})))
 
     assert "It presses `plan@1a2b3c4` by ann, whose permission would be read then." in lines
     assert ok
@@ -48,7 +48,7 @@ def test_a_rehearsal_says_what_would_be_done_and_does_nothing(bench: Bench) -> N
     lines, ok = rehearse_delivery(
         bench.settings, Stored("g-9", "issue_comment", comment(number, "/plan\n/categorise x y"))
     )
-    pull, _ = rehearse_delivery(bench.settings, Stored("g-9", "pull_request", opened(number, bench.head(number))))
+    pull, _ = rehearse_delivery(bench.settings, Stored("g-9", "pull_request", open_payload(number, bench.head(number))))
 
     assert ok
     assert lines[:3] == [
@@ -85,7 +85,7 @@ def test_a_delivery_as_github_lists_it_names_its_event_and_id(bench: Bench, tmp_
 
 def test_where_nothing_is_known_yet_nothing_is_made(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path / "home")
-    lines, ok = rehearse_delivery(settings, Stored("g", "pull_request", opened(7, "a" * 40)))
+    lines, ok = rehearse_delivery(settings, Stored("g", "pull_request", open_payload(7, "a" * 40)))
 
     assert (ok, lines[1]) == (True, f"It would make due: {SHOP}#7.")
     assert "set the App's or a token's variables" in lines[2]

@@ -38,7 +38,7 @@ from mergeplan.planner.plan.build import Blocker
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days
 from tests.planner.engines import Double
-from tests.planner.shop import ALONE, FILES, NOW, applied, carried_out, planned, rows, written
+from tests.planner.shop import ALONE, FILES, NOW, carry_out, make_plan, plan_and_apply, rows, write_shop
 
 BAD = FILES["models/daily.sql"].replace("SELECT id,", "SELECT nullif(id, 3) AS id,")
 DAILY = dict.fromkeys(("total", "shown", "apart"), "")  # leaves `items` and `daily`
@@ -63,7 +63,7 @@ def test_a_first_plan_builds_fills_and_shows_everything_parents_before_their_chi
 ) -> None:
     events: list[Event] = []
 
-    outcome = applied(written(root), engine, store, emit=events.append)
+    outcome = plan_and_apply(write_shop(root), engine, store, emit=events.append)
 
     assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]
     assert rows(engine, "SELECT * FROM shop.daily ORDER BY id")[0] == (1, date(2026, 1, 1), 10)
@@ -92,7 +92,7 @@ def test_what_is_created_and_filled_goes_on_one_pool_of_threads(
             filling.add(threading.current_thread().name)
             return engine.tables.replace(table, sql, is_fresh=is_fresh)
 
-    applied(written(root), Watched(engine), store)
+    plan_and_apply(write_shop(root), Watched(engine), store)
 
     assert creating and filling
     assert creating | filling <= {f"table_{n}" for n in range(4)}
@@ -109,19 +109,19 @@ def test_no_more_models_are_under_way_than_the_gateway_says(root: Path, engine: 
             under_way.discard(event.model)
 
     one = {f"m{n}": f"MODEL (name shop.m{n}, kind FULL);\nSELECT {n} AS id" for n in range(5)}
-    outcome = applied(written(root, **APART, apart="", **one), engine, store, emit=emit)
+    outcome = plan_and_apply(write_shop(root, **APART, apart="", **one), engine, store, emit=emit)
 
     assert (outcome.filled.batches, max(most)) == (5, 2)
 
 
 @pytest.mark.prove
 def test_what_prod_shows_already_is_not_done_again(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    project = written(root)
-    first = planned(project, store)
-    applied(project, engine, store, plan=first)
+    project = write_shop(root)
+    first = make_plan(project, store)
+    plan_and_apply(project, engine, store, plan=first)
     before, events = engine.jobs(), list[Event]()
 
-    outcome = applied(project, engine, store, emit=events.append)
+    outcome = plan_and_apply(project, engine, store, emit=events.append)
     assert set(kinds(events)) == {StageSkipped}
     assert outcome.promoted is None
     assert store.environments.get("prod").revision == 1
@@ -131,20 +131,20 @@ def test_what_prod_shows_already_is_not_done_again(root: Path, engine: SparkEngi
     view = store.tables.get(shown["shop.shown"].table)
     assert view is not None and view.reads == (shown["shop.total"].table,)
     with pytest.raises(PlanMoved, match="at revision 1"):
-        applied(project, engine, store, emit=events.append, plan=first)
+        plan_and_apply(project, engine, store, emit=events.append, plan=first)
     assert events == []
 
 
 def test_a_merge_promotes_the_pull_requests_own_tables_and_computes_nothing(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    applied(written(root), engine, store)
-    project = written(root, total=FILES["models/total.sql"].replace("sum(price)", "max(price)"))
-    built = applied(project, engine, store, "pr_7")
+    plan_and_apply(write_shop(root), engine, store)
+    project = write_shop(root, total=FILES["models/total.sql"].replace("sum(price)", "max(price)"))
+    built = plan_and_apply(project, engine, store, "pr_7")
     assert rows(engine, "SELECT total FROM shop__pr_7.shown") == [(30,)]
     assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]
 
-    merged = applied(project, engine, store)
+    merged = plan_and_apply(project, engine, store)
 
     assert built.filled.batches == 1
     assert (merged.created, merged.filled.batches, merged.promotion_jobs) == ((), 0, 0)
@@ -156,7 +156,7 @@ def test_a_blocking_audit_stops_its_subtree_and_the_promotion_and_others_finish(
 ) -> None:
     events: list[Event] = []
 
-    outcome = applied(written(root, daily=BAD), engine, store, emit=events.append)
+    outcome = plan_and_apply(write_shop(root, daily=BAD), engine, store, emit=events.append)
 
     (failure,) = outcome.failures
     assert failure.audit is not None
@@ -176,11 +176,11 @@ def test_a_blocking_audit_stops_its_subtree_and_the_promotion_and_others_finish(
 
 @pytest.mark.prove
 def test_the_next_apply_runs_a_failed_audit_again(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    project = written(root, **DAILY, daily=BAD)
-    applied(project, engine, store)
+    project = write_shop(root, **DAILY, daily=BAD)
+    plan_and_apply(project, engine, store)
     events: list[Event] = []
 
-    outcome = applied(project, engine, store, emit=events.append)
+    outcome = plan_and_apply(project, engine, store, emit=events.append)
 
     assert [event.result.count for event in events if isinstance(event, AuditRan)] == [1]
     assert ModelFailed in kinds(events)
@@ -198,8 +198,8 @@ def test_rows_that_another_process_left_in_a_new_table_are_replaced(
             with store.leases.hold(table_lease(event.table), "another"):
                 engine.tables.replace(table, "SELECT 7L AS total", is_fresh=True)
 
-    project = written(root, shown="")
-    applied(project, engine, store, emit=another)
+    project = write_shop(root, shown="")
+    plan_and_apply(project, engine, store, emit=another)
 
     assert rows(engine, "SELECT total FROM shop.total") == [(60,)]
 
@@ -212,29 +212,31 @@ def test_rows_that_were_not_recorded_are_not_doubled(
         """The process is killed when the first rows of the model are in its table."""
 
         def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
-            return self._written(table, engine.tables.replace(table, sql, is_fresh=is_fresh), is_fresh)
+            return self._record_write(table, engine.tables.replace(table, sql, is_fresh=is_fresh), is_fresh)
 
         def load(self, table: Table, rows: list[list[str | None]], *, is_fresh: bool = False) -> Written:
-            return self._written(table, engine.tables.load(table, rows, is_fresh=is_fresh), is_fresh)
+            return self._record_write(table, engine.tables.load(table, rows, is_fresh=is_fresh), is_fresh)
 
-        def _written(self, table: Table, done: Written, untouched: bool) -> Written:
+        def _record_write(self, table: Table, done: Written, untouched: bool) -> Written:
             assert untouched
             if f"__{model}__" in table.name:
                 raise Cancelled("killed")
             return done
 
-    project = written(root, shown="", total="", daily="")
+    project = write_shop(root, shown="", total="", daily="")
     with pytest.raises(Cancelled):
-        applied(project, Dying(engine), store)  # type: ignore[arg-type]
+        plan_and_apply(project, Dying(engine), store)  # type: ignore[arg-type]
 
-    applied(project, engine, store)
+    plan_and_apply(project, engine, store)
 
     assert rows(engine, f"SELECT count(*) FROM shop.{model}") == [(3 if model == "items" else 1,)]
 
 
 @pytest.mark.prove
 def test_a_warning_forbids_nothing(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    outcome = applied(written(root, **DAILY, daily=BAD.replace("not_null", "not_null_non_blocking")), engine, store)
+    outcome = plan_and_apply(
+        write_shop(root, **DAILY, daily=BAD.replace("not_null", "not_null_non_blocking")), engine, store
+    )
 
     assert [(result.name, result.count) for result in outcome.filled.warnings] == [("not_null_non_blocking", 1)]
     assert outcome.promoted is not None
@@ -245,25 +247,25 @@ def test_the_audit_of_a_new_view_runs_once(root: Path, engine: SparkEngine, stor
         "MODEL (name shop.shown, kind VIEW, audits (forall(criteria := (total > {}))));\nSELECT total FROM shop.total"
     )
     others = ALONE | {"total": "MODEL (name shop.total, kind FULL);\nSELECT 60 AS total"}
-    failed = applied(written(root, **others | {"shown": view.format(100)}), engine, store)
-    passed, again = written(root, **others | {"shown": view.format(1)}), list[Event]()
+    failed = plan_and_apply(write_shop(root, **others | {"shown": view.format(100)}), engine, store)
+    passed, again = write_shop(root, **others | {"shown": view.format(1)}), list[Event]()
 
     assert [failure.model for failure in failed.failures] == ["shop.shown"]
-    assert applied(passed, engine, store).promoted is not None
-    applied(passed, engine, store, emit=again.append)
+    assert plan_and_apply(passed, engine, store).promoted is not None
+    plan_and_apply(passed, engine, store, emit=again.append)
     assert AuditRan not in kinds(again)
 
 
 def test_a_query_that_spark_refuses_is_told_at_its_file_before_anything_is_filled(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    project = written(
+    project = write_shop(
         root, total="MODEL (name shop.total, kind FULL);\nSELECT sum(array(price)) AS total FROM shop.daily"
     )
     events: list[Event] = []
 
     with pytest.raises(QueryError, match="array") as raised:
-        applied(project, engine, store, emit=events.append)
+        plan_and_apply(project, engine, store, emit=events.append)
 
     assert raised.value.place is not None and raised.value.place.path == "models/total.sql"
     assert BatchDone not in kinds(events)
@@ -273,13 +275,13 @@ def test_declared_columns_that_the_query_lacks_are_told(root: Path, engine: Spar
     total = "MODEL (name shop.total, kind FULL, columns (total BIGINT, extra INT));\nSELECT 1 AS total"
 
     with pytest.raises(ProjectError, match="declares the column `extra`, which its query does not return"):
-        applied(written(root, **ALONE | {"total": total}), engine, store)
+        plan_and_apply(write_shop(root, **ALONE | {"total": total}), engine, store)
 
 
 def test_declared_types_override_sparks(root: Path, engine: SparkEngine, store: StateStore) -> None:
     total = "MODEL (name shop.total, kind FULL, columns (total STRING));\nSELECT 60 AS total"
 
-    applied(written(root, **ALONE | {"total": total}), engine, store)
+    plan_and_apply(write_shop(root, **ALONE | {"total": total}), engine, store)
 
     assert rows(engine, "SELECT total FROM shop.total") == [("60",)]
 
@@ -289,7 +291,7 @@ def test_a_query_that_fails_while_it_runs_is_that_models_failure(
 ) -> None:
     total = "MODEL (name shop.total, kind FULL);\nSELECT cast(concat('x', id) AS INT) AS total FROM range(3)"
 
-    outcome = applied(written(root, **ALONE | {"total": total}), engine, store)
+    outcome = plan_and_apply(write_shop(root, **ALONE | {"total": total}), engine, store)
 
     (failure,) = outcome.failures
     assert (failure.model, failure.audit) == ("shop.total", None)
@@ -299,33 +301,33 @@ def test_a_query_that_fails_while_it_runs_is_that_models_failure(
 def test_a_table_that_vanished_from_the_catalog_is_built_again(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    project = written(root, **APART)
-    plan = planned(project, store)
-    applied(project, engine, store, plan=replace(plan, changes=plan.changes))
+    project = write_shop(root, **APART)
+    plan = make_plan(project, store)
+    plan_and_apply(project, engine, store, plan=replace(plan, changes=plan.changes))
     store.intervals.forget(plan.new.snapshots["shop.apart"].table, days(1, 5))
     engine.tables.drop(plan.new.snapshots["shop.apart"].table)
     again = replace(plan, old=store.environments.get("prod"))
 
     with pytest.raises(PlanMoved, match="no longer in the catalog"):
-        applied(project, engine, store, plan=again)
+        plan_and_apply(project, engine, store, plan=again)
 
     assert plan.new.snapshots["shop.apart"].table not in store.tables.all()
 
 
 def test_a_plan_with_blockers_is_refused(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    project = written(root)
-    plan = replace(planned(project, store), blockers=(Blocker("shop.total reads a column that goes."),))
+    project = write_shop(root)
+    plan = replace(make_plan(project, store), blockers=(Blocker("shop.total reads a column that goes."),))
 
     with pytest.raises(Refused, match="reads a column that goes"):
-        applied(project, engine, store, plan=plan)
+        plan_and_apply(project, engine, store, plan=plan)
 
 
 def test_without_backfill_views_show_empty_tables(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    project = written(root)
-    plan = planned(project, store, skip_backfill=True)
+    project = write_shop(root)
+    plan = make_plan(project, store, skip_backfill=True)
 
     with pytest.raises(PlanMoved, match="lacks"):
-        applied(project, engine, store, plan=plan)
+        plan_and_apply(project, engine, store, plan=plan)
     with store.leases.hold("prod", "test") as lease:
         apply(plan, project, engine, store, lease, ApplyOptions(NOW, lambda event: None, complete=False))
 
@@ -336,8 +338,8 @@ def test_without_backfill_views_show_empty_tables(root: Path, engine: SparkEngin
 def test_days_that_an_earlier_run_recorded_are_not_computed_again(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    project, first, second = written(root), list[Event](), list[Event]()
-    plan = planned(project, store)
+    project, first, second = write_shop(root), list[Event](), list[Event]()
+    plan = make_plan(project, store)
 
     def cancel_after_two(event: Event) -> None:
         first.append(event)
@@ -345,8 +347,8 @@ def test_days_that_an_earlier_run_recorded_are_not_computed_again(
             raise Cancelled("the run was cancelled.")
 
     with pytest.raises(Cancelled):
-        applied(project, engine, store, emit=cancel_after_two, plan=plan)
-    applied(project, engine, store, emit=second.append, plan=plan)
+        plan_and_apply(project, engine, store, emit=cancel_after_two, plan=plan)
+    plan_and_apply(project, engine, store, emit=second.append, plan=plan)
 
     assert batches(second, "shop.daily") == [f"2026-01-0{n} - 2026-01-0{n}" for n in range(3, 6)]
     assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]
@@ -356,11 +358,11 @@ def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
     daily = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 1, batch_concurrency 2, lookback 1")
-    project, events = written(root, **DAILY, daily=daily), list[Event]()
-    table = planned(project, store).new.snapshots["shop.daily"].table
+    project, events = write_shop(root, **DAILY, daily=daily), list[Event]()
+    table = make_plan(project, store).new.snapshots["shop.daily"].table
     store.intervals.record(table, days(1, 3))
 
-    applied(project, engine, store, emit=events.append)
+    plan_and_apply(project, engine, store, emit=events.append)
 
     assert sorted(batches(events, "shop.daily")) == [f"2026-01-0{n} - 2026-01-0{n}" for n in range(3, 6)]
     assert store.intervals.load_timelines([table])[table] == (days(1, 5),)
@@ -368,8 +370,8 @@ def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
 
 @pytest.mark.prove
 def test_two_plans_that_share_a_table_build_it_once(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    project = written(root)
-    plans = [planned(project, store, name) for name in ("one", "two")]
+    project = write_shop(root)
+    plans = [make_plan(project, store, name) for name in ("one", "two")]
     begun, events = threading.Event(), {"one": list[Event](), "two": list[Event]()}
 
     def emit(name: str) -> Callable[[Event], None]:
@@ -381,9 +383,9 @@ def test_two_plans_that_share_a_table_build_it_once(root: Path, engine: SparkEng
         return hear
 
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(applied, project, engine, store, "one", emit("one"), plans[0])
+        first = pool.submit(plan_and_apply, project, engine, store, "one", emit("one"), plans[0])
         assert begun.wait(60)
-        second = pool.submit(applied, project, engine, store, "two", emit("two"), plans[1])
+        second = pool.submit(plan_and_apply, project, engine, store, "two", emit("two"), plans[1])
         outcomes = [first.result(timeout=120), second.result(timeout=120)]
 
     assert sum(outcome.filled.batches for outcome in outcomes) == 8
@@ -393,8 +395,8 @@ def test_two_plans_that_share_a_table_build_it_once(root: Path, engine: SparkEng
 
 
 def test_a_table_that_another_process_writes_is_awaited(root: Path, engine: SparkEngine, store: StateStore) -> None:
-    project, events, awaited = written(root, **APART), list[Event](), threading.Event()
-    plan = planned(project, store)
+    project, events, awaited = write_shop(root, **APART), list[Event](), threading.Event()
+    plan = make_plan(project, store)
     table = plan.new.snapshots["shop.apart"].table
 
     def hear(event: Event) -> None:
@@ -408,14 +410,14 @@ def test_a_table_that_another_process_writes_is_awaited(root: Path, engine: Spar
             awaited.wait(60)
 
     held = threading.Event()
-    create_first = planned(project, store, skip_backfill=True)
+    create_first = make_plan(project, store, skip_backfill=True)
     with store.leases.hold("prod", "test") as lease:
         apply(create_first, project, engine, store, lease, ApplyOptions(NOW, lambda e: None, complete=False))
     plan = replace(plan, old=store.environments.get("prod"))
     with ThreadPoolExecutor(1) as pool:
         pool.submit(hold)
         assert held.wait(60)
-        outcome = applied(project, engine, store, emit=hear, plan=plan)
+        outcome = plan_and_apply(project, engine, store, emit=hear, plan=plan)
 
     assert TableAwaited("shop.apart", table, "plan 12") in events
     assert not outcome.failures
@@ -426,7 +428,7 @@ def test_cancelling_ends_what_runs_and_keeps_what_was_recorded(
     root: Path, engine: SparkEngine, store: StateStore, how: str
 ) -> None:
     slow = "MODEL (name shop.apart, kind FULL);\nSELECT count(*) AS seven FROM range(0, 100000000000, 1, 1)"
-    project, events = written(root, total="", shown="", apart=slow), list[Event]()
+    project, events = write_shop(root, total="", shown="", apart=slow), list[Event]()
 
     def five_days() -> None:
         if len(batches(events, "shop.daily")) == 5:
@@ -439,9 +441,9 @@ def test_cancelling_ends_what_runs_and_keeps_what_was_recorded(
 
     check = five_days if how == "a look" else lambda: None
     with pytest.raises(Cancelled, match="enough"):
-        carried_out(planned(project, store), project, engine, store, ApplyOptions(NOW, hear, check=check))
+        carry_out(make_plan(project, store), project, engine, store, ApplyOptions(NOW, hear, check=check))
 
-    table = planned(project, store).new.snapshots["shop.daily"].table
+    table = make_plan(project, store).new.snapshots["shop.daily"].table
     assert store.intervals.load_timelines([table])[table] == (days(1, 5),)
     assert not store.environments.get("prod").exists
     assert store.leases.holder("prod") is None
@@ -453,7 +455,7 @@ def test_the_address_of_sparks_pages_comes_with_the_backfill(
 ) -> None:
     named = FILES["config.yaml"].replace("type: spark", "type: spark, spark_ui: 'https://h.example/{application_id}/'")
     events: list[Event] = []
-    applied(written(root, config=named), engine, store, emit=events.append)
+    plan_and_apply(write_shop(root, config=named), engine, store, emit=events.append)
 
     addresses = {each.stage: each.spark_ui for each in events if isinstance(each, StageStarted)}
     assert re.fullmatch(r"https://h\.example/(local|app)-[\w-]+/", addresses[Stage.BACKFILL])
@@ -465,7 +467,9 @@ def test_a_view_takes_its_columns_from_spark_when_the_plan_cannot_know_them(
 ) -> None:
     engine.catalog.swap_view(ViewText("ext.raw", "SELECT 1 AS a, 2 AS b"))
 
-    applied(written(root, **APART, apart="MODEL (name shop.apart, kind FULL);\nSELECT * FROM ext.raw"), engine, store)
+    plan_and_apply(
+        write_shop(root, **APART, apart="MODEL (name shop.apart, kind FULL);\nSELECT * FROM ext.raw"), engine, store
+    )
 
     assert rows(engine, "SELECT * FROM shop.apart") == [(1, 2)]
 
@@ -473,7 +477,7 @@ def test_a_view_takes_its_columns_from_spark_when_the_plan_cannot_know_them(
 def test_views_bear_the_words_of_their_models_and_follow_them_without_being_computed(
     tmp_path: Path, store: StateStore, engine: SparkEngine
 ) -> None:
-    def said(name: str, **words: str) -> str:
+    def model_text(name: str, **words: str) -> str:
         given = "".join(f", {key} {text}" for key, text in words.items())
         kind = "VIEW" if name == "shown" else "FULL"
         return f"MODEL (name shop.{name}, kind {kind}{given});\nSELECT 7 AS seven, 8 AS eight"
@@ -491,8 +495,8 @@ def test_views_bear_the_words_of_their_models_and_follow_them_without_being_comp
         (then, ["prime", None], {"tier": "2", "mergeplan.properties": "tier"}),
         ({}, [None, None], {}),
     ):
-        files = {name: said(name, **given) for name in ("apart", "shown")}
-        done = applied(written(tmp_path, daily="", items="", total="", **files), engine, store)
+        files = {name: model_text(name, **given) for name in ("apart", "shown")}
+        done = plan_and_apply(write_shop(tmp_path, daily="", items="", total="", **files), engine, store)
         shown = [[comment or None for comment in words(name)[0]] for name in ("apart", "shown")]
 
         assert shown == [comments, comments]

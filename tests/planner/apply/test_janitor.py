@@ -60,7 +60,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def to(store: StateStore, engine: Engine, name: str, *snapshots: Snapshot) -> None:
+def promote_to(store: StateStore, engine: Engine, name: str, *snapshots: Snapshot) -> None:
     for each in snapshots:
         if each.table not in store.tables.all():
             store.tables.register(each.table, ID)
@@ -74,7 +74,7 @@ def drop(store: StateStore, engine: Engine, name: str) -> None:
 
 
 def test_what_an_environment_shows_is_never_dropped(store: StateStore, quiet: Engine) -> None:
-    to(store, quiet, "prod", A1)
+    promote_to(store, quiet, "prod", A1)
 
     assert sweep(store, quiet, now() + 900 * DAY, emit=silent) == ()
     assert A1.table in store.tables.all()
@@ -83,8 +83,8 @@ def test_what_an_environment_shows_is_never_dropped(store: StateStore, quiet: En
 def test_a_replaced_table_is_kept_for_the_retention_from_the_day_it_was_replaced(
     store: StateStore, quiet: Engine
 ) -> None:
-    to(store, quiet, "prod", A1)
-    to(store, quiet, "prod", A2)
+    promote_to(store, quiet, "prod", A1)
+    promote_to(store, quiet, "prod", A2)
 
     assert sweep(store, quiet, now() + 13 * DAY, emit=silent) == ()
     assert sweep(store, quiet, now() + 15 * DAY, emit=silent) == (A1.table,)
@@ -92,8 +92,8 @@ def test_a_replaced_table_is_kept_for_the_retention_from_the_day_it_was_replaced
 
 
 def test_the_retention_can_be_chosen(store: StateStore, quiet: Engine) -> None:
-    to(store, quiet, "prod", A1)
-    to(store, quiet, "prod", A2)
+    promote_to(store, quiet, "prod", A1)
+    promote_to(store, quiet, "prod", A2)
 
     assert sweep(store, quiet, now() + 3 * DAY, 2 * DAY, emit=silent) == (A1.table,)
 
@@ -106,8 +106,8 @@ def test_a_table_that_was_never_shown_is_kept_for_a_day(store: StateStore, quiet
 
 
 def test_the_tables_of_a_plan_are_kept_for_a_day(store: StateStore, quiet: Engine) -> None:
-    to(store, quiet, "prod", A1)
-    to(store, quiet, "prod", A2)
+    promote_to(store, quiet, "prod", A1)
+    promote_to(store, quiet, "prod", A2)
     later = now() + 15 * DAY
     assert find_unused_tables(store, later) == [A1.table]
 
@@ -122,13 +122,13 @@ def test_what_a_needed_view_reads_is_needed(store: StateStore, quiet: Engine) ->
     store.tables.register("m.parent", ID, reads=["m.grandparent"])
     store.tables.register("m.other", ID)
     store.tables.register(A1.table, ID, reads=["m.parent"])
-    to(store, quiet, "prod", A1)
+    promote_to(store, quiet, "prod", A1)
 
     assert find_unused_tables(store, now() + 900 * DAY) == ["m.other"]
 
 
 def test_both_sides_of_an_unfinished_promotion_are_kept(store: StateStore, quiet: Engine) -> None:
-    to(store, quiet, "prod", A1)
+    promote_to(store, quiet, "prod", A1)
     store.tables.register(A2.table, ID)
     with store.leases.hold("prod", "test") as lease:
         store.promotions.begin(lease, store.environments.get("prod"), environment("prod", A2))
@@ -139,11 +139,11 @@ def test_both_sides_of_an_unfinished_promotion_are_kept(store: StateStore, quiet
 def test_orphans_of_a_dropped_environment_go_at_once_and_what_others_show_stays(
     store: StateStore, quiet: Engine
 ) -> None:
-    to(store, quiet, "prod", A1)
+    promote_to(store, quiet, "prod", A1)
     store.tables.register(A3.table, ID)
     store.plans.save("p1", "pr_7", tables=[A2.table, A3.table])
-    to(store, quiet, "pr_7", A2)
-    to(store, quiet, "pr_8", A1)
+    promote_to(store, quiet, "pr_7", A2)
+    promote_to(store, quiet, "pr_8", A1)
     drop(store, quiet, "pr_7")
 
     assert sweep(store, quiet, now(), emit=silent) == ()
@@ -152,15 +152,15 @@ def test_orphans_of_a_dropped_environment_go_at_once_and_what_others_show_stays(
 
 
 def test_a_merged_pull_requests_tables_are_prods(store: StateStore, quiet: Engine) -> None:
-    to(store, quiet, "pr_7", A2)
-    to(store, quiet, "prod", A2)
+    promote_to(store, quiet, "pr_7", A2)
+    promote_to(store, quiet, "prod", A2)
     drop(store, quiet, "pr_7")
 
     assert sweep(store, quiet, now(), orphans=True, emit=silent) == ()
 
 
 def test_a_new_plan_for_an_orphan_saves_it(store: StateStore, quiet: Engine) -> None:
-    to(store, quiet, "pr_7", A2)
+    promote_to(store, quiet, "pr_7", A2)
     drop(store, quiet, "pr_7")
 
     store.plans.save("p2", "pr_9", tables=[A2.table])
@@ -183,7 +183,7 @@ def test_an_environment_that_changes_under_the_sweep_is_looked_at_again(store: S
     class Promoting(Quiet):
         def drop(self, name: str) -> None:
             super().drop(name)
-            to(store, Quiet(), "prod", A2)  # type: ignore[arg-type]
+            promote_to(store, Quiet(), "prod", A2)  # type: ignore[arg-type]
 
     promoting = Promoting()
 
@@ -210,8 +210,8 @@ def test_a_sweep_that_died_is_finished_by_the_next(store: StateStore) -> None:
 def test_the_files_go_too_and_the_empty_schema(store: StateStore, engine: SparkEngine) -> None:
     for each in (A1, A2):
         engine.tables.create(Table(each.table, ID))
-    to(store, engine, "prod", A1)
-    to(store, engine, "prod", A2)
+    promote_to(store, engine, "prod", A1)
+    promote_to(store, engine, "prod", A2)
     events: list[Event] = []
 
     sweep(store, engine, now() + 15 * DAY, emit=events.append)
@@ -226,9 +226,9 @@ def test_nothing_known_means_nothing_to_do(store: StateStore, quiet: Engine) -> 
 
 
 def test_an_environment_whose_time_is_over_is_dropped_and_its_tables_wait(store: StateStore, quiet: Engine) -> None:
-    to(store, quiet, "prod", A1)
-    to(store, quiet, "dev", A2)
-    to(store, quiet, "kept", A1)
+    promote_to(store, quiet, "prod", A1)
+    promote_to(store, quiet, "dev", A2)
+    promote_to(store, quiet, "kept", A1)
     for name in ("prod", "dev", "kept"):
         store.environments.expire(name, now() - DAY)
 
@@ -240,7 +240,7 @@ def test_an_environment_whose_time_is_over_is_dropped_and_its_tables_wait(store:
 
 
 def test_an_environment_that_somebody_is_changing_does_not_expire_under_them(store: StateStore, quiet: Engine) -> None:
-    to(store, quiet, "dev", A1)
+    promote_to(store, quiet, "dev", A1)
     store.environments.expire("dev", now() - DAY)
 
     with store.leases.hold("dev", "ann"):

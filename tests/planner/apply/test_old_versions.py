@@ -68,7 +68,7 @@ class Lake:
         return answer
 
 
-def shown(store: StateStore, *snapshots: Snapshot) -> None:
+def show_in_prod(store: StateStore, *snapshots: Snapshot) -> None:
     for each in snapshots:
         store.tables.register(each.table, ID)
     engine: Any = Lake()
@@ -77,38 +77,38 @@ def shown(store: StateStore, *snapshots: Snapshot) -> None:
         promote(store, engine, lease, wanted, emit=silent)
 
 
-def removed(store: StateStore, lake: Lake) -> OldVersions:
+def remove_old(store: StateStore, lake: Lake) -> OldVersions:
     engine: Engine = lake  # type: ignore[assignment]
     return remove_old_versions(store, engine, WEEK, NOW)
 
 
 def test_old_versions_go_of_the_tables_with_a_log_that_an_environment_shows(store: StateStore) -> None:
-    shown(store, A, VIEW, PLAIN)
+    show_in_prod(store, A, VIEW, PLAIN)
     store.tables.register(B.table, ID)  # of the past, or of a plan: nobody writes it, it goes as a whole
 
     lake = Lake()
 
-    assert removed(store, lake) == OldVersions((A.table,)) == find_old_versions(store)
+    assert remove_old(store, lake) == OldVersions((A.table,)) == find_old_versions(store)
     assert lake.asked == [(A.table, WEEK)]
 
 
 def test_a_table_keeps_everything_while_a_clone_of_it_is_known_even_one_that_nobody_needs(store: StateStore) -> None:
-    shown(store, A)
+    show_in_prod(store, A)
     store.tables.register(B.table, ID, [A.table])
 
     lake = Lake()
 
-    assert removed(store, lake).kept == (Kept(A.table, f"`{B.table}` was made from it, and may read its files"),)
+    assert remove_old(store, lake).kept == (Kept(A.table, f"`{B.table}` was made from it, and may read its files"),)
     assert lake.asked == []
     store.tables.forget([B.table])
-    assert removed(store, lake).removed == (A.table,)
+    assert remove_old(store, lake).removed == (A.table,)
 
 
 def test_a_view_over_a_table_is_no_clone_of_it(store: StateStore) -> None:
-    shown(store, A, VIEW)
+    show_in_prod(store, A, VIEW)
     store.tables.register(VIEW.table, ID, [A.table])
 
-    assert removed(store, Lake()).removed == (A.table,)
+    assert remove_old(store, Lake()).removed == (A.table,)
 
 
 def test_a_clone_that_comes_between_the_decision_and_the_lease_is_seen(store: StateStore) -> None:
@@ -117,27 +117,27 @@ def test_a_clone_that_comes_between_the_decision_and_the_lease_is_seen(store: St
             store.tables.register("s.clone", ID, [B.table])  # meanwhile
             return super().expire(name, keep, now)
 
-    shown(store, A, B)
+    show_in_prod(store, A, B)
     lake = Cloned()
 
-    assert (removed(store, lake).removed, [name for name, _ in lake.asked]) == ((A.table,), [A.table])
+    assert (remove_old(store, lake).removed, [name for name, _ in lake.asked]) == ((A.table,), [A.table])
 
 
 def test_a_table_that_somebody_writes_waits_for_the_next_time(store: StateStore) -> None:
-    shown(store, A)
+    show_in_prod(store, A)
     lake = Lake()
 
     with store.leases.hold(table_lease(A.table), "a run"):
-        found = removed(store, lake)
+        found = remove_old(store, lake)
 
     assert (found.kept, lake.asked) == ((Kept(A.table, "it is being written"),), [])
 
 
 def test_what_spark_refuses_and_what_a_format_keeps_is_reported_and_stops_nothing(store: StateStore) -> None:
-    shown(store, A, B, delta("s.c"), delta("s.d"))
+    show_in_prod(store, A, B, delta("s.c"), delta("s.d"))
     lake = Lake(a=QueryError("no space.\nat x.y.z"), b=Expiry(kept="its log says so"), c=Expiry())
 
-    found = removed(store, lake)
+    found = remove_old(store, lake)
 
     assert found.removed == (delta("s.d").table,)
     assert found.kept == (Kept(A.table, "no space."), Kept(B.table, "its log says so"))

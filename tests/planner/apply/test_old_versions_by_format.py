@@ -52,7 +52,7 @@ def daily(tmp_path_factory: pytest.TempPathFactory, engine: SparkEngine) -> Iter
     store.close()
 
 
-def shown(daily: Daily) -> dict[str, Snapshot]:
+def prod_snapshots(daily: Daily) -> dict[str, Snapshot]:
     return dict(daily.store.environments.get(PROD).snapshots)
 
 
@@ -69,7 +69,7 @@ def names(daily: Daily) -> list[list[object]]:
 def test_clones_and_what_they_are_of_are_as_before_and_prod_can_go_back(daily: Daily, engine: SparkEngine) -> None:
     daily.has(FIRST)
     daily.run("2026-01-02", *models())
-    before = shown(daily)
+    before = prod_snapshots(daily)
     with daily.store.leases.hold("old", "test") as lease:  # somebody still looks at the tables that prod leaves
         wanted = Wanted(daily.store.environments.get("old"), environment("old", *before.values()))
         promote(daily.store, engine, lease, wanted, emit=silent)
@@ -97,11 +97,11 @@ def test_a_batch_that_was_interrupted_is_finished_long_after_and_once(
     daily.run("2026-01-02", *models())
     daily.has(FIRST, "1, 'A', date'2026-01-02'", SECOND)
 
-    def lost(*_: Any, **__: Any) -> None:
+    def fail_state(*_: Any, **__: Any) -> None:
         raise QueryError("the state is away")  # the batch is committed, and nobody knows
 
     with monkeypatch.context() as patched:
-        patched.setattr(daily.store.intervals, "record", lost)
+        patched.setattr(daily.store.intervals, "record", fail_state)
         assert len(daily.run("2026-01-03", *models()).failures) == len(KINDS)
     swept(daily, engine)
     assert not daily.run("2026-01-03", *models()).failures

@@ -23,7 +23,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.snapshot.environment import Environment
-from tests.planner.building import NOW, day, external, model, planned, project
+from tests.planner.building import NOW, day, external, make_plan, model, project
 
 ORDERS = replace(
     model("shop.orders", "SELECT o.id, o.price * 2 AS twice FROM raw.orders AS o WHERE o.day > '2026'"),
@@ -37,7 +37,7 @@ SHOP = project(external("raw.orders", "id price day"), ORDERS, INNER, OUTER)
 DAY = Interval(day("2026-01-01"), day("2026-01-02"))
 
 
-def heard(plan: Plan, *events: Event, failure: str | None = None) -> list[dict[str, Any]]:
+def report_events(plan: Plan, *events: Event, failure: str | None = None) -> list[dict[str, Any]]:
     """All that is told of a plan in which this happens."""
     told: list[dict[str, Any]] = []
     ids = count(1)
@@ -54,7 +54,9 @@ def batch(name: str, index: int = 1, of: int = 1, rows: int = 3) -> BatchDone:
 
 
 def test_a_model_is_a_run_within_the_plans_run() -> None:
-    told = heard(planned(SHOP), ModelStarted("shop.orders", 2), batch("shop.orders"), batch("shop.orders", 2, 2))
+    told = report_events(
+        make_plan(SHOP), ModelStarted("shop.orders", 2), batch("shop.orders"), batch("shop.orders", 2, 2)
+    )
 
     assert [(each["eventType"], each["job"]["name"], each["run"]["runId"]) for each in told] == [
         ("START", "plan.prod", "run-1"),
@@ -68,7 +70,7 @@ def test_a_model_is_a_run_within_the_plans_run() -> None:
 
 
 def test_a_table_is_told_with_its_columns_and_what_they_are_made_from() -> None:
-    told = heard(planned(SHOP), ModelStarted("shop.orders", 1))[1]
+    told = report_events(make_plan(SHOP), ModelStarted("shop.orders", 1))[1]
 
     (source,), (table,) = told["inputs"], told["outputs"]
     assert (source["name"], table["name"]) == ("raw.orders", "shop.orders")
@@ -84,7 +86,7 @@ def test_a_table_is_told_with_its_columns_and_what_they_are_made_from() -> None:
 
 
 def test_an_embedded_model_is_seen_through() -> None:
-    told = heard(planned(SHOP), ModelStarted("shop.total", 1))[1]
+    told = report_events(make_plan(SHOP), ModelStarted("shop.total", 1))[1]
 
     lineage = told["outputs"][0]["facets"]["columnLineage"]
     assert [each["name"] for each in told["inputs"]] == ["shop.orders"]
@@ -97,16 +99,16 @@ def test_an_embedded_model_is_seen_through() -> None:
 def test_what_cannot_be_followed_has_no_column_lineage() -> None:
     lost = model("shop.lost", "SELECT id, n FROM raw.unknown")
 
-    told = heard(planned(project(lost)), ModelStarted("shop.lost", 1))[1]
+    told = report_events(make_plan(project(lost)), ModelStarted("shop.lost", 1))[1]
 
     assert "columnLineage" not in told["outputs"][0]["facets"]
     assert told["inputs"] == [{"namespace": "acme", "name": "raw.unknown", "facets": {}}]
 
 
 def test_in_another_environment_a_table_has_that_environments_name() -> None:
-    plan = planned(SHOP, Environment("dev"), Environment("prod"))
+    plan = make_plan(SHOP, Environment("dev"), Environment("prod"))
 
-    told = heard(plan, ModelStarted("shop.orders", 1))
+    told = report_events(plan, ModelStarted("shop.orders", 1))
 
     assert (told[0]["job"]["name"], told[1]["outputs"][0]["name"]) == ("plan.dev", "shop__dev.orders")
     assert told[1]["inputs"][0]["name"] == "raw.orders"
@@ -115,7 +117,7 @@ def test_in_another_environment_a_table_has_that_environments_name() -> None:
 def test_a_failure_is_told_and_what_was_broken_off_is_aborted() -> None:
     events = (ModelStarted("shop.orders", 1), ModelStarted("shop.total", 2), ModelFailed("shop.orders", "no such row"))
 
-    told = heard(planned(SHOP), *events, failure="no such row")
+    told = report_events(make_plan(SHOP), *events, failure="no such row")
 
     ends = [(each["eventType"], each["job"]["name"]) for each in told[3:]]
     assert ends == [("FAIL", "shop.orders"), ("ABORT", "shop.total"), ("FAIL", "plan.prod")]
@@ -129,7 +131,7 @@ def test_the_time_that_is_computed_is_told() -> None:
         columns=(Column("id", "int"), Column("d", "date")),
     )  # fmt: skip
 
-    told = heard(planned(project(by_day)), ModelStarted("shop.daily", 1))[1]
+    told = report_events(make_plan(project(by_day)), ModelStarted("shop.daily", 1))[1]
 
     time = told["run"]["facets"]["nominalTime"]
     assert (time["nominalStartTime"][:10], time["nominalEndTime"][:10]) == ("2026-01-01", "2026-01-10")
@@ -137,7 +139,7 @@ def test_the_time_that_is_computed_is_told() -> None:
 
 
 def test_every_facet_says_who_made_it_and_by_which_schema() -> None:
-    told = heard(planned(SHOP), ModelStarted("shop.orders", 1), batch("shop.orders"))
+    told = report_events(make_plan(SHOP), ModelStarted("shop.orders", 1), batch("shop.orders"))
 
     def facets(value: Any) -> Iterator[dict[str, Any]]:
         for key, each in (

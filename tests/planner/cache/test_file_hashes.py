@@ -15,12 +15,12 @@ from mergeplan.planner.cache.store import Cache
 
 
 @pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+def settle_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every edit counts as long ago."""
     monkeypatch.setattr(file_hashes, "TICK", -(10**18))
 
 
-def hashed(root: Path, cache: Path) -> str:
+def hash_file(root: Path, cache: Path) -> str:
     hashes = FileHashes(Cache(cache), root)
     found = hashes.hash_file("a.sql")
     hashes.save()
@@ -31,38 +31,38 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@pytest.mark.usefixtures("settled")
+@pytest.mark.usefixtures("settle_files")
 def test_a_file_that_looks_the_same_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.sql").write_text("SELECT 1")
-    assert hashed(tmp_path, tmp_path / "cache") == sha("SELECT 1")
+    assert hash_file(tmp_path, tmp_path / "cache") == sha("SELECT 1")
     monkeypatch.setattr(FileHashes, "read", lambda *_: pytest.fail("it was read"))
 
-    assert hashed(tmp_path, tmp_path / "cache") == sha("SELECT 1")
+    assert hash_file(tmp_path, tmp_path / "cache") == sha("SELECT 1")
 
 
-@pytest.mark.usefixtures("settled")
+@pytest.mark.usefixtures("settle_files")
 def test_an_edit_of_the_same_length_whose_time_is_set_back_is_seen(tmp_path: Path) -> None:
     file = tmp_path / "a.sql"
     file.write_text("SELECT 1")
     before = file.stat()
-    hashed(tmp_path, tmp_path / "cache")
+    hash_file(tmp_path, tmp_path / "cache")
     time.sleep(0.02)  # a clock tick of the file system
     file.write_text("SELECT 2")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    assert hashed(tmp_path, tmp_path / "cache") == sha("SELECT 2")
+    assert hash_file(tmp_path, tmp_path / "cache") == sha("SELECT 2")
 
 
 def test_a_file_that_was_only_just_written_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.sql").write_text("SELECT 1")
-    hashed(tmp_path, tmp_path / "cache")
+    hash_file(tmp_path, tmp_path / "cache")
     read: list[str] = []
 
-    def noted(_: FileHashes, name: str) -> tuple[bytes, str]:
+    def read_anew(_: FileHashes, name: str) -> tuple[bytes, str]:
         read.append(name)
         return b"", "anew"
 
-    monkeypatch.setattr(FileHashes, "read", noted)
+    monkeypatch.setattr(FileHashes, "read", read_anew)
 
-    assert hashed(tmp_path, tmp_path / "cache") == "anew"
+    assert hash_file(tmp_path, tmp_path / "cache") == "anew"
     assert read == ["a.sql"]

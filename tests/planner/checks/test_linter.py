@@ -24,7 +24,7 @@ BASE = {
 PAST = "MODEL (name shop.past, kind SCD_TYPE_2_BY_COLUMN (unique_key id, columns *));\nSELECT id, n FROM shop.a"
 
 
-def linted(root: Path, rules: str, sql: str, head: str = "kind FULL", **more: str) -> tuple[Violation, ...]:
+def run_lint(root: Path, rules: str, sql: str, head: str = "kind FULL", **more: str) -> tuple[Violation, ...]:
     """What `shop.x` breaks of these rules."""
     files = {**BASE, "config.yaml": LINTER.format(rules=rules), "models/x.sql": f"MODEL (name shop.x, {head});\n{sql}"}
     project = load_project(project_of(root, {**files, **more}), NOW)
@@ -85,7 +85,7 @@ CASES = [
 
 @pytest.mark.parametrize(("rule", "sql", "told"), CASES)
 def test_a_broken_rule_is_told_at_its_line_and_column(rule: str, sql: str, told: str, tmp_path: Path) -> None:
-    found = linted(tmp_path, f"[{rule}]", sql)
+    found = run_lint(tmp_path, f"[{rule}]", sql)
 
     assert len(found) == bool(told)
     for each in found:
@@ -95,7 +95,7 @@ def test_a_broken_rule_is_told_at_its_line_and_column(rule: str, sql: str, told:
 
 def test_every_column_that_no_table_has_is_named_and_not_the_first_alone(tmp_path: Path) -> None:
     query = "SELECT zz,\n n AS id\nFROM shop.a WHERE yy > 1"
-    found = linted(tmp_path, "ambiguousorinvalidcolumn", query)
+    found = run_lint(tmp_path, "ambiguousorinvalidcolumn", query)
 
     places = [(violation.place.line, violation.message.partition("column ")[2][:4]) for violation in found]
     assert places == [(2, "`zz`"), (4, "`yy`")]
@@ -103,11 +103,11 @@ def test_every_column_that_no_table_has_is_named_and_not_the_first_alone(tmp_pat
 
 @pytest.mark.parametrize("query", ["SELECT yy", "WITH c AS (SELECT 1 AS id) SELECT yy FROM c"])
 def test_a_column_that_is_missing_without_any_table_is_named_once(query: str, tmp_path: Path) -> None:
-    assert len(linted(tmp_path, "ambiguousorinvalidcolumn", query)) == 1
+    assert len(run_lint(tmp_path, "ambiguousorinvalidcolumn", query)) == 1
 
 
 def test_a_model_due_more_often_than_what_it_reads_is_told_at_its_cron(tmp_path: Path) -> None:
-    found = linted(tmp_path, "CronIntervalAlignment", "SELECT id FROM shop.a", "kind FULL,\n cron '@hourly'")
+    found = run_lint(tmp_path, "CronIntervalAlignment", "SELECT id FROM shop.a", "kind FULL,\n cron '@hourly'")
 
     assert [each.message for each in found] == [
         "`shop.a`, which it reads, is due less often (`@daily`) than it (`@hourly`)."
@@ -120,9 +120,11 @@ def test_every_rule_has_its_check_and_each_check_is_a_rule() -> None:
 
 
 def test_all_are_those_that_sqlmesh_has_and_a_model_may_ignore_some_or_all(tmp_path: Path) -> None:
-    every = {each.rule for each in linted(tmp_path, "ALL", "SELECT * FROM raw.t")}
-    some = linted(tmp_path, "ALL", "SELECT * FROM raw.t", "kind FULL, ignored_rules ['NoSelectStar', nomissingaudits]")
-    none = linted(tmp_path, "ALL", "SELECT * FROM raw.t", 'kind FULL, ignored_rules "ALL"')
+    every = {each.rule for each in run_lint(tmp_path, "ALL", "SELECT * FROM raw.t")}
+    some = run_lint(
+        tmp_path, "ALL", "SELECT * FROM raw.t", "kind FULL, ignored_rules ['NoSelectStar', nomissingaudits]"
+    )
+    none = run_lint(tmp_path, "ALL", "SELECT * FROM raw.t", 'kind FULL, ignored_rules "ALL"')
 
     assert every >= {"noselectstar", "invalidselectstarexpansion", "nomissingaudits", "nomissingexternalmodels"}
     assert "nomissingowner" not in every
@@ -133,7 +135,7 @@ def test_all_are_those_that_sqlmesh_has_and_a_model_may_ignore_some_or_all(tmp_p
 def test_nothing_is_looked_at_unless_the_linter_is_enabled(tmp_path: Path) -> None:
     config = LINTER.format(rules="ALL").replace("true", "false")
 
-    assert linted(tmp_path, "ALL", "SELECT * FROM raw.t", **{"config.yaml": config}) == ()
+    assert run_lint(tmp_path, "ALL", "SELECT * FROM raw.t", **{"config.yaml": config}) == ()
 
 
 def test_no_query_of_the_case_book_which_all_run_on_spark_is_told_to_be_wrong() -> None:
@@ -151,7 +153,7 @@ def test_no_query_of_the_case_book_which_all_run_on_spark_is_told_to_be_wrong() 
 def test_the_columns_that_a_history_adds_are_columns(tmp_path: Path) -> None:
     sql = "SELECT id, valid_from FROM shop.past WHERE valid_to IS NULL"
 
-    assert not linted(tmp_path, "ambiguousorinvalidcolumn", sql, **{"models/past.sql": PAST})
+    assert not run_lint(tmp_path, "ambiguousorinvalidcolumn", sql, **{"models/past.sql": PAST})
 
 
 def test_an_outer_tables_owner_is_the_defaults_one(tmp_path: Path) -> None:

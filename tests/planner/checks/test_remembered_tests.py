@@ -32,7 +32,7 @@ test_total:
 CLOCK = MODEL.format("total", "FULL", "", "SELECT id, {} AS total FROM shop.kept")
 
 
-def loaded(root: Path, name: str = "", old: str = "", new: str = "", now: datetime = NOW) -> Project:
+def load(root: Path, name: str = "", old: str = "", new: str = "", now: datetime = NOW) -> Project:
     """The project, with another text in a file."""
     files = dict(FILES)
     if name:
@@ -58,10 +58,10 @@ def digest_of(project: Project, **connection: object) -> str | None:
     ],
 )
 def test_an_edit_of_what_the_outcome_rests_on_is_another_digest(tmp_path: Path, file: str, old: str, new: str) -> None:
-    before = digest_of(loaded(tmp_path / "a"))
+    before = digest_of(load(tmp_path / "a"))
 
     assert before is not None
-    assert digest_of(loaded(tmp_path / "b", file, old, new)) != before
+    assert digest_of(load(tmp_path / "b", file, old, new)) != before
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_an_edit_of_what_the_outcome_rests_on_is_another_digest(tmp_path: Path, 
     ],
 )
 def test_another_edit_is_not(tmp_path: Path, file: str, old: str, new: str) -> None:
-    before = digest_of(loaded(tmp_path / "a"))
+    before = digest_of(load(tmp_path / "a"))
 
-    assert digest_of(loaded(tmp_path / "b", file, old, new, datetime(2025, 1, 1, tzinfo=UTC))) == before
+    assert digest_of(load(tmp_path / "b", file, old, new, datetime(2025, 1, 1, tzinfo=UTC))) == before
 
 
 def test_another_setting_of_spark_is_another_digest_and_a_spark_elsewhere_has_none(tmp_path: Path) -> None:
-    project = loaded(tmp_path)
+    project = load(tmp_path)
 
     assert digest_of(project) != digest_of(project, conf=(("spark.sql.ansi.enabled", "false"),))
     assert digest_of(project, remote="sc://somewhere") is None
@@ -88,7 +88,7 @@ def test_another_setting_of_spark_is_another_digest_and_a_spark_elsewhere_has_no
 
 
 def test_the_settings_in_a_configuration_folder_count(tmp_path: Path) -> None:
-    project, folder = loaded(tmp_path / "a"), tmp_path / "conf"
+    project, folder = load(tmp_path / "a"), tmp_path / "conf"
     folder.mkdir()
     before = digest_of(project, config_dir=str(folder))
 

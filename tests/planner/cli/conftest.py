@@ -19,8 +19,8 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.state.store import StateStore
 from tests.conftest import empty
 from tests.planner.engines import Double
-from tests.planner.shop import written
-from tests.wire import checked
+from tests.planner.shop import write_shop
+from tests.wire import check_line
 
 TODAY = "2026-01-06 05:00:00"
 VARIABLES = ("MERGEPLAN_HOME", "MERGEPLAN_STATE_URL", "MERGEPLAN_PROJECT")
@@ -38,7 +38,7 @@ class Ran:
     @property
     def lines(self) -> list[dict[str, Any]]:
         """Standard output as JSON, line by line: it fails when anything else stands there, or not as published."""
-        return [checked(line) for line in self.out.splitlines()]
+        return [check_line(line) for line in self.out.splitlines()]
 
     @property
     def result(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _input(answer: str) -> Iterator[None]:
 
 
 @contextmanager
-def emptied(engine: SparkEngine) -> Iterator[SparkEngine]:
+def clear_tables(engine: SparkEngine) -> Iterator[SparkEngine]:
     """A Spark that has no tables again afterwards."""
     yield engine
     empty(engine)
@@ -126,7 +126,7 @@ def shop(tmp_path: Path, engine: SparkEngine) -> Callable[..., CommandLine]:
     """Makes a shop of these files and gives the command line in it."""
 
     def open_shop(**files: str) -> CommandLine:
-        written(tmp_path, **files)
+        write_shop(tmp_path, **files)
         return CommandLine(tmp_path, engine)
 
     return open_shop

@@ -50,8 +50,8 @@ Computed 2 models in 2 batches: 2 rows, TIME.
 """
 
 
-@pytest.fixture(name="edited")
-def _edited(shop: Callable[..., CommandLine]) -> CommandLine:
+@pytest.fixture(name="shop_after_edit")
+def _shop_after_edit(shop: Callable[..., CommandLine]) -> CommandLine:
     """A shop whose prod stands and whose edit leaves what `same` reads as it was."""
     mergeplan = shop(**FILES)
     assert mergeplan("plan", "--auto-apply", *AT).code == 0
@@ -63,8 +63,8 @@ def timeless(text: str) -> str:
     return re.sub(r" +TIME", " TIME", re.sub(r"\d+\.\d\ds|\d:\d\d:\d\d|~?\d+ s\b", "TIME", text))
 
 
-def test_explain_says_of_each_model_why_and_what_may_spare_it(edited: CommandLine) -> None:
-    _, _, told = edited("plan", "dev", "--explain", *AT).out.partition("Decisions\n")
+def test_explain_says_of_each_model_why_and_what_may_spare_it(shop_after_edit: CommandLine) -> None:
+    _, _, told = shop_after_edit("plan", "dev", "--explain", *AT).out.partition("Decisions\n")
 
     assert told.startswith("""\
 ├── shop__dev.total: Breaking, by the rule `column-altered`
@@ -85,9 +85,9 @@ def test_explain_says_of_each_model_why_and_what_may_spare_it(edited: CommandLin
 """)
 
 
-def test_the_rounds_of_an_apply_are_ticked_off_once(edited: CommandLine) -> None:
-    plan, _, applied = timeless(edited("plan", "dev", "--auto-apply", *AT).out).partition("\n\nUpdating")
-    another = edited("plan", "other_dev", "--explain", *AT).out
+def test_the_rounds_of_an_apply_are_ticked_off_once(shop_after_edit: CommandLine) -> None:
+    plan, _, applied = timeless(shop_after_edit("plan", "dev", "--auto-apply", *AT).out).partition("\n\nUpdating")
+    another = shop_after_edit("plan", "other_dev", "--explain", *AT).out
 
     assert "shop__dev.same: [full refresh] TIME, unless shop.total comes out the same\n" in plan
     assert "\nUpdating" + applied == APPLIED
@@ -96,8 +96,8 @@ def test_the_rounds_of_an_apply_are_ticked_off_once(edited: CommandLine) -> None
     assert "│   └── Table: the one of `prod` is kept; nothing is computed\n" in another
 
 
-def test_the_json_result_is_the_final_plan_as_of_the_shown_one(edited: CommandLine) -> None:
-    ran = edited("plan", "dev", "--auto-apply", "-o", "json", *AT)
+def test_the_json_result_is_the_final_plan_as_of_the_shown_one(shop_after_edit: CommandLine) -> None:
+    ran = shop_after_edit("plan", "dev", "--auto-apply", "-o", "json", *AT)
 
     shown = next(line["plan"] for line in ran.lines if line["event"] == "plan")
     final = ran.result["plan"]
@@ -113,10 +113,12 @@ def test_the_json_result_is_the_final_plan_as_of_the_shown_one(edited: CommandLi
     assert not final["virtual"]
 
 
-def test_without_cut_off_nothing_waits(edited: CommandLine) -> None:
-    edited.write("config.yaml", (edited.root / "config.yaml").read_text() + "plan:\n  early_cut_off: false\n")
+def test_without_cut_off_nothing_waits(shop_after_edit: CommandLine) -> None:
+    shop_after_edit.write(
+        "config.yaml", (shop_after_edit.root / "config.yaml").read_text() + "plan:\n  early_cut_off: false\n"
+    )
 
-    ran = edited("plan", "dev", "--auto-apply", "-o", "json", *AT)
+    ran = shop_after_edit("plan", "dev", "--auto-apply", "-o", "json", *AT)
 
     assert [line for line in ran.lines if line["event"] in ("compared", "plan") and line.get("comparisons")] == []
     assert sum(line["event"] == "batch" for line in ran.lines) == 4
@@ -141,8 +143,8 @@ def test_days_that_are_copied_are_told_apart_from_those_that_are_computed(shop: 
 
 
 @pytest.mark.prove
-def test_who_says_breaking_is_not_contradicted_by_a_comparison(edited: CommandLine) -> None:
-    ran = edited("plan", "dev", "--auto-apply", "--categorize", "shop.total=breaking", "-o", "json", *AT)
+def test_who_says_breaking_is_not_contradicted_by_a_comparison(shop_after_edit: CommandLine) -> None:
+    ran = shop_after_edit("plan", "dev", "--auto-apply", "--categorize", "shop.total=breaking", "-o", "json", *AT)
 
     assert [line["reader"] for line in ran.lines if line["event"] == "compared"] == ["shop.top"]
     assert sum(line["event"] == "batch" for line in ran.lines) == 3

@@ -21,7 +21,7 @@ from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.cli.conftest import CommandLine
-from tests.planner.shop import ALONE, written
+from tests.planner.shop import ALONE, write_shop
 
 SECRET = "hunter2"  # noqa: S105  # no secret of anybody
 HOLDS = (
@@ -51,7 +51,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def mergeplan(offline: CommandLine, whole: Path) -> CommandLine:
     """A project whose state is that of `whole`; a verb that starts Spark fails."""
-    written(offline.root, **ALONE)
+    write_shop(offline.root, **ALONE)
     (offline.root / ".mergeplan").mkdir(exist_ok=True)
     shutil.copy(whole, offline.root / ".mergeplan/state.db")
     return offline
@@ -184,7 +184,7 @@ def test_a_disk_without_room_is_told_and_nothing_is_lost(mergeplan: CommandLine)
 
 
 @pytest.fixture
-def guarded(new_postgresql: Callable[[], str], postgresql: str) -> Iterator[str]:
+def url_with_password(new_postgresql: Callable[[], str], postgresql: str) -> Iterator[str]:
     """A PostgreSQL database to which `ann` gets with a password only."""
     url = new_postgresql()
     name = url.partition("?")[0].rpartition("/")[2]
@@ -235,9 +235,9 @@ def test_a_postgresql_that_is_not_there_is_told_without_the_password(
     ],
 )
 def test_a_postgresql_that_refuses_is_told_without_the_password(
-    user: str, database: str, told: str, guarded: str, mergeplan: CommandLine, monkeypatch: pytest.MonkeyPatch
+    user: str, database: str, told: str, url_with_password: str, mergeplan: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = guarded.replace("//postgres:@", f"//{user}@", 1)
+    url = url_with_password.replace("//postgres:@", f"//{user}@", 1)
     url = url.replace("/db_", f"/{database}_") if database else url
     assert f"//{user}@" in url
     monkeypatch.setenv("MERGEPLAN_STATE_URL", url)

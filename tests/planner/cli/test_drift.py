@@ -23,13 +23,13 @@ MODELS = {
 }
 
 
-def promoted(mergeplan: CommandLine) -> dict[str, str]:
+def promote_all(mergeplan: CommandLine) -> dict[str, str]:
     """Everything in prod; the physical table of each model."""
     assert mergeplan("plan", "--auto-apply", "--execution-time", TODAY).code == 0
     return {name: each.table for name, each in mergeplan.state.environments.get("prod").snapshots.items()}
 
 
-def mended(mergeplan: CommandLine, engine: SparkEngine) -> str:
+def mend(mergeplan: CommandLine, engine: SparkEngine) -> str:
     """What `run --refresh` says; afterwards there is no drift, and every view can be read."""
     ran = mergeplan("run", "--refresh", "--execution-time", TODAY)
     assert ran.code == 0, ran.err
@@ -61,7 +61,7 @@ def test_what_is_dropped_or_changed_by_hand_is_named_and_mended(
     shop: Shop, engine: SparkEngine, damage: str, fact: str
 ) -> None:
     mergeplan = shop(**MODELS)
-    tables = promoted(mergeplan)
+    tables = promote_all(mergeplan)
     for model, table in tables.items():
         damage, fact = damage.replace(f"{{{model}}}", table), fact.replace(f"{{{model}}}", table)
     engine.fetch(damage)
@@ -71,13 +71,13 @@ def test_what_is_dropped_or_changed_by_hand_is_named_and_mended(
     assert fact in " ".join(planned.out.split())
     assert "`mergeplan run prod --refresh`" in " ".join(planned.out.split())
     assert (examined.code, fact in examined.out) == (1, True)
-    assert fact in " ".join(mended(mergeplan, engine).split())
+    assert fact in " ".join(mend(mergeplan, engine).split())
 
 
 @pytest.mark.parametrize("model", ["shop.items", pytest.param("shop.total", marks=pytest.mark.prove)])
 def test_a_table_that_is_emptied_by_hand_is_named_and_restated(shop: Shop, engine: SparkEngine, model: str) -> None:
     mergeplan = shop(**MODELS)
-    table = promoted(mergeplan)[model]
+    table = promote_all(mergeplan)[model]
     engine.fetch(f"{EMPTY} {table}")
     fact = f"The table `{table}` of `{model}` in `prod` holds no rows, although its batches wrote some."
 
@@ -87,7 +87,7 @@ def test_a_table_that_is_emptied_by_hand_is_named_and_restated(shop: Shop, engin
     assert (examined.code, f"`mergeplan plan --restate-model {model}`" in examined.out) == (1, True)
     restated = mergeplan("plan", "--restate-model", model, "--auto-apply", "--execution-time", TODAY)
     assert restated.code == 0, restated.err
-    mended(mergeplan, engine)
+    mend(mergeplan, engine)
 
 
 @pytest.mark.prove
@@ -95,18 +95,18 @@ def test_an_emptied_seed_is_dropped_and_made_again(shop: Shop, engine: SparkEngi
     mergeplan = shop(**MODELS)
     mergeplan.write("seeds/codes.csv", "code\na\nb\n")
     mergeplan.write("models/codes.sql", "MODEL (name shop.codes, kind SEED (path '../seeds/codes.csv'));")
-    codes = promoted(mergeplan)["shop.codes"]
+    codes = promote_all(mergeplan)["shop.codes"]
     engine.fetch(f"{EMPTY} {codes}")
 
     assert "Drop the table, and `mergeplan run prod --refresh` creates and computes it." in mergeplan("doctor").out
     engine.fetch(f"DROP TABLE {codes}")
-    mended(mergeplan, engine)
+    mend(mergeplan, engine)
     assert rows(engine, "SELECT COUNT(*) FROM shop.codes") == [(2,)]
 
 
 def test_a_table_that_was_computed_without_rows_is_no_drift(shop: Shop) -> None:
     mergeplan = shop(**MODELS | {"total": TOTAL + " WHERE id > 3"})
-    promoted(mergeplan)
+    promote_all(mergeplan)
 
     assert "drift      ok" in mergeplan("doctor").out
 
@@ -115,7 +115,7 @@ def test_a_seed_and_an_environment_of_ones_own_are_mended_too(shop: Shop, engine
     mergeplan = shop(**MODELS)
     mergeplan.write("seeds/codes.csv", "code\na\nb\n")
     mergeplan.write("models/codes.sql", "MODEL (name shop.codes, kind SEED (path '../seeds/codes.csv'));")
-    codes = promoted(mergeplan)["shop.codes"]
+    codes = promote_all(mergeplan)["shop.codes"]
     mergeplan.write("models/total.sql", TOTAL.replace("1 AS a", "1 AS a, 2 AS b"))
     assert mergeplan("plan", "dev", "--auto-apply", "--execution-time", TODAY).code == 0
     engine.fetch(f"DROP TABLE {codes}")
@@ -134,7 +134,7 @@ def test_a_seed_and_an_environment_of_ones_own_are_mended_too(shop: Shop, engine
 
 def test_a_view_that_was_replaced_is_named_and_restored_once_it_is_dropped(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**MODELS)
-    promoted(mergeplan)
+    promote_all(mergeplan)
     engine.fetch("ALTER VIEW shop.total AS SELECT 7 AS id, 7 AS a")
 
     examined, planned = mergeplan("doctor"), mergeplan("plan", "--refresh")
@@ -142,12 +142,12 @@ def test_a_view_that_was_replaced_is_named_and_restored_once_it_is_dropped(shop:
     assert (examined.code, "`shop.total` of `prod` does not show the model's table" in examined.out) == (1, True)
     assert "Drop it, then `mergeplan run prod --refresh` restores it." in " ".join(planned.out.split())
     engine.fetch("DROP VIEW shop.total")
-    mended(mergeplan, engine)
+    mend(mergeplan, engine)
 
 
 def test_a_table_in_the_place_of_a_view_is_named_and_left_alone(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**MODELS)
-    promoted(mergeplan)
+    promote_all(mergeplan)
     engine.fetch("DROP VIEW shop.total")
     engine.fetch("CREATE TABLE shop.total AS SELECT 'theirs' AS a")
 
@@ -157,12 +157,12 @@ def test_a_table_in_the_place_of_a_view_is_named_and_left_alone(shop: Shop, engi
     assert ran.code == 0
     assert rows(engine, "SELECT a FROM shop.total") == [("theirs",)]
     engine.fetch("DROP TABLE shop.total")
-    mended(mergeplan, engine)
+    mend(mergeplan, engine)
 
 
 def test_a_plan_over_a_table_that_is_gone_says_so_before_it_computes(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**MODELS)
-    items = promoted(mergeplan)["shop.items"]
+    items = promote_all(mergeplan)["shop.items"]
     engine.fetch(f"DROP TABLE {items}")
     mergeplan.write("models/total.sql", TOTAL.replace("1 AS a", "1 AS a, 2 AS b"))
 
@@ -175,7 +175,7 @@ def test_a_plan_over_a_table_that_is_gone_says_so_before_it_computes(shop: Shop,
 
 def test_a_plan_without_changes_starts_no_spark_to_look_for_drift(shop: Shop) -> None:
     mergeplan = shop(**MODELS)
-    promoted(mergeplan)
+    promote_all(mergeplan)
     mergeplan.opened.clear()
 
     assert mergeplan("plan", "--execution-time", TODAY).code == 0
@@ -186,7 +186,7 @@ def test_a_run_with_nothing_due_starts_no_spark_and_one_with_something_due_looks
     shop: Shop, engine: SparkEngine
 ) -> None:
     mergeplan = shop(**MODELS)
-    promoted(mergeplan)
+    promote_all(mergeplan)
     engine.fetch("DROP VIEW shop.names")
     mergeplan.opened.clear()
 

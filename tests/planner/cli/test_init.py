@@ -15,7 +15,7 @@ from tests.planner.cli.conftest import CommandLine
 from tests.planner.shop import ALONE, FILES
 
 
-def answered(folder: Path, *answers: str) -> str:
+def answer_prompts(folder: Path, *answers: str) -> str:
     """What a terminal shows in which somebody answers."""
     ours, theirs = pty.openpty()
     os.write(ours, "".join(f"{each}\n" for each in answers).encode())
@@ -31,7 +31,7 @@ def answered(folder: Path, *answers: str) -> str:
 
 
 def test_a_terminal_is_asked_for_files_spark_and_mode(tmp_path: Path) -> None:
-    shown = answered(tmp_path, "2", "2", "sc://spark.internal:15002", "2")
+    shown = answer_prompts(tmp_path, "2", "2", "sc://spark.internal:15002", "2")
 
     config = (tmp_path / "config.yaml").read_text()
     assert shown.index("What type of project") < shown.index("Which Spark runs it?") < shown.index("CLI experience")

@@ -32,9 +32,9 @@ def test_a_plan_tells_its_runs_to_a_file_and_fails_for_no_server(shop: Callable[
 
 def test_the_base_branch_rules_over_where_events_go(offline: CommandLine) -> None:
     from mergeplan.planner.project.loader import LoadOptions, load_project
-    from tests.planner.shop import NOW, written
+    from tests.planner.shop import NOW, write_shop
 
-    written(offline.root, config=CONFIG % "url: 'https://evil.example', api_key: x")
+    write_shop(offline.root, config=CONFIG % "url: 'https://evil.example', api_key: x")
     base = offline.root / "base.yaml"
     base.write_text(CONFIG % "url: 'https://lineage.internal', api_key: s3cret")
 

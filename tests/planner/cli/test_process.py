@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.planner.shop import FILES, written
-from tests.wire import checked
+from tests.planner.shop import FILES, write_shop
+from tests.wire import check_line
 
 ROOT = Path(__file__).parents[3]
 MERGEPLAN = (sys.executable, "-m", "mergeplan.bot.main")
@@ -48,7 +48,7 @@ class Processes:
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
     """A shop with a warm Spark, which ends in silence."""
     root = tmp_path_factory.mktemp("shop")
-    written(root, config=CONFIG, total="", shown="", apart="")
+    write_shop(root, config=CONFIG, total="", shown="", apart="")
     processes = Processes(root)
     warm = processes.start("warm")
     assert warm.stdout is not None
@@ -72,18 +72,18 @@ def test_an_interrupted_backfill_ends_with_130_and_the_next_one_goes_on(
 ) -> None:
     environment = number.name.lower()
     plan = ("plan", environment, "--auto-apply", "--output", "json", *AT)
-    written(processes.root, daily=f"{FILES['models/daily.sql']} AND '{environment}' != ''")
+    write_shop(processes.root, daily=f"{FILES['models/daily.sql']} AND '{environment}' != ''")
     process = processes.start(*plan)
     assert process.stdout is not None
     before = []
     while len(days(before)) < 2:
-        before.append(checked(process.stdout.readline()))
+        before.append(check_line(process.stdout.readline()))
     process.send_signal(number)
     rest, err = process.communicate(timeout=300)
-    before += [checked(line) for line in rest.splitlines()]
+    before += [check_line(line) for line in rest.splitlines()]
 
     code, out, _ = processes.run(*plan)
-    after = [checked(line) for line in out.splitlines()]
+    after = [check_line(line) for line in out.splitlines()]
 
     assert (process.returncode, err) == (130, "")
     assert before[-2]["kind"] == "Cancelled"
@@ -111,7 +111,7 @@ def test_without_an_answer_on_standard_input_nothing_is_applied(processes: Proce
 
 
 def test_a_spark_that_does_not_answer_is_told_in_a_sentence(processes: Processes, tmp_path: Path) -> None:
-    written(tmp_path, config=CONFIG.replace("type: spark", "type: spark, remote: 'sc://127.0.0.1:1'"))
+    write_shop(tmp_path, config=CONFIG.replace("type: spark", "type: spark, remote: 'sc://127.0.0.1:1'"))
 
     code, out, err = Processes(tmp_path).run("plan", "--auto-apply")
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from tests.planner.cli.conftest import CommandLine, Ran, emptied
+from tests.planner.cli.conftest import CommandLine, Ran, clear_tables
 
 MODEL = "sqlmesh_example.incremental_model"
 DEV_MODEL = "sqlmesh_example__dev.incremental_model"
@@ -37,11 +37,11 @@ NEW_ROWS = """
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory, shared_engine: SparkEngine) -> Iterator[dict[str, Ran]]:
+def terminal(tmp_path_factory: pytest.TempPathFactory, shared_engine: SparkEngine) -> Iterator[dict[str, Ran]]:
     """What the terminal shows at each of the quickstart's commands, in their order."""
     mergeplan = CommandLine(tmp_path_factory.mktemp("sqlmesh-example"), shared_engine)
     rows = f"select * from {MODEL} order by id"
-    with emptied(shared_engine):
+    with clear_tables(shared_engine):
         shown = {
             "init": mergeplan("init"),
             "explain": mergeplan("plan", "--explain", "--skip-tests"),
@@ -77,22 +77,22 @@ def _without_length(text: str) -> str:
 
 
 @pytest.mark.prove
-def test_every_command_succeeds_and_says_on_standard_error_only_what_takes_time(seen: dict[str, Ran]) -> None:
-    told = {name: (ran.code, ran.err) for name, ran in seen.items()}
+def test_every_command_succeeds_and_says_on_standard_error_only_what_takes_time(terminal: dict[str, Ran]) -> None:
+    told = {name: (ran.code, ran.err) for name, ran in terminal.items()}
 
     # the edited model has a column more: what reads it may come out otherwise, so its test runs again
     tests = dict.fromkeys(("plan", "plan dev"), (0, "Running 1 unit test...\n"))
     assert told == dict.fromkeys(told, (0, "")) | tests
 
 
-def test_init_writes_the_example_and_says_what_is_next(seen: dict[str, Ran]) -> None:
-    assert "  models/incremental_model.sql\n" in seen["init"].out
-    assert "Your mergeplan project is ready!" in seen["init"].out
-    assert "- Run command in CLI: mergeplan plan" in seen["init"].out
+def test_init_writes_the_example_and_says_what_is_next(terminal: dict[str, Ran]) -> None:
+    assert "  models/incremental_model.sql\n" in terminal["init"].out
+    assert "Your mergeplan project is ready!" in terminal["init"].out
+    assert "- Run command in CLI: mergeplan plan" in terminal["init"].out
 
 
-def test_the_first_plan_runs_the_tests_and_shows_what_it_adds_and_computes(seen: dict[str, Ran]) -> None:
-    assert timeless(seen["plan"].out).startswith("""\
+def test_the_first_plan_runs_the_tests_and_shows_what_it_adds_and_computes(terminal: dict[str, Ran]) -> None:
+    assert timeless(terminal["plan"].out).startswith("""\
 ======================================================================
 1 test passed in TIME.
 ----------------------------------------------------------------------
@@ -111,8 +111,8 @@ Models needing backfill:
 Apply - Backfill Tables [y/n]: """)
 
 
-def test_applying_it_shows_each_stage_and_each_batch(seen: dict[str, Ran]) -> None:
-    _, _, applied = timeless(seen["plan"].out).partition("[y/n]: ")
+def test_applying_it_shows_each_stage_and_each_batch(terminal: dict[str, Ran]) -> None:
+    _, _, applied = timeless(terminal["plan"].out).partition("[y/n]: ")
 
     assert (
         applied
@@ -137,17 +137,17 @@ Computed 3 models in 3 batches: 17 rows, TIME.
     )
 
 
-def test_prod_has_the_seven_rows(seen: dict[str, Ran]) -> None:
-    assert seen["rows"].out == PROD_ROWS.lstrip("\n")
+def test_prod_has_the_seven_rows(terminal: dict[str, Ran]) -> None:
+    assert terminal["rows"].out == PROD_ROWS.lstrip("\n")
 
 
-def test_a_second_plan_finds_no_changes(seen: dict[str, Ran]) -> None:
-    assert seen["plan again"].out.endswith("\nNo changes to plan: the project matches the `prod` environment.\n")
-    assert seen["end"].out.endswith("\nNo changes to plan: the project matches the `prod` environment.\n")
+def test_a_second_plan_finds_no_changes(terminal: dict[str, Ran]) -> None:
+    assert terminal["plan again"].out.endswith("\nNo changes to plan: the project matches the `prod` environment.\n")
+    assert terminal["end"].out.endswith("\nNo changes to plan: the project matches the `prod` environment.\n")
 
 
-def test_the_new_column_is_non_breaking_and_shown_with_its_diff(seen: dict[str, Ran]) -> None:
-    plan, _, _ = timeless(seen["plan dev"].out).partition("[y/n]: ")
+def test_the_new_column_is_non_breaking_and_shown_with_its_diff(terminal: dict[str, Ran]) -> None:
+    plan, _, _ = timeless(terminal["plan dev"].out).partition("[y/n]: ")
 
     assert (
         plan.partition("\n\n")[2]
@@ -185,15 +185,15 @@ Apply - Backfill Tables """
     )
 
 
-def test_the_column_is_in_dev_and_not_in_prod(seen: dict[str, Ran]) -> None:
-    assert seen["dev rows"].out == NEW_ROWS.lstrip("\n")
-    assert seen["prod rows"].out == PROD_ROWS.lstrip("\n")
+def test_the_column_is_in_dev_and_not_in_prod(terminal: dict[str, Ran]) -> None:
+    assert terminal["dev rows"].out == NEW_ROWS.lstrip("\n")
+    assert terminal["prod rows"].out == PROD_ROWS.lstrip("\n")
 
 
-def test_prod_gets_it_by_a_virtual_update_that_executes_nothing(seen: dict[str, Ran]) -> None:
-    _, _, applied = timeless(seen["update prod"].out).partition("Apply - Virtual Update [y/n]: ")
+def test_prod_gets_it_by_a_virtual_update_that_executes_nothing(terminal: dict[str, Ran]) -> None:
+    _, _, applied = timeless(terminal["update prod"].out).partition("Apply - Virtual Update [y/n]: ")
 
-    assert seen["update prod"].jobs == 0
+    assert terminal["update prod"].jobs == 0
     assert (
         applied
         == """
@@ -208,11 +208,11 @@ Updating virtual layer  ━━━━━━━━━━━━━━━━━━�
 Done in TIME: no table was computed.
 """
     )
-    assert seen["new rows"].out == NEW_ROWS.lstrip("\n")
+    assert terminal["new rows"].out == NEW_ROWS.lstrip("\n")
 
 
-def test_explain_shows_three_sections_and_writes_nothing(seen: dict[str, Ran]) -> None:
-    _, _, explained = seen["explain"].out.partition("Explained plan\n")
+def test_explain_shows_three_sections_and_writes_nothing(terminal: dict[str, Ran]) -> None:
+    _, _, explained = terminal["explain"].out.partition("Explained plan\n")
 
     assert re.sub("__[0-9a-f]{12}", "__VERSION", explained).splitlines()[:4] == [
         "├── Validate SQL and create physical layer tables and views if they do not exist",
@@ -225,4 +225,4 @@ def test_explain_shows_three_sections_and_writes_nothing(seen: dict[str, Ran]) -
         "Backfill models by running their queries and run audits",
         "Update the virtual layer for environment 'prod'",
     ]
-    assert seen["environments before"].out == "There is no environment yet. `mergeplan plan` makes prod.\n"
+    assert terminal["environments before"].out == "There is no environment yet. `mergeplan plan` makes prod.\n"

@@ -37,7 +37,7 @@ def mergeplan(shop: Shop, engine: SparkEngine) -> CommandLine:
     return opened
 
 
-def restated(mergeplan: CommandLine, *arguments: str) -> Ran:
+def restate(mergeplan: CommandLine, *arguments: str) -> Ran:
     return mergeplan("plan", *arguments, "--auto-apply", "--output", "json", *AT)
 
 
@@ -50,7 +50,7 @@ def test_days_are_computed_anew_in_place_and_with_them_what_reads_them(
 ) -> None:
     before = mergeplan.state.environments.get("prod")
 
-    ran = restated(mergeplan, "--restate-model", "default.raw", "--start", "2026-01-02", "--end", "2026-01-02")
+    ran = restate(mergeplan, "--restate-model", "default.raw", "--start", "2026-01-02", "--end", "2026-01-02")
 
     assert (ran.code, ran.result["applied"]) == (0, False)
     assert [name for name, _ in batches(ran)] == ["shop.daily", "shop.total"]
@@ -80,11 +80,11 @@ def test_what_dev_made_of_restated_rows_is_computed_again_before_prod_shows_it(
     mergeplan: CommandLine, engine: SparkEngine
 ) -> None:
     mergeplan.edit("models/total.sql", "count(*) AS n", "count(*) + 1 AS n")
-    restated(mergeplan, "dev")
+    restate(mergeplan, "dev")
 
-    ran = restated(mergeplan, "--restate-model", "shop.daily")
+    ran = restate(mergeplan, "--restate-model", "shop.daily")
     shown = mergeplan("plan", "--restate-model", "shop.daily", "--auto-apply", *AT)
-    promoted = restated(mergeplan)
+    promoted = restate(mergeplan)
 
     assert shown.out.count("must compute this time of shop.total again") == 1  # and not again as it is done
     assert ran.lines[1] == {
@@ -102,10 +102,10 @@ def test_in_another_environment_prods_tables_are_left_out_and_its_own_restated(
     mergeplan: CommandLine, engine: SparkEngine
 ) -> None:
     mergeplan.write("models/copy.sql", "MODEL (name shop.copy, kind FULL);\nSELECT count(*) AS n FROM default.raw")
-    restated(mergeplan, "dev")
+    restate(mergeplan, "dev")
     raw(engine, "01")
 
-    ran = restated(mergeplan, "dev", "--restate-model", "default.raw")
+    ran = restate(mergeplan, "dev", "--restate-model", "default.raw")
 
     assert [name for name, _ in batches(ran)] == ["shop.copy"]
     assert ran.result["plan"]["restatement"]["left_out"] == [
@@ -121,7 +121,7 @@ def test_what_a_failure_leaves_is_missing_and_the_next_run_fills_it(
     engine.fetch("DROP TABLE default.raw")
     daily = mergeplan.state.environments.get("prod").snapshots["shop.daily"].table
 
-    failed = restated(mergeplan, "--restate-model", "shop.daily", "--start", "2026-01-02", "--end", "2026-01-03")
+    failed = restate(mergeplan, "--restate-model", "shop.daily", "--start", "2026-01-02", "--end", "2026-01-03")
 
     assert failed.code == 1
     assert mergeplan.state.intervals.load_timelines([daily])[daily] == (days(1, 1), days(4, 5))
@@ -140,10 +140,10 @@ def test_a_table_by_unique_key_is_restated_whole_and_forgets_rows_that_are_gone(
         "INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 7)", "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"
     )
     mergeplan = shop(items="", apart="", shown="", daily="", total="", latest=latest)
-    restated(mergeplan)
+    restate(mergeplan)
     raw(engine, "01", "04")
 
-    ran = restated(mergeplan, "-r", "shop.latest", "--start", "2026-01-04")
+    ran = restate(mergeplan, "-r", "shop.latest", "--start", "2026-01-04")
 
     assert batches(ran) == [("shop.latest", ["2026-01-01", "2026-01-06"])]
     assert rows(engine, "SELECT id, day(day) FROM shop.latest ORDER BY 1") == [(0, 1), (1, 4)]

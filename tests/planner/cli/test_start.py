@@ -12,7 +12,7 @@ import pytest
 from mergeplan.bot.main import BOT_VERBS
 from mergeplan.planner.cli.main import VERBS, Verbs
 from tests.planner.cli.conftest import CommandLine
-from tests.planner.shop import written
+from tests.planner.shop import write_shop
 
 ROOT = Path(__file__).parents[3]
 APPLIES = {
@@ -27,7 +27,7 @@ APPLIES = {
 HEAVY = {"pyspark", "sqlalchemy", "alembic", "sqlglot", "rich", "yaml", "pydantic", "pandas", "fastapi", "github"}
 
 
-def imported_by(code: str) -> set[str]:
+def imports_of(code: str) -> set[str]:
     """The packages that a fresh Python has imported after running this."""
     script = f"import sys\n{code}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -38,7 +38,7 @@ def imported_by(code: str) -> set[str]:
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code = f"from mergeplan.bot.main import BOT_VERBS, VERBS, run\nrun({{**VERBS, **BOT_VERBS}}, {arguments})"
 
-    assert not imported_by(f"sys.stderr = open('/dev/null', 'w')\n{code}\nsys.stderr = sys.__stderr__") & HEAVY
+    assert not imports_of(f"sys.stderr = open('/dev/null', 'w')\n{code}\nsys.stderr = sys.__stderr__") & HEAVY
 
 
 def test_importing_the_planner_imports_no_spark() -> None:
@@ -48,7 +48,7 @@ def test_importing_the_planner_imports_no_spark() -> None:
         if "migrations" not in path.parts and path.name != "__init__.py"
     ]
 
-    assert "pyspark" not in imported_by(f"import {', '.join(modules)}")
+    assert "pyspark" not in imports_of(f"import {', '.join(modules)}")
 
 
 def test_help_lists_every_verb_in_a_sentence(offline: CommandLine) -> None:
@@ -78,7 +78,7 @@ def test_every_option_is_explained(verb: str) -> None:
 
 
 def test_a_plan_that_is_only_shown_imports_nothing_that_applies_one(tmp_path: Path) -> None:
-    written(tmp_path)
+    write_shop(tmp_path)
     code = (
         f"import os, sys\nos.chdir({str(tmp_path)!r})\nfrom mergeplan.planner.cli.main import VERBS, run\n"
         "assert run(VERBS, ['plan', '--no-prompts']) == 0\nprint(*sys.modules, file=sys.stderr)"
@@ -96,7 +96,7 @@ def test_the_package_starts_as_fast_as_the_command() -> None:
         "with contextlib.suppress(SystemExit): runpy.run_module('mergeplan', run_name='__main__', alter_sys=True)"
     )
 
-    found = imported_by(code)
+    found = imports_of(code)
 
     assert "mergeplan" in found
     assert not found & HEAVY

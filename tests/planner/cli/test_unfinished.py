@@ -18,9 +18,9 @@ from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.environments import Cause, HistoryAction
 from mergeplan.planner.state.store import StateStore
-from tests.planner.cli.conftest import TODAY, CommandLine, emptied
+from tests.planner.cli.conftest import TODAY, CommandLine, clear_tables
 from tests.planner.engines import Double
-from tests.planner.shop import rows, written
+from tests.planner.shop import rows, write_shop
 
 pytestmark = pytest.mark.prove
 
@@ -80,11 +80,11 @@ class Dying(Double):
 
 
 @pytest.fixture(scope="module")
-def crashed(shared_engine: SparkEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
+def crash_scene(shared_engine: SparkEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
     """Prod at 1, `dev` at 1 and the promotion of 2 to prod cut off before its first view; the state is kept aside."""
     root = tmp_path_factory.mktemp("crashed")
-    written(root, **NOTHING, a=A.format(1), b=B.format(1))
-    with emptied(shared_engine):
+    write_shop(root, **NOTHING, a=A.format(1), b=B.format(1))
+    with clear_tables(shared_engine):
         mergeplan = CommandLine(root, shared_engine)
         assert mergeplan("plan", "--auto-apply", *AT).code == 0
         assert mergeplan("plan", "dev", "--auto-apply", "--include-unmodified", *AT).code == 0
@@ -102,34 +102,36 @@ def crashed(shared_engine: SparkEngine, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture
-def torn(crashed: CommandLine) -> Callable[..., CommandLine]:
+def tear_state(crash_scene: CommandLine) -> Callable[..., CommandLine]:
     """Makes the crash be so far: `moved` views show the new tables, and the journal knows of `told` of them."""
 
     def tear(moved: str = "a", told: str = "") -> CommandLine:
-        for file in (crashed.root / ".mergeplan").glob("state.db*"):
+        for file in (crash_scene.root / ".mergeplan").glob("state.db*"):
             file.unlink()
-        shutil.copy(crashed.root / "aside.db", crashed.root / ".mergeplan/state.db")
-        (pending,) = crashed.state.promotions.pending()
-        assert crashed.engine is not None
+        shutil.copy(crash_scene.root / "aside.db", crash_scene.root / ".mergeplan/state.db")
+        (pending,) = crash_scene.state.promotions.pending()
+        assert crash_scene.engine is not None
         for name in ("a", "b"):
             old, new = (each.snapshots[f"shop.{name}"].table for each in (pending.old, pending.new))
-            crashed.engine.catalog.swap_view(ViewText(old, "SELECT 1 AS x"))
-            crashed.engine.catalog.swap_view(ViewText(new, "SELECT 2 AS x"))
-            crashed.engine.catalog.swap_view(ViewText(f"shop.{name}", f"SELECT x FROM {new if name in moved else old}"))
+            crash_scene.engine.catalog.swap_view(ViewText(old, "SELECT 1 AS x"))
+            crash_scene.engine.catalog.swap_view(ViewText(new, "SELECT 2 AS x"))
+            crash_scene.engine.catalog.swap_view(
+                ViewText(f"shop.{name}", f"SELECT x FROM {new if name in moved else old}")
+            )
         for name in told:
-            with crashed.state.leases.hold("prod", "test") as lease:
-                crashed.state.promotions.record_steps(lease, pending, [f"shop.{name}"])
-        return crashed
+            with crash_scene.state.leases.hold("prod", "test") as lease:
+                crash_scene.state.promotions.record_steps(lease, pending, [f"shop.{name}"])
+        return crash_scene
 
     return tear
 
 
-def shown(mergeplan: CommandLine) -> list[object]:
+def view_values(mergeplan: CommandLine) -> list[object]:
     assert isinstance(mergeplan.engine, SparkEngine)
     return [rows(mergeplan.engine, f"SELECT x FROM shop.{name}")[0][0] for name in ("a", "b")]
 
 
-def called(mergeplan: CommandLine, arguments: tuple[str, ...]) -> tuple[str, ...]:
+def calls_saved(mergeplan: CommandLine, arguments: tuple[str, ...]) -> tuple[str, ...]:
     return tuple((mergeplan.root / "saved").read_text() if each == "PLAN" else each for each in arguments)
 
 
@@ -138,21 +140,21 @@ def test_every_verb_is_told_what_to_do_about_it() -> None:
 
 
 @pytest.mark.parametrize("verb", FINISH)
-def test_a_verb_that_decides_finishes_it_first(verb: str, torn: Callable[..., CommandLine]) -> None:
-    mergeplan = torn()
+def test_a_verb_that_decides_finishes_it_first(verb: str, tear_state: Callable[..., CommandLine]) -> None:
+    mergeplan = tear_state()
 
-    ran = mergeplan(*called(mergeplan, FINISH[verb]))
+    ran = mergeplan(*calls_saved(mergeplan, FINISH[verb]))
 
     assert "The interrupted promotion of `prod` to revision 2 is finished: 2 views." in ran.out + ran.err
     assert mergeplan.state.promotions.pending() == ()
     assert "defect" not in ran.err
     if verb != "rollback":
-        assert shown(mergeplan) == [2, 2]
+        assert view_values(mergeplan) == [2, 2]
 
 
 @pytest.mark.parametrize("verb", TELL)
-def test_a_verb_that_looks_says_that_it_is_there(verb: str, torn: Callable[..., CommandLine]) -> None:
-    mergeplan = torn()
+def test_a_verb_that_looks_says_that_it_is_there(verb: str, tear_state: Callable[..., CommandLine]) -> None:
+    mergeplan = tear_state()
 
     ran = mergeplan(*TELL[verb])
 
@@ -160,11 +162,11 @@ def test_a_verb_that_looks_says_that_it_is_there(verb: str, torn: Callable[..., 
     assert told in ran.err.splitlines()[0]
     assert "defect" not in ran.err
     assert len(mergeplan.state.promotions.pending()) == 1
-    assert shown(mergeplan) == [2, 1]
+    assert view_values(mergeplan) == [2, 1]
 
 
-def test_the_doctor_says_that_it_is_there(torn: Callable[..., CommandLine]) -> None:
-    ran = torn()("doctor")
+def test_the_doctor_says_that_it_is_there(tear_state: Callable[..., CommandLine]) -> None:
+    ran = tear_state()("doctor")
 
     assert ran.code == 1
     assert "wrong  `prod` to revision 2 was interrupted: `mergeplan plan` finishes it" in ran.out
@@ -172,27 +174,27 @@ def test_the_doctor_says_that_it_is_there(torn: Callable[..., CommandLine]) -> N
 
 @pytest.mark.parametrize(("moved", "told"), [("", ""), ("a", ""), ("a", "a"), ("ab", "a"), ("ab", "ab")])
 def test_at_whatever_step_it_was_cut_off_the_same_plan_ends_it_and_says_so(
-    moved: str, told: str, torn: Callable[..., CommandLine]
+    moved: str, told: str, tear_state: Callable[..., CommandLine]
 ) -> None:
-    mergeplan = torn(moved, told)
+    mergeplan = tear_state(moved, told)
 
     ran = mergeplan("plan", "--auto-apply", "--output", "json", *AT)
 
     assert (ran.code, ran.result["plan"]["empty"]) == (0, True)
     assert ran.result["recovered"] == {"prod": ["shop.a", "shop.b"]}
-    assert (shown(mergeplan), mergeplan.state.promotions.pending()) == ([2, 2], ())
+    assert (view_values(mergeplan), mergeplan.state.promotions.pending()) == ([2, 2], ())
 
 
 @pytest.mark.parametrize("verb", ["environments", "diff", "audit", "info", "fetchdf", "state export"])
-def test_a_program_is_told_as_data(verb: str, torn: Callable[..., CommandLine]) -> None:
-    ran = torn()(*TELL[verb], "--output", "json")
+def test_a_program_is_told_as_data(verb: str, tear_state: Callable[..., CommandLine]) -> None:
+    ran = tear_state()(*TELL[verb], "--output", "json")
 
     assert ran.result["pending"] == {"prod": ["shop.a", "shop.b"]}
     assert ran.err == ""
 
 
-def test_an_interrupted_rollback_is_finished_and_not_taken_further_back(torn: Callable[..., CommandLine]) -> None:
-    mergeplan = torn("ab")
+def test_an_interrupted_rollback_is_finished_and_not_taken_further_back(tear_state: Callable[..., CommandLine]) -> None:
+    mergeplan = tear_state("ab")
     assert mergeplan("plan", "--auto-apply", *AT).code == 0
     assert isinstance(mergeplan.engine, SparkEngine)
     mergeplan.engine, spark = Dying(mergeplan.engine), mergeplan.engine  # type: ignore[assignment]
@@ -202,13 +204,13 @@ def test_an_interrupted_rollback_is_finished_and_not_taken_further_back(torn: Ca
 
     again = mergeplan("rollback", "prod", "--output", "json")
 
-    assert (again.code, shown(mergeplan)) == (0, [1, 1])
+    assert (again.code, view_values(mergeplan)) == (0, [1, 1])
     assert again.result["promotion"]["revision"] == 3
     assert mergeplan.state.environments.get("prod").revision == 3
 
 
-def test_a_drop_that_was_cut_off_is_done_when_it_is_asked_for_again(torn: Callable[..., CommandLine]) -> None:
-    mergeplan = torn()
+def test_a_drop_that_was_cut_off_is_done_when_it_is_asked_for_again(tear_state: Callable[..., CommandLine]) -> None:
+    mergeplan = tear_state()
     with mergeplan.state.leases.hold("dev", "crashed") as lease:
         dev = mergeplan.state.environments.get("dev")
         mergeplan.state.promotions.begin(lease, dev, Environment("dev"), Cause(action=HistoryAction.DROPPED))
@@ -220,8 +222,8 @@ def test_a_drop_that_was_cut_off_is_done_when_it_is_asked_for_again(torn: Callab
     assert mergeplan.state.promotions.pending() == ()
 
 
-def test_one_in_another_environment_is_finished_too(torn: Callable[..., CommandLine]) -> None:
-    mergeplan = torn()
+def test_one_in_another_environment_is_finished_too(tear_state: Callable[..., CommandLine]) -> None:
+    mergeplan = tear_state()
     prod = mergeplan.state.promotions.pending()[0].new
     with mergeplan.state.leases.hold("dev", "crashed") as lease:
         dev = mergeplan.state.environments.get("dev")
@@ -236,21 +238,23 @@ def test_one_in_another_environment_is_finished_too(torn: Callable[..., CommandL
     }
 
 
-def test_the_lease_of_a_process_that_has_died_does_not_count(torn: Callable[..., CommandLine]) -> None:
-    mergeplan = torn()
+def test_the_lease_of_a_process_that_has_died_does_not_count(tear_state: Callable[..., CommandLine]) -> None:
+    mergeplan = tear_state()
     died = subprocess.Popen(["true"])
     died.wait(30)
-    held_by(mergeplan.state, died.pid)
+    hold_lease(mergeplan.state, died.pid)
 
     ran = mergeplan("plan", "--auto-apply", "--output", "json", *AT)
 
     assert ran.result["recovered"] == {"prod": ["shop.a", "shop.b"]}
 
 
-def test_the_lease_of_a_living_process_is_waited_for_and_it_is_told_for_whom(torn: Callable[..., CommandLine]) -> None:
-    mergeplan = torn()
+def test_the_lease_of_a_living_process_is_waited_for_and_it_is_told_for_whom(
+    tear_state: Callable[..., CommandLine],
+) -> None:
+    mergeplan = tear_state()
     alive = subprocess.Popen(["sleep", "600"])
-    held_by(mergeplan.state, alive.pid)
+    hold_lease(mergeplan.state, alive.pid)
     looked = mergeplan("environments")
 
     def end() -> None:
@@ -266,8 +270,10 @@ def test_the_lease_of_a_living_process_is_waited_for_and_it_is_told_for_whom(tor
 
 
 @pytest.mark.parametrize("gone", ["a new one", "the new ones", "all of them", "the state forgot a new one"])
-def test_one_whose_tables_are_gone_is_undone_and_planned_anew(gone: str, torn: Callable[..., CommandLine]) -> None:
-    mergeplan = torn()
+def test_one_whose_tables_are_gone_is_undone_and_planned_anew(
+    gone: str, tear_state: Callable[..., CommandLine]
+) -> None:
+    mergeplan = tear_state()
     (pending,) = mergeplan.state.promotions.pending()
     old, new = ([each.snapshots[f"shop.{name}"].table for name in "ab"] for each in (pending.old, pending.new))
     assert mergeplan.engine is not None
@@ -282,7 +288,7 @@ def test_one_whose_tables_are_gone_is_undone_and_planned_anew(gone: str, torn: C
 
     assert (first.code in (0, 4), second.code) == (True, 0)
     assert any(line["event"] == "undone" for line in first.lines)
-    assert (shown(mergeplan), mergeplan.state.promotions.pending()) == ([2, 2], ())
+    assert (view_values(mergeplan), mergeplan.state.promotions.pending()) == ([2, 2], ())
 
 
 class Refusing(Double):
@@ -294,9 +300,9 @@ class Refusing(Double):
 
 @pytest.mark.parametrize("verb", ["plan", "plan of another environment", "run", "rollback"])
 def test_while_spark_refuses_nothing_is_decided_and_the_next_verb_mends_it(
-    verb: str, torn: Callable[..., CommandLine]
+    verb: str, tear_state: Callable[..., CommandLine]
 ) -> None:
-    mergeplan = torn()
+    mergeplan = tear_state()
     mergeplan.engine, spark = Refusing(mergeplan.engine), mergeplan.engine  # type: ignore[assignment]
     ran = mergeplan(*FINISH[verb])
     mergeplan.engine = spark
@@ -305,11 +311,11 @@ def test_while_spark_refuses_nothing_is_decided_and_the_next_verb_mends_it(
     assert (ran.code, ran.err.startswith(told)) == (4, True)
     assert len(mergeplan.state.promotions.pending()) == 1
     assert mergeplan("plan", "--auto-apply", *AT).code == 0
-    assert shown(mergeplan) == [2, 2]
+    assert view_values(mergeplan) == [2, 2]
 
 
-def test_what_is_stuck_in_one_environment_does_not_stop_another(torn: Callable[..., CommandLine]) -> None:
-    mergeplan = torn()
+def test_what_is_stuck_in_one_environment_does_not_stop_another(tear_state: Callable[..., CommandLine]) -> None:
+    mergeplan = tear_state()
     mergeplan.engine, spark = Refusing(mergeplan.engine), mergeplan.engine  # type: ignore[assignment]
     ran = mergeplan("invalidate", "dev")
     mergeplan.engine = spark
@@ -318,19 +324,19 @@ def test_what_is_stuck_in_one_environment_does_not_stop_another(torn: Callable[.
     assert len(mergeplan.state.promotions.pending()) == 1
 
 
-def test_a_crash_of_the_recovery_is_recovered_too(torn: Callable[..., CommandLine]) -> None:
-    mergeplan = torn("")
+def test_a_crash_of_the_recovery_is_recovered_too(tear_state: Callable[..., CommandLine]) -> None:
+    mergeplan = tear_state("")
     mergeplan.engine, spark = Dying(mergeplan.engine), mergeplan.engine  # type: ignore[arg-type, assignment]
     with pytest.raises(Died):
         mergeplan("plan", "--auto-apply", *AT)
     mergeplan.engine = spark
 
     assert mergeplan("plan", "--auto-apply", *AT).code == 0
-    assert (shown(mergeplan), mergeplan.state.promotions.pending()) == ([2, 2], ())
+    assert (view_values(mergeplan), mergeplan.state.promotions.pending()) == ([2, 2], ())
 
 
 def test_fetchdf_makes_no_state_and_needs_none(tmp_path: Path, engine: SparkEngine) -> None:
-    written(tmp_path, **NOTHING, a=A.format(1))
+    write_shop(tmp_path, **NOTHING, a=A.format(1))
     mergeplan = CommandLine(tmp_path, engine)
 
     assert mergeplan("fetchdf", "select 1").code == 0
@@ -344,7 +350,7 @@ def test_fetchdf_makes_no_state_and_needs_none(tmp_path: Path, engine: SparkEngi
     assert ran.err.startswith("Warning: whether a promotion is unfinished is not known: ")
 
 
-def held_by(store: StateStore, pid: int) -> None:
+def hold_lease(store: StateStore, pid: int) -> None:
     """The lease on prod as a process left it."""
     with store.leases.hold("prod", "somebody at work"), store.database.writing() as tx:
         row = tx.execute(tx.select(t.leases).where(t.leases.c.name == "prod")).one()._mapping

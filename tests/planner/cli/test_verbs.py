@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from tests.planner.cli.conftest import TODAY, CommandLine, emptied
-from tests.planner.shop import written
+from tests.planner.cli.conftest import TODAY, CommandLine, clear_tables
+from tests.planner.shop import write_shop
 
 TEST = """
 test_total:
@@ -30,8 +30,8 @@ ODD = """select cast(null as int) as nothing, 1.50 as price, true as sold, date'
 def mergeplan(tmp_path_factory: pytest.TempPathFactory, shared_engine: SparkEngine) -> Iterator[CommandLine]:
     """`mergeplan` in a shop whose prod is built."""
     root = tmp_path_factory.mktemp("shop")
-    written(root, apart="")
-    with emptied(shared_engine):
+    write_shop(root, apart="")
+    with clear_tables(shared_engine):
         mergeplan = CommandLine(root, shared_engine)
         mergeplan.write("tests/total.yaml", TEST)
         assert mergeplan("plan", "--auto-apply", "--execution-time", TODAY).code == 0
@@ -171,7 +171,7 @@ def test_info_tells_what_is_there(mergeplan: CommandLine) -> None:
 
 def test_info_fails_when_the_state_does_not_answer(mergeplan: CommandLine, tmp_path: Path) -> None:
     other = CommandLine(tmp_path, mergeplan.engine)
-    written(tmp_path)
+    write_shop(tmp_path)
     other.edit(
         "config.yaml",
         "default_gateway",
@@ -187,7 +187,7 @@ def test_info_fails_when_the_state_does_not_answer(mergeplan: CommandLine, tmp_p
 
 def test_clean_takes_caches_and_logs_and_nothing_else(offline: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MERGEPLAN_CACHE", str(offline.root / ".mergeplan/cache"))
-    written(offline.root)
+    write_shop(offline.root)
     for name in ("cache/a/b", "spark/spark.log", "spark/warehouse/t"):
         offline.write(f".mergeplan/{name}", "12345")
 
@@ -201,7 +201,7 @@ def test_clean_leaves_alone_what_else_lies_in_the_folder_of_the_cache(
     offline: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("MERGEPLAN_CACHE", str(tmp_path / "mine"))
-    written(offline.root)
+    write_shop(offline.root)
     assert offline("dag").code == 0
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["entries.db"]
     (tmp_path / "mine/thesis.txt").write_text("years of work")

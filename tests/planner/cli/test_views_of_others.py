@@ -20,11 +20,11 @@ def total(shop: Shop) -> CommandLine:
     return shop(items="", daily="", apart="", total="MODEL (name shop.total, kind FULL);\nSELECT 1L AS total")
 
 
-def shown(engine: SparkEngine, view: str) -> object:
+def view_value(engine: SparkEngine, view: str) -> object:
     return engine.fetch(f"SELECT * FROM {view}").rows[0][0]
 
 
-def permitted(project: CommandLine) -> CommandLine:
+def permit(project: CommandLine) -> CommandLine:
     project.write("config.yaml", (project.root / "config.yaml").read_text() + "promotion: {replaces_views: true}\n")
     return project
 
@@ -49,9 +49,9 @@ def test_a_table_is_refused_before_anything_is_computed(total: CommandLine, engi
     engine._sessions.run("CREATE SCHEMA IF NOT EXISTS shop")
     engine._sessions.run("CREATE TABLE shop.total USING parquet AS SELECT 7L AS total")
 
-    refused = permitted(total)("plan", "--auto-apply", *AT)
+    refused = permit(total)("plan", "--auto-apply", *AT)
 
-    assert (refused.code, total.state.tables.all(), shown(engine, "shop.total")) == (4, {}, 7)
+    assert (refused.code, total.state.tables.all(), view_value(engine, "shop.total")) == (4, {}, 7)
     assert "mergeplan adopt" in refused.err
 
 
@@ -60,7 +60,7 @@ def test_where_the_project_says_so_prod_replaces_it_and_no_other_environment(
 ) -> None:
     for view in ("shop.total", "shop__dev.total"):
         engine.catalog.swap_view(ViewText(view, "SELECT 7L AS total"))
-    permitted(total)
+    permit(total)
 
-    assert (total("plan", "dev", "--auto-apply", *AT).code, shown(engine, "shop__dev.total")) == (4, 7)
-    assert (total("plan", "--auto-apply", *AT).code, shown(engine, "shop.total")) == (0, 1)
+    assert (total("plan", "dev", "--auto-apply", *AT).code, view_value(engine, "shop__dev.total")) == (4, 7)
+    assert (total("plan", "--auto-apply", *AT).code, view_value(engine, "shop.total")) == (0, 1)

@@ -15,8 +15,8 @@ from mergeplan.planner.contract.wire import LINES, Line, lines_schema, read_line
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.plan.change import Category, ChangeKind
 from mergeplan.planner.project.lineage import How
-from tests.planner.cli.test_start import imported_by
-from tests.wire import SCHEMA, checked
+from tests.planner.cli.test_start import imports_of
+from tests.wire import SCHEMA, check_line
 
 DAY = ("2026-01-01", "2026-01-02")
 ORDERS = ModelChange(name="shop.orders", change="direct", category="breaking", intervals=(DAY,))
@@ -32,7 +32,7 @@ def test_the_published_schema_is_that_of_the_lines() -> None:
 
 @pytest.mark.parametrize("line", [ResultLine(ok=True, plan=PLAN), ErrorLine(message="x"), WaitingLine(holder="ann")])
 def test_what_is_written_is_as_published_and_reads_as_the_same(line: Line) -> None:
-    checked(serialize_line(line))
+    check_line(serialize_line(line))
 
     assert read_line(serialize_line(line)) == line
 
@@ -41,7 +41,7 @@ def test_the_schema_refuses_what_the_planner_never_writes() -> None:
     wrong = json.loads(serialize_line(ResultLine(ok=True, plan=PLAN)))
     wrong["plan"]["models"][0]["category"] = "dangerous"
     with pytest.raises(jsonschema_rs.ValidationError, match="dangerous"):
-        checked(json.dumps(wrong))
+        check_line(json.dumps(wrong))
 
 
 def test_a_key_that_does_not_apply_is_left_out() -> None:
@@ -100,7 +100,7 @@ def test_every_key_is_described() -> None:
 
 
 def test_reading_lines_imports_no_sql_and_no_spark() -> None:
-    modules = imported_by("import mergeplan.planner.contract.wire")
+    modules = imports_of("import mergeplan.planner.contract.wire")
 
     assert not modules & {"pyspark", "sqlglot", "sqlalchemy", "pandas", "rich", "click", "yaml"}
 

@@ -15,7 +15,7 @@ from mergeplan.planner.engine.table import Table
 from mergeplan.planner.project.loader import load_project, override_variables
 from mergeplan.planner.state.store import StateStore
 from tests.planner.cli.conftest import Lent
-from tests.planner.shop import NOW, rows, written
+from tests.planner.shop import NOW, rows, write_shop
 
 CONFIG = """
 gateways:
@@ -74,14 +74,14 @@ class Watched(Lent):
 
 
 def test_a_model_is_computed_and_audited_on_its_own_gateway(tmp_path: Path, engine: SparkEngine) -> None:
-    written(tmp_path, **FILES)
+    write_shop(tmp_path, **FILES)
     (tmp_path / "models/coded.py").write_text(CODED)
     seen: list[tuple[str, str, str]] = []
 
-    def opened(connection: Connection, _home: Path, _profile: str) -> Engine:
+    def open_engine(connection: Connection, _home: Path, _profile: str) -> Engine:
         return Watched(engine, connection.remote or "own", seen)  # type: ignore[return-value]
 
-    code = run(VERBS, ["plan", "-p", str(tmp_path), "--auto-apply", "--execution-time", "2026-01-06"], opened)
+    code = run(VERBS, ["plan", "-p", str(tmp_path), "--auto-apply", "--execution-time", "2026-01-06"], open_engine)
 
     assert code == 0
     assert seen == [
@@ -102,7 +102,7 @@ def test_a_model_is_computed_and_audited_on_its_own_gateway(tmp_path: Path, engi
 
 
 def test_a_gateways_variables_are_its_models_and_a_tests_own_hide_them(tmp_path: Path) -> None:
-    project = written(tmp_path, **FILES)
+    project = write_shop(tmp_path, **FILES)
     big = project.models["shop.big"]
 
     assert "+ 2 AS least, 'big' AS at" in big.sql
@@ -114,19 +114,19 @@ def test_a_gateways_variables_are_its_models_and_a_tests_own_hide_them(tmp_path:
 def test_a_run_on_a_gateway_that_went_is_told(
     tmp_path: Path, engine: SparkEngine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    written(tmp_path, **FILES)
+    write_shop(tmp_path, **FILES)
 
-    def opened(_connection: Connection, _home: Path, _profile: str) -> Engine:
+    def open_engine(_connection: Connection, _home: Path, _profile: str) -> Engine:
         return Lent(engine)  # type: ignore[return-value]
 
-    assert run(VERBS, ["plan", "-p", str(tmp_path), "--auto-apply", "--execution-time", "2026-01-06"], opened) == 0
+    assert run(VERBS, ["plan", "-p", str(tmp_path), "--auto-apply", "--execution-time", "2026-01-06"], open_engine) == 0
     store = StateStore(f"sqlite:///{tmp_path}/.mergeplan/state.db")
     (tmp_path / "config.yaml").write_text(CONFIG.replace("  big:", "  bigger:"))
     (tmp_path / "models/big.sql").unlink()
     (tmp_path / "models/last.sql").unlink()
     capsys.readouterr()
 
-    assert run(VERBS, ["run", "-p", str(tmp_path), "--execution-time", "2026-01-08"], opened) == 1
+    assert run(VERBS, ["run", "-p", str(tmp_path), "--execution-time", "2026-01-08"], open_engine) == 1
     assert "is computed on the gateway `big`: it is not in config.yaml." in capsys.readouterr().err
     assert store.environments.get("prod").revision == 1
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from mergeplan.planner.model.model import Model
 
 from .data import TABLES
-from .edits import edited
-from .graphs import Node, Nodes, built, nodes, rewritten
+from .edits import edit_query
+from .graphs import Node, Nodes, build_models, nodes, rewritten
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ def _targets(rng: random.Random, found: Nodes) -> list[Node]:
     return rng.sample(found, 2 if rng.random() < 0.4 else 1)
 
 
-def generated(seed: int) -> Case:
+def generate(seed: int) -> Case:
     """A project and an edit of one or two of its models."""
     rng = random.Random(seed)  # noqa: S311 # reproducible, not secret
     old = nodes(rng)
     new, done = old, list[str]()
     for each in _targets(rng, old):
         columns = TABLES | {node.name: node.columns for node in old if node.name < each.name}
-        sql, names = edited(rng, each.sql, columns)
+        sql, names = edit_query(rng, each.sql, columns)
         done += [f"{each.name}: {name}" for name in names]
         new = rewritten(new, each.name, sql)
-    return Case(seed, built(old), built(new), tuple(done))
+    return Case(seed, build_models(old), build_models(new), tuple(done))

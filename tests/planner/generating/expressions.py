@@ -118,11 +118,11 @@ def value(scope: Scope, kind: str, depth: int = 2) -> str:
     """An expression of a kind."""
     columns = scope.columns(kind)
     if (depth and scope.rng.random() < (0.45 if columns else 0.75)) or (kind == "b" and depth):
-        return filled(scope, scope.rng.choice(VALUES[kind]), depth - 1)
+        return fill_template(scope, scope.rng.choice(VALUES[kind]), depth - 1)
     return scope.rng.choice(columns)[0] if columns else scope.rng.choice(LITERALS[kind])
 
 
-def filled(scope: Scope, template: str, depth: int) -> str:
+def fill_template(scope: Scope, template: str, depth: int) -> str:
     """A template with each hole filled."""
 
     def fill(hole: re.Match[str]) -> str:

@@ -16,8 +16,8 @@ from tests.planner.building import day, external, model, project
 
 from .data import TABLES, Columns
 from .expressions import Scope
-from .queries import Query, hashed, outputs, query
-from .sources import from_clause
+from .queries import Query, make_hash, outputs, query
+from .sources import make_from
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,17 @@ def _node(rng: random.Random, name: str, before: list[Node]) -> Node:
     scope = Scope(rng)
     if rng.random() < 0.12 and any("d" in columns.values() for columns in relations.values()):
         made = _stretch(scope, relations)
-        return Node(name, written(made.sql), made.columns, Kind.INCREMENTAL_BY_TIME_RANGE)
+        return Node(name, write_query(made.sql), made.columns, Kind.INCREMENTAL_BY_TIME_RANGE)
     if any(each.name in picked and each.kind is Kind.EMBEDDED for each in before) and rng.random() < 0.4:
-        made = hashed(scope, relations, 0)
-        return Node(name, written(made.sql), made.columns)
+        made = make_hash(scope, relations, 0)
+        return Node(name, write_query(made.sql), made.columns)
     made = query(scope, relations)
     kind = rng.choice((Kind.VIEW, Kind.EMBEDDED)) if rng.random() < 0.3 else Kind.FULL
-    sql = written(made.sql)
-    return Node(name, with_capitals(rng, sql) if kind is Kind.EMBEDDED else sql, made.columns, kind)
+    sql = write_query(made.sql)
+    return Node(name, capitalise_names(rng, sql) if kind is Kind.EMBEDDED else sql, made.columns, kind)
 
 
-def with_capitals(rng: random.Random, sql: str) -> str:
+def capitalise_names(rng: random.Random, sql: str) -> str:
     """The query with capitals in the names of some outputs, which show where it is embedded."""
     tree = spark_tree(sql).copy()
     for output in tree.selects if isinstance(tree, exp.Query) else ():
@@ -78,9 +78,9 @@ def with_capitals(rng: random.Random, sql: str) -> str:
 def _stretch(scope: Scope, relations: Mapping[str, Columns]) -> Query:
     """A query over the rows between two dates."""
     timed = {name: columns for name, columns in relations.items() if "d" in columns.values()}
-    text, inner = from_clause(scope, timed, 0, query)
+    text, inner = make_from(scope, timed, 0, query)
     while not inner.columns("d"):
-        text, inner = from_clause(scope, timed, 0, query)
+        text, inner = make_from(scope, timed, 0, query)
     time = inner.columns("d")[0][0]
     found = [each for each in outputs(inner, 3) if each.name != "d"]
     where = f"{time} BETWEEN @start_ds AND @end_ds"
@@ -95,12 +95,12 @@ def _stretch(scope: Scope, relations: Mapping[str, Columns]) -> Query:
     return Query(f"SELECT {shown} FROM {text} WHERE {where}", columns)
 
 
-def written(sql: str) -> str:
+def write_query(sql: str) -> str:
     """The query as the project's reader would write it."""
     return spark_text(spark_tree(sql))
 
 
-def built(found: Nodes) -> dict[str, Model]:
+def build_models(found: Nodes) -> dict[str, Model]:
     """The models and the external tables under them."""
     tables = (external(name, " ".join(columns)) for name, columns in TABLES.items())
     return project(*tables, *(each.model() for each in found))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .data import Columns
 from .expressions import GROUPABLE, Scope
-from .sources import Made, Relations, from_clause
+from .sources import Made, Relations, make_from
 
 SORTS = (
     "ORDER BY {0} DESC", "ORDER BY {0}, {1}", "ORDER BY {1} NULLS LAST", "SORT BY {0} DESC",
@@ -27,7 +27,7 @@ VALUED = (
 def order_taken(scope: Scope, relations: Relations, depth: int, maker: Callable[..., Made]) -> tuple[str, Columns]:
     """A query over another one whose rows it takes as they come."""
     rng = scope.rng
-    text, inner = from_clause(scope, relations, depth, maker)
+    text, inner = make_from(scope, relations, depth, maker)
     found = [(told, scope.name("o"), kind) for told, _, kind in inner.columns(GROUPABLE)][:3]
     found = found or [("1", scope.name("o"), "i")]
     names, columns = [name for _, name, _ in found], {name: kind for _, name, kind in found}
@@ -41,11 +41,11 @@ def order_taken(scope: Scope, relations: Relations, depth: int, maker: Callable[
     head, source = ("", f"({below}) AS {alias}")
     if rng.random() < 0.4:
         head, source = f"WITH {alias} AS ({below}) ", alias
-    main, made = _taken(scope, source, names, columns)
+    main, made = _take_first(scope, source, names, columns)
     return head + main, made
 
 
-def _taken(scope: Scope, source: str, names: list[str], columns: Columns) -> tuple[str, Columns]:
+def _take_first(scope: Scope, source: str, names: list[str], columns: Columns) -> tuple[str, Columns]:
     rng, one, made = scope.rng, scope.rng.choice(names), scope.name("q")
     way = rng.random()
     if way < 0.4:

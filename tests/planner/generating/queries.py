@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .data import Columns
-from .expressions import AGGREGATES, CHANCES, GROUPABLE, VALUES, WINDOWS, Scope, Source, condition, filled, value
+from .expressions import AGGREGATES, CHANCES, GROUPABLE, VALUES, WINDOWS, Scope, Source, condition, fill_template, value
 from .ordered import order_taken
-from .sources import Relations, from_clause, subquery_condition
+from .sources import Relations, make_from, subquery_condition
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def query(scope: Scope, relations: Relations, depth: int = 2) -> Query:
 
 def body(scope: Scope, relations: Relations, depth: int) -> Query:
     """A SELECT of some shape, or a set operation."""
-    shapes = (plain, plain, plain, plain, starred, grouped, grouped, total, distinct, united, limited, generating,
-              pivoted, hashed, lateral_aliases, ordered, ordered)  # fmt: skip
+    shapes = (plain, plain, plain, plain, make_star, make_groups, make_groups, total, distinct, make_union, make_limit,
+        generating,       make_pivot, make_hash, lateral_aliases, make_order, make_order)  # fmt: skip
     return scope.rng.choice(shapes)(scope, relations, depth)
 
 
@@ -66,7 +66,7 @@ def outputs(scope: Scope, amount: int) -> list[Output]:
             output = Output(reference, name, kind)
         else:
             kind = scope.rng.choice("iinnssdbfa")
-            text = filled(scope, scope.rng.choice(VALUES[kind]), 1)
+            text = fill_template(scope, scope.rng.choice(VALUES[kind]), 1)
             if scope.rng.random() < 0.015:
                 kind, text = scope.rng.choice(CHANCES)
             output = Output(text, scope.name("v"), kind)
@@ -76,7 +76,7 @@ def outputs(scope: Scope, amount: int) -> list[Output]:
     return list(found.values())
 
 
-def listed(found: list[Output]) -> str:
+def join_outputs(found: list[Output]) -> str:
     return ", ".join(output.text for output in found)
 
 
@@ -94,17 +94,17 @@ def where(scope: Scope, relations: Relations, share: float = 0.25) -> str:
 
 def plain(scope: Scope, relations: Relations, depth: int) -> Query:
     """Values, windows among them at times, with QUALIFY at times."""
-    text, inner = from_clause(scope, relations, depth, query)
+    text, inner = make_from(scope, relations, depth, query)
     found, rng = outputs(inner, rng_amount(scope)), scope.rng
     if rng.random() < 0.2:
         kind, window = rng.choice(WINDOWS)
-        found.append(Output(filled(inner, window, 0), scope.name("w"), kind))
+        found.append(Output(fill_template(inner, window, 0), scope.name("w"), kind))
     if rng.random() < 0.06 and relations:
         found.append(Output(_scalar(inner, relations), scope.name("q"), "i"))
-    sql = f"SELECT {listed(found)} FROM {text}{where(inner, relations)}"
+    sql = f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)}"
     if rng.random() < 0.08:
         kind, window = rng.choice([each for each in WINDOWS if each[0] == "i"])
-        sql += f" QUALIFY {filled(inner, window, 0)} <= {rng.choice('234')}"
+        sql += f" QUALIFY {fill_template(inner, window, 0)} <= {rng.choice('234')}"
     if rng.random() < 0.05:
         sql += " ORDER BY 1"
     return Query(sql, kinds(found))
@@ -127,12 +127,12 @@ def _scalar(scope: Scope, relations: Relations) -> str:
         if kind == other and kind in GROUPABLE and "." in theirs
     ]
     on = f" WHERE {rng.choice(matches)}" if matches and rng.random() < 0.7 else ""
-    return f"(SELECT {filled(inner, function, 0)} FROM {name} AS {alias}{on})"
+    return f"(SELECT {fill_template(inner, function, 0)} FROM {name} AS {alias}{on})"
 
 
-def starred(scope: Scope, relations: Relations, depth: int) -> Query:
+def make_star(scope: Scope, relations: Relations, depth: int) -> Query:
     """`*`, or a table's `*` and something more; plain where a name would come twice."""
-    text, inner = from_clause(scope, relations, depth, query)
+    text, inner = make_from(scope, relations, depth, query)
     names = [name for source in inner.sources for name in source.columns]
     if len(set(names)) < len(names):
         return plain(scope, relations, depth)
@@ -143,14 +143,14 @@ def starred(scope: Scope, relations: Relations, depth: int) -> Query:
     star = scope.rng.choice(("*", ", ".join(f"{source.alias}.*" for source in inner.sources)))
     more = [each for each in outputs(inner, 2) if each.name not in names]
     ahead = scope.rng.random() < 0.5
-    parts = [listed(more), star] if ahead else [star, listed(more)]
+    parts = [join_outputs(more), star] if ahead else [star, join_outputs(more)]
     found = [*more, *found] if ahead else [*found, *more]
     return Query(f"SELECT {', '.join(filter(None, parts))} FROM {text}{tail}", kinds(found))
 
 
-def grouped(scope: Scope, relations: Relations, depth: int) -> Query:
+def make_groups(scope: Scope, relations: Relations, depth: int) -> Query:
     """Keys and aggregates."""
-    text, inner = from_clause(scope, relations, depth, query)
+    text, inner = make_from(scope, relations, depth, query)
     rng, columns = scope.rng, inner.columns(GROUPABLE)
     if not columns:
         return total(scope, relations, depth)
@@ -163,9 +163,9 @@ def grouped(scope: Scope, relations: Relations, depth: int) -> Query:
     if by.startswith(("ROLLUP", "CUBE", "GROUPING SETS")) and rng.random() < 0.6:
         told = rng.choice(("GROUPING__ID", "grouping__id", "GROUPING_ID()", f"GROUPING({keys[0].sql})"))
         folded.append(Output(told, scope.name("g"), "i"))
-    sql = f"SELECT {listed([*keys, *folded])} FROM {text}{where(inner, relations)} GROUP BY {by}"
+    sql = f"SELECT {join_outputs([*keys, *folded])} FROM {text}{where(inner, relations)} GROUP BY {by}"
     if rng.random() < 0.3:
-        folded_one = filled(inner, rng.choice([template for kind, template in AGGREGATES if kind == "i"]), 0)
+        folded_one = fill_template(inner, rng.choice([template for kind, template in AGGREGATES if kind == "i"]), 0)
         key = f"{keys[0].sql} IS NOT NULL"
         having = rng.choice((f"{folded_one} > {rng.choice('0001')}", key, f"{key} AND COUNT(*) > 1"))
         sql += f" HAVING {having}"
@@ -191,35 +191,35 @@ def aggregates(scope: Scope, taken: set[str], amount: int = 2) -> list[Output]:
         if name in taken:
             continue
         taken.add(name)
-        found.append(Output(filled(scope, template, 1), name, kind))
+        found.append(Output(fill_template(scope, template, 1), name, kind))
     return found
 
 
 def total(scope: Scope, relations: Relations, depth: int) -> Query:
     """One row of aggregates."""
-    text, inner = from_clause(scope, relations, depth, query)
+    text, inner = make_from(scope, relations, depth, query)
     found = aggregates(inner, set(), 3)
-    return Query(f"SELECT {listed(found)} FROM {text}{where(inner, relations)}", kinds(found))
+    return Query(f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)}", kinds(found))
 
 
 def distinct(scope: Scope, relations: Relations, depth: int) -> Query:
     """SELECT DISTINCT."""
-    text, inner = from_clause(scope, relations, depth, query)
+    text, inner = make_from(scope, relations, depth, query)
     found = [each for each in outputs(inner, 3) if each.kind != "m"] or [Output("1", scope.name("v"), "i")]
-    return Query(f"SELECT DISTINCT {listed(found)} FROM {text}{where(inner, relations)}", kinds(found))
+    return Query(f"SELECT DISTINCT {join_outputs(found)} FROM {text}{where(inner, relations)}", kinds(found))
 
 
-def united(scope: Scope, relations: Relations, depth: int) -> Query:
+def make_union(scope: Scope, relations: Relations, depth: int) -> Query:
     """Two or three SELECTs joined by set operators."""
     rng = scope.rng
     operator = rng.choice(
         ("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "UNION", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL")
     )
-    text, inner = from_clause(scope, relations, 0, query)
+    text, inner = make_from(scope, relations, 0, query)
     found = [each for each in outputs(inner, 3) if each.kind != "m"] or [Output("1", scope.name("v"), "i")]
-    branches = [f"SELECT {listed(found)} FROM {text}{where(inner, relations)}"]
+    branches = [f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)}"]
     for _ in range(rng.choice((1, 1, 2))):
-        other, below = from_clause(scope, relations, 0, query)
+        other, below = make_from(scope, relations, 0, query)
         values = (
             f"{value(below, each.kind, 1)} AS {each.name if rng.random() < 0.6 else scope.name('y')}" for each in found
         )
@@ -227,23 +227,23 @@ def united(scope: Scope, relations: Relations, depth: int) -> Query:
     return Query(f" {operator} ".join(branches), kinds(found))
 
 
-def limited(scope: Scope, relations: Relations, depth: int) -> Query:
+def make_limit(scope: Scope, relations: Relations, depth: int) -> Query:
     """The first rows in an order by every output."""
-    text, inner = from_clause(scope, relations, depth, query)
+    text, inner = make_from(scope, relations, depth, query)
     found = [each for each in outputs(inner, 3) if each.kind in GROUPABLE] or [Output("1", scope.name("v"), "i")]
     order = ", ".join(f"{number}{scope.rng.choice(('', ' DESC'))}" for number, _ in enumerate(found, 1))
-    sql = f"SELECT {listed(found)} FROM {text}{where(inner, relations)} ORDER BY {order}"
+    sql = f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)} ORDER BY {order}"
     return Query(f"{sql} LIMIT {scope.rng.choice('2345')}", kinds(found))
 
 
-def ordered(scope: Scope, relations: Relations, depth: int) -> Query:
+def make_order(scope: Scope, relations: Relations, depth: int) -> Query:
     """What takes rows by the order in which they come."""
     return Query(*order_taken(scope, relations, min(depth, 1), query))
 
 
 def generating(scope: Scope, relations: Relations, depth: int) -> Query:
     """A generator in the SELECT list."""
-    text, inner = from_clause(scope, relations, depth, query)
+    text, inner = make_from(scope, relations, depth, query)
     found, name = outputs(inner, 2), scope.name("e")
     generator, brought = scope.rng.choice((
         (f"EXPLODE({{a}}) AS {name}", {name: "s"}), (f"EXPLODE_OUTER({{a}}) AS {name}", {name: "s"}),
@@ -252,13 +252,13 @@ def generating(scope: Scope, relations: Relations, depth: int) -> Query:
                                                             {f"p{name}": "i", name: "s"}),
         (f"JSON_TUPLE('{{\"a\": 1}}', 'a') AS {name}", {name: "s"}),
     ))  # fmt: skip
-    sql = f"SELECT {listed(found)}, {filled(inner, generator, 1)} FROM {text}{where(inner, relations)}"
+    sql = f"SELECT {join_outputs(found)}, {fill_template(inner, generator, 1)} FROM {text}{where(inner, relations)}"
     return Query(sql, kinds(found) | brought)
 
 
-def pivoted(scope: Scope, relations: Relations, depth: int) -> Query:
+def make_pivot(scope: Scope, relations: Relations, depth: int) -> Query:
     """PIVOT over three columns, or over whatever columns a relation has."""
-    text, inner = from_clause(scope, relations, 0, query)
+    text, inner = make_from(scope, relations, 0, query)
     strings, numbers = inner.columns("s"), inner.columns("in")
     if not strings or not numbers:
         return plain(scope, relations, depth)
@@ -268,9 +268,9 @@ def pivoted(scope: Scope, relations: Relations, depth: int) -> Query:
     return Query(sql, {"pk": kind, "pa": "n", "pb": "n"})
 
 
-def hashed(scope: Scope, relations: Relations, depth: int) -> Query:
+def make_hash(scope: Scope, relations: Relations, depth: int) -> Query:
     """What reads every column at once."""
-    text, inner = from_clause(scope, relations, 0, query)
+    text, inner = make_from(scope, relations, 0, query)
     name = scope.name("h")
     source = scope.rng.choice(inner.sources).alias
     template, kind = scope.rng.choice((
@@ -282,7 +282,7 @@ def hashed(scope: Scope, relations: Relations, depth: int) -> Query:
 
 def lateral_aliases(scope: Scope, relations: Relations, depth: int) -> Query:
     """Outputs that name the outputs before them."""
-    text, inner = from_clause(scope, relations, depth, query)
+    text, inner = make_from(scope, relations, depth, query)
     first, second = scope.name("l"), scope.name("l")
     found = [Output(value(inner, "i", 1), first, "i"), *outputs(inner, 2), Output(f"{first} + 1", second, "i")]
-    return Query(f"SELECT {listed(found)} FROM {text}{where(inner, relations)}", kinds(found))
+    return Query(f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)}", kinds(found))

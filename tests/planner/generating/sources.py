@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from .data import Columns
-from .expressions import GROUPABLE, Scope, Source, condition, filled
+from .expressions import GROUPABLE, Scope, Source, condition, fill_template
 
 Relations = Mapping[str, Columns]
 
@@ -24,7 +24,7 @@ class Made(Protocol):
 Maker = Callable[[Scope, Relations, int], Made]
 
 
-def from_clause(scope: Scope, relations: Relations, depth: int, maker: Maker) -> tuple[str, Scope]:
+def make_from(scope: Scope, relations: Relations, depth: int, maker: Maker) -> tuple[str, Scope]:
     """A FROM clause and the scope that it opens."""
     text, first = source(scope, relations, depth, maker, set())
     sources: tuple[Source, ...] = (first,)
@@ -33,7 +33,7 @@ def from_clause(scope: Scope, relations: Relations, depth: int, maker: Maker) ->
     for _ in range(scope.rng.choice((0, 0, 0, 1, 1, 2))):
         if not last:
             before = sources
-            more, sources, last = joined(scope, relations, depth, maker, sources)
+            more, sources, last = make_join(scope, relations, depth, maker, sources)
             owed = (_match(scope, before, sources[-1]),) if last else ()
             text += more
     if scope.rng.random() < 0.1 and not last:
@@ -43,7 +43,7 @@ def from_clause(scope: Scope, relations: Relations, depth: int, maker: Maker) ->
         kind, names, columns = scope.rng.choice(
             (("EXPLODE", name, {name: "s"}), ("POSEXPLODE", f"p{name}, {name}", {f"p{name}": "i", name: "s"}))
         )
-        text += f" LATERAL VIEW {outer}{kind}({filled(here, '{a}', 1)}) {alias} AS {names}"
+        text += f" LATERAL VIEW {outer}{kind}({fill_template(here, '{a}', 1)}) {alias} AS {names}"
         sources = (*sources, Source(alias, columns))
     return text, Scope(scope.rng, sources, scope.fresh, owed)
 
@@ -64,7 +64,7 @@ def source(scope: Scope, relations: Relations, depth: int, maker: Maker, taken: 
     return f"{name} AS {alias}", Source(alias, relations[name])
 
 
-def joined(
+def make_join(
     scope: Scope, relations: Relations, depth: int, maker: Maker, left: tuple[Source, ...]
 ) -> tuple[str, tuple[Source, ...], bool]:
     """A join's text, the sources after it, and whether nothing may follow."""

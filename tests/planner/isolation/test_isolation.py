@@ -25,7 +25,7 @@ from tests.safety.scene import Scene, loot
 IMPORT = "from mergeplan.planner.isolation.launcher"
 
 
-def launched(profile: IsolationProfile, version: int, command: list[str]) -> list[str]:
+def launch_command(profile: IsolationProfile, version: int, command: list[str]) -> list[str]:
     """The command as it is started with a profile on a kernel with this version of Landlock."""
     older = f"from mergeplan.planner.isolation import landlock; landlock.version = lambda: {version}; {IMPORT}"
     return [each.replace(IMPORT, older) if each == LAUNCH else each for each in profile.launch_command(command)]
@@ -91,8 +91,8 @@ def test_kernels_with_an_older_landlock_isolate_too(version: int, tmp_path: Path
     profile = IsolationProfile((*libraries(sys.executable, {}, "-I"), str(FILE)), (str(tmp_path / "home"),))
     attack = [sys.executable, "-I", str(FILE), json.dumps(scene.targets())]
     with subprocess.Popen(
-        launched(profile.listening(proxy.descriptor), version, attack), env={"HOME": str(tmp_path / "home")}, cwd="/",
-        stdout=subprocess.PIPE, text=True, pass_fds=[proxy.descriptor],
+        launch_command(profile.listening(proxy.descriptor), version, attack), env={"HOME": str(tmp_path / "home")},
+        cwd="/", stdout=subprocess.PIPE, text=True, pass_fds=[proxy.descriptor],
     ) as process:  # fmt: skip
         proxy.start()
         got = loot(process.communicate(timeout=120)[0])
@@ -104,7 +104,7 @@ def test_kernels_with_an_older_landlock_isolate_too(version: int, tmp_path: Path
 @pytest.mark.skipif(bool(cannot()), reason=f"this machine cannot isolate: {cannot()}")
 def test_a_program_does_not_start_where_landlock_is_too_old(tmp_path: Path) -> None:
     profile = IsolationProfile(libraries(sys.executable, {}, "-I"), (str(tmp_path),))
-    command = launched(profile, 2, [sys.executable, "-c", "print('runs')"])
+    command = launch_command(profile, 2, [sys.executable, "-c", "print('runs')"])
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 

@@ -44,7 +44,7 @@ TERMS = st.recursive(
 )
 
 
-def found(graph: Graph, selector: str) -> frozenset[str]:
+def find(graph: Graph, selector: str) -> frozenset[str]:
     """What a selector selects, nothing included; a name that no model has makes the example one of another graph."""
     try:
         return select(graph, [selector])
@@ -57,18 +57,18 @@ def found(graph: Graph, selector: str) -> frozenset[str]:
 @LAWS
 @given(graphs(), TERMS, TERMS)
 def test_operators_are_those_of_sets(graph: Graph, a: str, b: str) -> None:
-    one, other, every = found(graph, a), found(graph, b), frozenset(graph.models)
+    one, other, every = find(graph, a), find(graph, b), frozenset(graph.models)
 
-    assert found(graph, f"({a}) | ({b})") == one | other
-    assert found(graph, f"({a}) & ({b})") == one & other
-    assert found(graph, f"^({a})") == every - one
-    assert found(graph, f"^(({a}) | ({b}))") == found(graph, f"^({a}) & ^({b})")
+    assert find(graph, f"({a}) | ({b})") == one | other
+    assert find(graph, f"({a}) & ({b})") == one & other
+    assert find(graph, f"^({a})") == every - one
+    assert find(graph, f"^(({a}) | ({b}))") == find(graph, f"^({a}) & ^({b})")
 
 
 @LAWS
 @given(graphs(), TERMS, TERMS)
 def test_several_selectors_are_their_union(graph: Graph, a: str, b: str) -> None:
-    one, other = found(graph, a), found(graph, b)
+    one, other = find(graph, a), find(graph, b)
     assume(one and other)
 
     assert select(graph, [a, b]) == select(graph, [b, a, b]) == one | other
@@ -77,19 +77,19 @@ def test_several_selectors_are_their_union(graph: Graph, a: str, b: str) -> None
 @LAWS
 @given(graphs(), TERMS)
 def test_a_plus_only_adds_and_adds_all_at_once(graph: Graph, a: str) -> None:
-    up, down = found(graph, f"+({a})"), found(graph, f"({a})+")
+    up, down = find(graph, f"+({a})"), find(graph, f"({a})+")
 
-    assert up >= found(graph, a) <= down
-    assert found(graph, f"+({a})+") == up | down
-    assert found(graph, f"+(+({a}))") == up
-    assert found(graph, f"(({a})+)+") == down
+    assert up >= find(graph, a) <= down
+    assert find(graph, f"+({a})+") == up | down
+    assert find(graph, f"+(+({a}))") == up
+    assert find(graph, f"(({a})+)+") == down
 
 
 @LAWS
 @given(graphs(), TERMS, TERMS)
 def test_reaching_is_monotone_and_spreads_over_unions(graph: Graph, a: str, b: str) -> None:
-    assert found(graph, f"+(({a}) | ({b}))") == found(graph, f"+({a})") | found(graph, f"+({b})")
-    assert found(graph, f"+(({a}) & ({b}))") <= found(graph, f"+({a})")
+    assert find(graph, f"+(({a}) | ({b}))") == find(graph, f"+({a})") | find(graph, f"+({b})")
+    assert find(graph, f"+(({a}) & ({b}))") <= find(graph, f"+({a})")
 
 
 @LAWS

@@ -30,7 +30,7 @@ config = Config(gateways={"spark": GatewayConfig(connection=spark)}, VARIABLES)
 OPEN_CODE = CODE.replace("VARIABLES", "variables={'stage': os.getenv('STAGE')}")
 
 
-def ruled(tmp_path: Path, base: tuple[str, str], own: tuple[str, str]) -> Project:
+def project_under(tmp_path: Path, base: tuple[str, str], own: tuple[str, str]) -> Project:
     """The project with a configuration of its own (name and text) under the base branch's."""
     ruling = tmp_path / f"run.gateways.{base[0].rpartition('.')[2]}"
     ruling.write_text(base[1])
@@ -40,9 +40,9 @@ def ruled(tmp_path: Path, base: tuple[str, str], own: tuple[str, str]) -> Projec
     return load_project(root, NOW, options=LoadOptions(gateways_from=ruling))
 
 
-def refused(tmp_path: Path, own: str) -> str:
+def refusal(tmp_path: Path, own: str) -> str:
     with pytest.raises(ProjectError) as error:
-        ruled(tmp_path, ("config.yaml", BASE + OPEN), ("config.yaml", own))
+        project_under(tmp_path, ("config.yaml", BASE + OPEN), ("config.yaml", own))
     return str(error.value)
 
 
@@ -57,7 +57,7 @@ def refused(tmp_path: Path, own: str) -> str:
     ],
 )
 def test_what_the_base_branch_keeps_for_gateways_is_closed(own: str, tmp_path: Path) -> None:
-    said = refused(tmp_path, own)
+    said = refusal(tmp_path, own)
 
     assert "The environment variable `PASSWORD` is reserved for the gateways of the base branch." in said
     assert said.startswith("config.yaml:")
@@ -72,7 +72,7 @@ def test_what_the_base_branch_keeps_for_gateways_is_closed(own: str, tmp_path: P
     ],
 )
 def test_an_error_in_a_pull_requests_own_gateways_does_not_tell_it(own: str, tmp_path: Path) -> None:
-    assert SECRET not in refused(tmp_path, own)
+    assert SECRET not in refusal(tmp_path, own)
 
 
 @pytest.mark.parametrize("base", [("config.yaml", BASE + OPEN), ("config.py", OPEN_CODE)])
@@ -80,7 +80,7 @@ def test_an_error_in_a_pull_requests_own_gateways_does_not_tell_it(own: str, tmp
 def test_other_variables_stay_open_and_the_base_branchs_gateways_hold(
     base: tuple[str, str], own: tuple[str, str], tmp_path: Path
 ) -> None:
-    project = ruled(tmp_path, base, own)
+    project = project_under(tmp_path, base, own)
 
     assert project.defaults.variables == {"stage": "blue"}
     assert project.config.gateways["spark"].connection.config == {"spark.hadoop.password": SECRET}
@@ -102,7 +102,7 @@ def test_a_config_py_does_not_open_what_is_closed(base: tuple[str, str], more: s
     own = CODE.replace("spark = ", "spark_config = {'p': os.environ['PASSWORD']}\nspark = ").replace("VARIABLES", more)
 
     with pytest.raises(ProjectError, match="`PASSWORD` is reserved for the gateways of the base branch") as error:
-        ruled(tmp_path, base, ("config.py", own))
+        project_under(tmp_path, base, ("config.py", own))
 
     assert SECRET not in str(error.value)
     assert error.value.place
@@ -114,7 +114,7 @@ def test_no_condition_makes_a_closed_variable_a_text(more: str, tmp_path: Path) 
     own = CODE.replace("VARIABLES", f"variables={{'x': os.environ['PASSWORD'] {more}}}")
 
     with pytest.raises(ProjectError, match=r"variable `PASSWORD` (is reserved|decides)") as error:
-        ruled(tmp_path, ("config.py", OPEN_CODE), ("config.py", own))
+        project_under(tmp_path, ("config.py", OPEN_CODE), ("config.py", own))
 
     assert SECRET not in str(error.value)
 
@@ -126,7 +126,7 @@ def test_a_variable_of_a_branch_that_was_not_taken_is_closed_too(tmp_path: Path)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("OTHER", "another secret")
         with pytest.raises(ProjectError, match="variable `OTHER` is reserved for the gateways of the base branch"):
-            ruled(tmp_path, ("config.py", base), ("config.py", own))
+            project_under(tmp_path, ("config.py", base), ("config.py", own))
 
 
 def test_the_modules_that_the_base_branch_imports_are_its_own(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_the_modules_that_the_base_branch_imports_are_its_own(tmp_path: Path) ->
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "jars.py").write_text(jars + spark.replace("NAME", "evil"))
 
-    project = ruled(tmp_path, ("config.py", code), ("config.py", code))
+    project = project_under(tmp_path, ("config.py", code), ("config.py", code))
 
     assert project.config.gateways["default"].connection.config == {"spark.jars": "base.jar"}
 
@@ -145,7 +145,7 @@ def test_the_modules_that_the_base_branch_imports_are_its_own(tmp_path: Path) ->
 def test_a_pull_requests_config_py_does_not_choose_its_spark(tmp_path: Path) -> None:
     own = OPEN_CODE.replace('"spark.hadoop.password": os.environ["PASSWORD"]', '"spark.jars": "evil.jar"')
 
-    project = ruled(tmp_path, ("config.py", OPEN_CODE), ("config.py", own))
+    project = project_under(tmp_path, ("config.py", OPEN_CODE), ("config.py", own))
 
     assert project.config.gateways["spark"].connection.config == {"spark.hadoop.password": SECRET}
 

@@ -30,13 +30,13 @@ class OwnKind(CustomKind):
 HOISTED = f"assert isinstance(model.kind, OwnKind)\n{MERGE.format('model.kind.key')}"
 
 
-def of_kind(kind: str, insert: str = HOISTED) -> Model:
+def model_of_kind(kind: str, insert: str = HOISTED) -> Model:
     text = code(insert, HEAD + kind).replace("(CustomMaterialization)", "(CustomMaterialization[OwnKind])")
     return model("CUSTOM (materialization Own, materialization_properties (key = (id, n)))", {FILE: text})
 
 
 def test_a_property_of_a_kind_of_ones_own_is_followed() -> None:
-    assert of_kind(KIND) == model("INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, n))")
+    assert model_of_kind(KIND) == model("INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, n))")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_property_of_a_kind_of_ones_own_is_followed() -> None:
 )
 def test_a_kind_that_does_more_is_refused(old: str, new: str, why: str) -> None:
     with pytest.raises(ProjectError) as error:
-        of_kind(KIND.replace(old, new, 1))
+        model_of_kind(KIND.replace(old, new, 1))
 
     assert why in str(error.value)
 

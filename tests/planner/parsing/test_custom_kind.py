@@ -79,13 +79,13 @@ def custom(insert: str, properties: str = "", more: str = "", settings: str = ""
     return model(f"CUSTOM (materialization 'own'{given}{settings})", {FILE: code(insert, head)}, more)
 
 
-def refused(insert: str, properties: str = "", **more: str) -> str:
+def refusal(insert: str, properties: str = "", **more: str) -> str:
     with pytest.raises(ProjectError) as error:
         custom(insert, properties, **more)
     return str(error.value)
 
 
-def branched(first: str, later: str) -> str:
+def branch(first: str, later: str) -> str:
     return f"if is_first_insert:\n{indent(first, '    ')}\nelse:\n{indent(later, '    ')}"
 
 
@@ -104,7 +104,7 @@ DERIVED = {
         "",
         "FULL",
     ),
-    "the same twice": (branched(REPLACE, "self.adapter.replace_query(table_name, query_or_df)"), "", "FULL"),
+    "the same twice": (branch(REPLACE, "self.adapter.replace_query(table_name, query_or_df)"), "", "FULL"),
     "returned": (f"if model.annotated:\n    print('typed')\nreturn {REPLACE}", "", "FULL"),
     "append": (APPEND, "", "INCREMENTAL_UNMANAGED"),
     "append with columns": (
@@ -113,7 +113,7 @@ DERIVED = {
         "",
         "INCREMENTAL_UNMANAGED",
     ),
-    "replace, then append": (branched(REPLACE, APPEND), "", "INCREMENTAL_UNMANAGED"),
+    "replace, then append": (branch(REPLACE, APPEND), "", "INCREMENTAL_UNMANAGED"),
     "replace and return, then append": (
         f"if is_first_insert:\n    {REPLACE}\n    return\n{APPEND}", "", "INCREMENTAL_UNMANAGED",
     ),
@@ -144,7 +144,7 @@ DERIVED = {
         "INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, n))",
     ),
     "keys in a list": (
-        branched(REPLACE, MERGE.format(f"{PROPERTIES}.get('key').expressions")),
+        branch(REPLACE, MERGE.format(f"{PROPERTIES}.get('key').expressions")),
         "key = (id, n)",
         "INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, n))",
     ),
@@ -185,8 +185,8 @@ def test_partitions_are_those_of_the_model() -> None:
     by_hand = model("INCREMENTAL_BY_PARTITION", more=",\n  partitioned_by (n)")
 
     assert custom(PARTITION, more=",\n  partitioned_by (n)") == by_hand
-    assert custom(branched(REPLACE, PARTITION), more=",\n  partitioned_by (n)") == by_hand
-    assert "INCREMENTAL_BY_PARTITION needs `partitioned_by`" in refused(PARTITION)
+    assert custom(branch(REPLACE, PARTITION), more=",\n  partitioned_by (n)") == by_hand
+    assert "INCREMENTAL_BY_PARTITION needs `partitioned_by`" in refusal(PARTITION)
 
 
 def test_settings_are_those_of_the_kind_that_it_comes_to() -> None:
@@ -194,11 +194,11 @@ def test_settings_are_those_of_the_kind_that_it_comes_to() -> None:
     by_hand = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id{settings})"
 
     assert custom(MERGE.format("[exp.column('id')]"), settings=settings) == model(by_hand)
-    assert "`batch_size` is not a key of the kind FULL, to which the materialization `own` comes." in refused(
+    assert "`batch_size` is not a key of the kind FULL, to which the materialization `own` comes." in refusal(
         REPLACE, settings=", batch_size 3"
     )
-    assert "`unique_key` is not a key of the kind CUSTOM." in refused(REPLACE, settings=", unique_key id")
-    assert "`batch_concurrency` of INCREMENTAL_BY_UNIQUE_KEY can only be 1" in refused(
+    assert "`unique_key` is not a key of the kind CUSTOM." in refusal(REPLACE, settings=", unique_key id")
+    assert "`batch_concurrency` of INCREMENTAL_BY_UNIQUE_KEY can only be 1" in refusal(
         MERGE.format("[exp.column('id')]"), settings=", batch_concurrency 2"
     )
 
@@ -210,8 +210,8 @@ REFUSED = {
     "no write": ("print(table_name)", "`insert` writes nothing of the first batch"),
     "no later write": (f"if is_first_insert:\n    {REPLACE}", "`insert` writes nothing of the batches after the first"),
     "never a second": (f"assert is_first_insert\n{REPLACE}", "the assertion `is_first_insert` fails"),
-    "another first write": (branched(APPEND, REPLACE), "the first batch is written as INCREMENTAL_UNMANAGED, and the"),
-    "a first batch of all times": (branched(REPLACE, TIME.format("'day'")), "the first batch is written as FULL"),
+    "another first write": (branch(APPEND, REPLACE), "the first batch is written as INCREMENTAL_UNMANAGED, and the"),
+    "a first batch of all times": (branch(REPLACE, TIME.format("'day'")), "the first batch is written as FULL"),
     "other rows": (
         "self.adapter.replace_query(table_name, query_or_df.limit(1))", "`query_or_df.limit(1)` is no value",
     ),
@@ -247,7 +247,7 @@ REFUSED = {
         TIME.format("'day'").replace("model.convert", "self.convert"), "`time_formatter=self.convert_to_time_column`",
     ),
     "a loop": (f"for each in [1, 2]:\n    {REPLACE}", "`for each in [1, 2]:` is no statement that mergeplan reads"),
-    "what the batch decides": (branched(REPLACE, APPEND).replace("is_first_insert", "kwargs['batch_index']"), "is not"),
+    "what the batch decides": (branch(REPLACE, APPEND).replace("is_first_insert", "kwargs['batch_index']"), "is not"),
     "a write in what is said": (f"print(self.adapter.execute('x'))\n{REPLACE}", "('x'))` is none of the writes"),
     "a write in an assertion": (f"assert self.adapter.execute('x')\n{REPLACE}", "is no value that mergeplan reads"),
     "a name of Python's": (f"print = self.adapter.execute\n{REPLACE}", "`print` is assigned, which mergeplan does not"),
@@ -262,7 +262,7 @@ REFUSED = {
 def test_what_no_kind_does_is_refused_by_its_statement(case: str) -> None:
     insert, why = REFUSED[case]
 
-    found = refused(insert)
+    found = refusal(insert)
 
     assert found.startswith("models/t.sql:3: The materialization `own` is not supported: at materializations/own.py:")
     assert why in found
@@ -273,7 +273,7 @@ def test_a_refusal_names_the_line_of_the_statement() -> None:
     insert = "print(1)\nself.adapter.execute('x')"
     line = next(number for number, text in enumerate(code(insert).splitlines(), 1) if "execute" in text)
 
-    assert f"materializations/own.py:{line}, `self.adapter.execute('x')` is none of the writes" in refused(insert)
+    assert f"materializations/own.py:{line}, `self.adapter.execute('x')` is none of the writes" in refusal(insert)
 
 
 @pytest.mark.parametrize("date", ["@start_ds", "@end_date"])

@@ -13,7 +13,7 @@ def calls(sql: str) -> list[str]:
     return [call.name for call in function_calls(Dialect.get_or_raise("spark").tokenize(sql))]
 
 
-def refused(sql: str) -> str:
+def refusal(sql: str) -> str:
     tokens = Dialect.get_or_raise("spark").tokenize(sql)
     found = find_refused_call(tokens, trees(tokens, sql)[0], ())
     return found.message if found else ""
@@ -50,7 +50,7 @@ def test_a_name_before_a_bracket_is_a_call_unless_it_is_a_word_of_the_grammar(sq
     ],
 )
 def test_ordinary_queries_call_only_functions_of_spark(sql: str) -> None:
-    assert refused(sql) == ""
+    assert refusal(sql) == ""
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_ordinary_queries_call_only_functions_of_spark(sql: str) -> None:
     ],
 )
 def test_what_is_not_known_to_be_harmless_is_refused(sql: str) -> None:
-    assert refused(sql) != ""
+    assert refusal(sql) != ""
 
 
 def test_statements_of_our_own_may_name_what_they_like() -> None:

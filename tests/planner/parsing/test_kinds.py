@@ -19,13 +19,13 @@ from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.meaning import meaning_of
 from mergeplan.planner.snapshot.snapshot import Meaning
-from tests.planner.building import NOW, change_of, day, external, model, planned, project, promoted
+from tests.planner.building import NOW, change_of, day, external, make_plan, model, project, promote
 
 RAW = external("s.raw", "id name at")
 START = {"start": day("2026-01-01")}
 
 
-def keyed(sql: str = "SELECT id, name FROM s.raw", **fields: Any) -> Model:
+def keyed_model(sql: str = "SELECT id, name FROM s.raw", **fields: Any) -> Model:
     return model("s.t", sql, Kind.INCREMENTAL_BY_UNIQUE_KEY, **({"unique_key": ("id",)} | START | fields))
 
 
@@ -85,7 +85,9 @@ def test_partitions_are_columns_and_expressions() -> None:
 
 def test_readers_of_a_table_that_is_order_dependent_are_computed_when_it_is_built_anew() -> None:
     child = model("s.child", "SELECT id FROM s.t")
-    changes = change_of(project(RAW, keyed(), child), project(RAW, keyed("SELECT id, name, at FROM s.raw"), child))
+    changes = change_of(
+        project(RAW, keyed_model(), child), project(RAW, keyed_model("SELECT id, name, at FROM s.raw"), child)
+    )
 
     assert changes["s.child"].recomputed
     assert changes["s.t"].recomputed
@@ -94,7 +96,7 @@ def test_readers_of_a_table_that_is_order_dependent_are_computed_when_it_is_buil
 def test_the_columns_of_a_history_can_be_read() -> None:
     child = model("s.child", "SELECT id, valid_from FROM s.t WHERE valid_to IS NULL")
 
-    prod, _ = promoted(project(RAW, historic(), child))
+    prod, _ = promote(project(RAW, historic(), child))
 
     assert prod.snapshots["s.t"].columns == ("id", "name", "valid_from", "valid_to")
     assert prod.snapshots["s.child"].columns == ("id", "valid_from")
@@ -121,22 +123,22 @@ def test_the_columns_of_a_history_have_names_and_types_that_readers_decide_by() 
 
 
 def test_days_before_those_that_are_held_ask_for_everything() -> None:
-    models = project(RAW, keyed(batch_size=1))
-    prod, _ = promoted(models)
+    models = project(RAW, keyed_model(batch_size=1))
+    prod, _ = promote(models)
     table = prod.snapshots["s.t"].table
     late = Loaded({table: build_timeline(day("2026-01-05"), day("2026-01-10"))})
 
-    (change,) = (c for c in planned(models, Environment("dev"), Environment("prod"), late).changes if c.name == "s.t")
+    (change,) = (c for c in make_plan(models, Environment("dev"), Environment("prod"), late).changes if c.name == "s.t")
 
     assert change.missing == change.needed == build_timeline(day("2026-01-01"), day("2026-01-10"))
 
 
 def test_a_plan_for_some_days_fills_a_table_of_its_own() -> None:
-    models = project(RAW, keyed())
-    whole = planned(models, Environment("dev"), Environment("prod")).new.snapshots["s.t"]
+    models = project(RAW, keyed_model())
+    whole = make_plan(models, Environment("dev"), Environment("prod")).new.snapshots["s.t"]
     window = Window(NOW, start=day("2026-01-05"))
 
-    plan = planned(models, Environment("dev"), Environment("prod"), window=window)
+    plan = make_plan(models, Environment("dev"), Environment("prod"), window=window)
 
     (change,) = (c for c in plan.changes if c.name == "s.t")
     assert change.preview
@@ -148,9 +150,9 @@ def test_a_plan_for_some_days_fills_a_table_of_its_own() -> None:
 )
 def test_another_layout_copies_the_table_with_its_history(changed: dict[str, Any]) -> None:
     models = project(RAW, historic())
-    prod, loaded = promoted(models)
+    prod, loaded = promote(models)
 
-    plan = planned(project(RAW, historic(**changed)), Environment("dev"), prod, loaded)
+    plan = make_plan(project(RAW, historic(**changed)), Environment("dev"), prod, loaded)
 
     (change,) = plan.changes
     assert (change.rule, change.copies == change.missing, plan.blockers) == ("layout-changed", True, ())
@@ -168,14 +170,14 @@ def test_partitions_say_which_rows_stay_where_batches_replace_them() -> None:
 
 
 def test_history_is_not_lost_without_a_word() -> None:
-    prod, loaded = promoted(project(RAW, historic()))
+    prod, loaded = promote(project(RAW, historic()))
     edited = historic("SELECT id, upper(name) AS name FROM s.raw")
     other = historic(history=History(updated_at="name"))
     other = replace(other, kind=Kind.SCD_TYPE_2_BY_TIME)
 
-    kept = planned(project(RAW, edited), Environment("dev"), prod, loaded)
-    lost = planned(project(RAW, other), Environment("dev"), prod, loaded)
-    told = planned(project(RAW, replace(other, forward_only=False)), Environment("dev"), prod, loaded)
+    kept = make_plan(project(RAW, edited), Environment("dev"), prod, loaded)
+    lost = make_plan(project(RAW, other), Environment("dev"), prod, loaded)
+    told = make_plan(project(RAW, replace(other, forward_only=False)), Environment("dev"), prod, loaded)
 
     assert [change.category for change in kept.changes] == ["forward_only"]
     assert [blocker.message for blocker in lost.blockers] == [
@@ -198,7 +200,9 @@ def test_a_preview_of_more_days_is_another_table() -> None:
     models = project(RAW, ranged, model("s.child", "SELECT COUNT(*) AS n FROM s.t"))
 
     few, more = (
-        planned(models, Environment("dev"), Environment("prod"), window=Window(NOW, day("2026-01-09"), min_intervals=n))
+        make_plan(
+            models, Environment("dev"), Environment("prod"), window=Window(NOW, day("2026-01-09"), min_intervals=n)
+        )
         for n in (0, 5)
     )
 

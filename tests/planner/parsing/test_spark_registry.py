@@ -25,7 +25,7 @@ from mergeplan.planner.semantics.spark.spark_sql import FAILURES, spark_text_of,
 REGISTRIES = "FunctionRegistry$", "TableFunctionRegistry$"
 
 
-def registered(engine: SparkEngine) -> Iterator[str]:
+def spark_functions(engine: SparkEngine) -> Iterator[str]:
     """The functions of the installed Spark: shown ones, those of tables, and those for Spark's own libraries."""
     yield from (spark_name(str(name).lower()) for (name,) in engine.fetch("SHOW ALL FUNCTIONS").rows)
     analysis = engine._shared.spark._jvm.org.apache.spark.sql.catalyst.analysis  # type: ignore[attr-defined]
@@ -38,7 +38,7 @@ def registered(engine: SparkEngine) -> Iterator[str]:
 
 
 def test_every_function_of_the_installed_spark_has_a_judgement(engine: SparkEngine) -> None:
-    names = set(registered(engine)) - {"case"}
+    names = set(spark_functions(engine)) - {"case"}
 
     assert len(names) > 500
     assert names - OPEN - CLOSED - JAVA == set()

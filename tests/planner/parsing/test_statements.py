@@ -16,7 +16,7 @@ from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.plan.change import Category
 from mergeplan.planner.state.store import StateStore
 from tests.planner.building import change_of, external, project
-from tests.planner.shop import ALONE, applied, rows, written
+from tests.planner.shop import ALONE, plan_and_apply, rows, write_shop
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -144,9 +144,9 @@ ALTER VIEW @this_model SET TBLPROPERTIES ('team' = 'ann');
 ON_VIRTUAL_UPDATE_END;
 """
     left = {name: text for name, text in ALONE.items() if name != "items"}
-    shop = written(tmp_path, **left, total=model)
+    shop = write_shop(tmp_path, **left, total=model)
     views = rows(engine, "SHOW VIEWS")
-    applied(shop, engine, state)
+    plan_and_apply(shop, engine, state)
     (table,) = (name for name in state.tables.all() if "total" in name)
 
     assert rows(engine, "SELECT * FROM shop.total") == [(63, "Asia/Tokyo")]
@@ -164,10 +164,10 @@ def test_an_edit_of_what_is_said_of_a_view_is_said_at_the_next_promotion(
         "ALTER VIEW @this_model SET TBLPROPERTIES ('team' = '{}');\nON_VIRTUAL_UPDATE_END;"
     )
     none = dict.fromkeys(("items", "daily", "total", "shown"), "")
-    applied(written(tmp_path, **none, apart=text.format("one")), engine, state)
+    plan_and_apply(write_shop(tmp_path, **none, apart=text.format("one")), engine, state)
     events: list[object] = []
 
-    outcome = applied(written(tmp_path, **none, apart=text.format("two")), engine, state, emit=events.append)
+    outcome = plan_and_apply(write_shop(tmp_path, **none, apart=text.format("two")), engine, state, emit=events.append)
 
     assert outcome.filled.batches == 0
     assert [event.view for event in events if isinstance(event, ViewSwapped)] == ["shop.apart"]

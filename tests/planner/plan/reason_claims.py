@@ -66,7 +66,7 @@ class Claim:
 Check = Callable[[Claim, re.Match[str]], bool]
 
 
-def listed(text: str) -> list[str]:
+def names_in_list(text: str) -> list[str]:
     """The names of a list in backticks."""
     return re.findall(r"`([^`]+)`", text)
 
@@ -75,7 +75,7 @@ def tree(model: Model) -> exp.Expr:
     return sqlglot.parse_one(model.sql, dialect="spark")
 
 
-def named(model: Model) -> set[str]:
+def column_names(model: Model) -> set[str]:
     """The column names that stand in a query."""
     return {column.name.lower() for column in tree(model).find_all(exp.Column)}
 
@@ -105,7 +105,9 @@ def touches(columns: Columns, text: str) -> bool:
     """True when the verbs of a text say exactly which columns are touched."""
     if text == "changes":
         return columns.every
-    found = {PAST[verb]: set(listed(names)) for verb, names in re.findall(rf"(alters|removes|adds) {NAMES}", text)}
+    found = {
+        PAST[verb]: set(names_in_list(names)) for verb, names in re.findall(rf"(alters|removes|adds) {NAMES}", text)
+    }
     return all(found.get(word, set()) == set(getattr(columns, word)) for word in PAST.values())
 
 
@@ -121,7 +123,7 @@ def reads_only(claim: Claim, names: list[str], parent: str, idle: bool) -> bool:
     changed = columns.altered | columns.removed
     has = set(claim.snapshots[parent].columns or ()) | set(columns.removed)
     others = {c for p in claim.new.depends_on if p != parent for c in claim.snapshots[p].columns or ()}
-    stray = (named(claim.new) & has) - set(names) - others - aliases(claim.new)
+    stray = (column_names(claim.new) & has) - set(names) - others - aliases(claim.new)
     if not set(names) <= has or not changed.isdisjoint(names):
         return False
     return bool(stray) if idle else has_star(claim.new) or bool(inner(claim.new)) or not stray
@@ -171,7 +173,7 @@ def earliest(claim: Claim) -> bool:
     return any(c.old.model.start != c.new.model.start for c in changed) and claim.new.start is None  # type: ignore[union-attr]
 
 
-def unfollowed(claim: Claim) -> bool:
+def is_unfollowed(claim: Claim) -> bool:
     """True where the analysis has no clauses to tell rows from columns by, or they are all as they were."""
     return claim.columns.every
 

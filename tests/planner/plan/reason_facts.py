@@ -20,8 +20,9 @@ from tests.planner.plan.reason_claims import (
     is_as_before,
     is_changed,
     is_setting,
-    listed,
+    is_unfollowed,
     mentions,
+    names_in_list,
     parent_touches,
     reads_only,
     rows_stay,
@@ -29,7 +30,6 @@ from tests.planner.plan.reason_claims import (
     setting_effect,
     touches,
     tree,
-    unfollowed,
     upstream_sorted,
     volatile,
     words,
@@ -70,15 +70,15 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     ),
     "unfollowed": (
         r"Rows and columns cannot be distinguished here, so every row counts as changed\.",
-        lambda c, m: unfollowed(c),
+        lambda c, m: is_unfollowed(c),
     ),
     "obstacle": (
         r"mergeplan cannot follow (.+), so every row counts as changed\.",
-        lambda c, m: unfollowed(c) and c.old.sql != c.new.sql,
+        lambda c, m: is_unfollowed(c) and c.old.sql != c.new.sql,
     ),
     "only adds": (
         rf"Only adds {NAMES}; the rows and the other columns stay as they are\.",
-        lambda c, m: c.columns == Columns(added=frozenset(listed(m[1]))) and not volatile(c),
+        lambda c, m: c.columns == Columns(added=frozenset(names_in_list(m[1]))) and not volatile(c),
     ),
     "verbs": (
         rf"(?i:({VERBS[1:-1]})); the rows stay the same ones\.",
@@ -91,7 +91,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
             and (
                 c.columns.every
                 or all(
-                    set(listed(names)) <= getattr(c.columns, PAST[verb])
+                    set(names_in_list(names)) <= getattr(c.columns, PAST[verb])
                     for verb, names in re.findall(rf"(alters|removes|adds) {NAMES}", m[1])
                 )
             )
@@ -121,7 +121,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     ),
     "unknown reads": (
         rf"Which columns of {NAMES} it reads is not known, so it counts as changed\.",
-        lambda c, m: c.columns.every and all(p in c.plan and p in c.new.depends_on for p in listed(m[1])),
+        lambda c, m: c.columns.every and all(p in c.plan and p in c.new.depends_on for p in names_in_list(m[1])),
     ),
     "all count": (
         rf"Which columns of `([^`]+)` it reads is not known, so all of them count; `[^`]+` {VERBS}\.",
@@ -130,54 +130,57 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     "rows of parents": (
         rf"The rows of {NAMES} change\.",
         lambda c, m: all(
-            c.parent(p).every or c.plan[p].new.forced or c.plan[p].change == "indirect" for p in listed(m[1])
+            c.parent(p).every or c.plan[p].new.forced or c.plan[p].change == "indirect" for p in names_in_list(m[1])
         ),  # type: ignore[union-attr]
     ),
     "added parents": (
         rf"{NAMES} (?:is|are) added as (?:a model|models)\.",
-        lambda c, m: all(c.plan[p].change == "added" for p in listed(m[1])),
+        lambda c, m: all(c.plan[p].change == "added" for p in names_in_list(m[1])),
     ),
     "rows depend": (
         rf"{NAMES} changed, and its rows depend on that\.",
         lambda c, m: (
-            all(is_changed(c, each) for each in listed(m[1]))
+            all(is_changed(c, each) for each in names_in_list(m[1]))
             and (c.columns.every or c.change.rule == "settings-changed")
         ),
     ),
     "reads changed": (
         rf"Reads {NAMES}, which changed\.",
-        lambda c, m: all(is_changed(c, each) for each in listed(m[1])),
+        lambda c, m: all(is_changed(c, each) for each in names_in_list(m[1])),
     ),
     "star gains": (
         rf"Its `\*` now includes {NAMES}, which (?:is|are) added\.",
         lambda c, m: (
-            has_star(c.new) and all(e.rpartition(".")[2] in c.parent(e.rpartition(".")[0]).added for e in listed(m[1]))
+            has_star(c.new)
+            and all(e.rpartition(".")[2] in c.parent(e.rpartition(".")[0]).added for e in names_in_list(m[1]))
         ),
     ),
     "star loses": (
         rf"Its `\*` no longer includes {NAMES}, which (?:is|are) removed\.",
         lambda c, m: (
             has_star(c.old)
-            and all(e.rpartition(".")[2] in c.parent(e.rpartition(".")[0]).removed for e in listed(m[1]))
+            and all(e.rpartition(".")[2] in c.parent(e.rpartition(".")[0]).removed for e in names_in_list(m[1]))
         ),
     ),
     "names gain": (
         rf"By its names it now reads {NAMES}, which (?:is|are) added\.",
         lambda c, m: all(
             e.rpartition(".")[2] in c.parent(e.rpartition(".")[0]).added and mentions(c.new, e.rpartition(".")[2])
-            for e in listed(m[1])
+            for e in names_in_list(m[1])
         ),
     ),
     "names lose": (
         rf"By its names it read {NAMES}, which (?:is|are) removed\.",
         lambda c, m: all(
             e.rpartition(".")[2] in c.parent(e.rpartition(".")[0]).removed and mentions(c.old, e.rpartition(".")[2])
-            for e in listed(m[1])
+            for e in names_in_list(m[1])
         ),
     ),
     "star reordered": (
         rf"The columns of {NAMES} stand in another order, and its `\*` takes them in that order\.",
-        lambda c, m: has_star(c.new) and all(c.plan[p].old.columns != c.plan[p].new.columns for p in listed(m[1])),  # type: ignore[union-attr]
+        lambda c, m: (
+            has_star(c.new) and all(c.plan[p].old.columns != c.plan[p].new.columns for p in names_in_list(m[1]))
+        ),  # type: ignore[union-attr]
     ),
     "other meaning": (
         rf"(?:`([^`]+)` {VERBS}(?: and )?)+, and the same query means something else now\.",
@@ -187,13 +190,15 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         rf"The keys of {NAMES} changed, and which rows it takes may depend on them\.",
         lambda c, m: (
             bool(tree(c.new).find(exp.Window, exp.ArgMax, exp.ArgMin))
-            and all(c.plan[p].old.as_parent != c.plan[p].new.as_parent for p in listed(m[1]))
+            and all(c.plan[p].old.as_parent != c.plan[p].new.as_parent for p in names_in_list(m[1]))
         ),  # type: ignore[union-attr]
     ),
     "start": (r"Its first day, which it takes from what it reads, is another one now\.", lambda c, m: earliest(c)),
     "order of parents": (
         rf"{NAMES} may return (?:its|their) rows in another order, and what is taken of them depends on that\.",
-        lambda c, m: all(p in c.plan and not c.plan[p].kind.is_stored for p in listed(m[1])) and upstream_sorted(c),
+        lambda c, m: (
+            all(p in c.plan and not c.plan[p].kind.is_stored for p in names_in_list(m[1])) and upstream_sorted(c)
+        ),
     ),
     "passes order on": (
         rf"{NAMES} returns its rows in another order, and so does it\.",
@@ -219,14 +224,14 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         rf"{NAMES} may come out otherwise when computed anew\.",
         lambda c, m: (
             c.change.recomputed
-            and set(listed(m[1])) <= volatile(c)
-            and set(listed(m[1])) <= set(c.change.old.columns or ())
+            and set(names_in_list(m[1])) <= volatile(c)
+            and set(names_in_list(m[1])) <= set(c.change.old.columns or ())
         ),  # type: ignore[union-attr]
     ),
     "reads only": (
         rf"(?:Reads|(Its rows depend on)) (?:only {NAMES}|no column|) ?of `([^`]+)`, which {VERBS}"
         r"(?: and (?:reads|its rows) .*)?\.",
-        lambda c, m: reads_only(c, listed(m[2] or ""), m[3], bool(m[1])) and parent_touches(c, m[3], m[4]),
+        lambda c, m: reads_only(c, names_in_list(m[2] or ""), m[3], bool(m[1])) and parent_touches(c, m[3], m[4]),
     ),
     "same rows": (
         r"What it reads holds the same rows as before\.",
@@ -235,7 +240,8 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     "override above": (
         rf"{NAMES} (?:is|are) categorized as non-breaking, so it keeps its table\.",
         lambda c, m: (
-            all(c.plan[p].override.category is Category.NON_BREAKING for p in listed(m[1])) and not c.change.recomputed
+            all(c.plan[p].override.category is Category.NON_BREAKING for p in names_in_list(m[1]))
+            and not c.change.recomputed
         ),  # type: ignore[union-attr]
     ),
     "compared": (
@@ -249,7 +255,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     ),
     "metadata": (
         rf"Only {NAMES} changed; the rows come from the same query\.",
-        lambda c, m: same_fields(c, set(listed(m[1])) | {"column_descriptions"}) and c.old.sql == c.new.sql,
+        lambda c, m: same_fields(c, set(names_in_list(m[1])) | {"column_descriptions"}) and c.old.sql == c.new.sql,
     ),
     "kind": (
         r"The kind changed from (\w+) to (\w+)(, and with it the rows|; the rows stay the same ones|; it .*|)\.",
@@ -264,7 +270,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     ),
     "settings": (
         rf"{NAMES} changed(?: and the query changed)?(, and with it the rows|; the rows stay the same ones|; it .*|)\.",
-        lambda c, m: all(is_setting(c, each) for each in listed(m[1])) and setting_effect(c, m[2]),
+        lambda c, m: all(is_setting(c, each) for each in names_in_list(m[1])) and setting_effect(c, m[2]),
     ),
     "spark settings": (
         r"The setting `([^`]+)` changed from .* to .*(, and with it the rows|; the rows stay the same ones|; it .*|)\.",
@@ -273,7 +279,9 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     "layout": (
         rf"{NAMES} changed: (?:the rows are copied from the table that holds them|the file is loaded again"
         r"|the table is computed anew)\.",
-        lambda c, m: all(is_setting(c, each) for each in listed(m[1])) and bool(c.change.copies) == ("copied" in m[0]),
+        lambda c, m: (
+            all(is_setting(c, each) for each in names_in_list(m[1])) and bool(c.change.copies) == ("copied" in m[0])
+        ),
     ),
     "added": (r"`([^`]+)` is not in `[^`]+` yet\.", lambda c, m: c.change.old is None and c.change.name == m[1]),
     "removed": (
@@ -309,6 +317,8 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     ),
     "forward-only above": (
         rf"Only forward-only changes touch it \(of {NAMES}\): .*",
-        lambda c, m: all(c.plan[p].category is Category.FORWARD_ONLY for p in listed(m[1])) and c.old.sql == c.new.sql,
+        lambda c, m: (
+            all(c.plan[p].category is Category.FORWARD_ONLY for p in names_in_list(m[1])) and c.old.sql == c.new.sql
+        ),
     ),
 }

@@ -12,7 +12,7 @@ from mergeplan.planner.plan.category.override import end_of
 from mergeplan.planner.plan.change import Category, ChangeKind
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
-from tests.planner.building import NOW, day, external, model, planned, project, promoted
+from tests.planner.building import NOW, day, external, make_plan, model, project, promote
 
 RAW = external("s.raw", "id x d")
 DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
@@ -26,39 +26,39 @@ def daily(extra: str = "") -> dict[str, Model]:
     )
 
 
-def of(plan: Plan, name: str) -> Change:
+def change_named(plan: Plan, name: str) -> Change:
     return next(change for change in plan.changes if change.name == name)
 
 
 def test_a_first_plan_needs_everything_up_to_the_last_beat() -> None:
-    plan = planned(daily())
+    plan = make_plan(daily())
 
-    assert of(plan, "s.days").missing == (Interval(day("2026-01-01"), day("2026-01-10")),)
+    assert change_named(plan, "s.days").missing == (Interval(day("2026-01-01"), day("2026-01-10")),)
     assert [view.name for view in plan.views.added] == ["s.days", "s.total"]
 
 
 def test_a_plan_of_what_prod_already_shows_is_empty() -> None:
-    prod, loaded = promoted(daily())
+    prod, loaded = promote(daily())
 
-    assert planned(daily(), base=prod, loaded=loaded).is_empty
+    assert make_plan(daily(), base=prod, loaded=loaded).is_empty
 
 
 def test_a_new_column_rebuilds_its_model_and_shares_the_child() -> None:
-    prod, loaded = promoted(daily())
+    prod, loaded = promote(daily())
 
-    plan = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+    plan = make_plan(daily(", 1 AS e"), Environment("dev"), prod, loaded)
 
     assert [change.name for change in plan.backfills] == ["s.days"]
-    assert of(plan, "s.total").shares == "prod"
+    assert change_named(plan, "s.total").shares == "prod"
     assert sorted(view.name for view in plan.views.added) == ["s__dev.days", "s__dev.total"]
 
 
 def test_what_was_built_in_dev_is_promoted_to_prod_without_computing_even_days_later() -> None:
-    prod, loaded = promoted(daily())
-    dev = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+    prod, loaded = promote(daily())
+    dev = make_plan(daily(", 1 AS e"), Environment("dev"), prod, loaded)
     built = Loaded(dict(loaded.timelines) | {c.new.table: c.needed for c in dev.backfills if c.new}, loaded.complete)
 
-    plan = planned(daily(", 1 AS e"), base=prod, loaded=built, window=Window(NOW + timedelta(days=3)))
+    plan = make_plan(daily(", 1 AS e"), base=prod, loaded=built, window=Window(NOW + timedelta(days=3)))
 
     assert plan.is_virtual
     assert plan.digest == dev.digest
@@ -66,56 +66,56 @@ def test_what_was_built_in_dev_is_promoted_to_prod_without_computing_even_days_l
 
 
 def test_the_promise_differs_once_prod_has_moved() -> None:
-    prod, loaded = promoted(daily())
-    moved, _ = promoted(daily(", 2 AS other"))
+    prod, loaded = promote(daily())
+    moved, _ = promote(daily(", 2 AS other"))
 
-    ours = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
-    later = planned(daily(", 1 AS e"), base=moved, loaded=loaded)
+    ours = make_plan(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+    later = make_plan(daily(", 1 AS e"), base=moved, loaded=loaded)
 
     assert ours.digest != later.digest
 
 
 def test_a_table_is_not_filled_past_what_its_parent_holds() -> None:
-    prod, loaded = promoted(daily())
+    prod, loaded = promote(daily())
     days = prod.snapshots["s.days"].table
     short = Loaded(dict(loaded.timelines) | {days: (Interval(day("2026-01-01"), day("2026-01-05")),)})
     added = daily() | project(model("s.copy", "SELECT id, d FROM s.days", **DAILY))
 
-    plan = planned(added, Environment("dev"), prod, short)
+    plan = make_plan(added, Environment("dev"), prod, short)
 
-    assert of(plan, "s.copy").missing == (Interval(day("2026-01-01"), day("2026-01-05")),)
+    assert change_named(plan, "s.copy").missing == (Interval(day("2026-01-01"), day("2026-01-05")),)
 
 
 def test_batches_already_loaded_are_not_missing() -> None:
-    first = planned(daily())
-    table = of(first, "s.days").new
+    first = make_plan(daily())
+    table = change_named(first, "s.days").new
     assert table is not None
 
-    plan = planned(daily(), loaded=Loaded({table.table: (Interval(day("2026-01-01"), day("2026-01-04")),)}))
+    plan = make_plan(daily(), loaded=Loaded({table.table: (Interval(day("2026-01-01"), day("2026-01-04")),)}))
 
-    assert of(plan, "s.days").missing == (Interval(day("2026-01-04"), day("2026-01-10")),)
+    assert change_named(plan, "s.days").missing == (Interval(day("2026-01-04"), day("2026-01-10")),)
 
 
 def test_a_seed_is_loaded_once() -> None:
 
     seeds = project(model("s.seed", kind=Kind.SEED, columns="id", seed=Seed("seeds/s.csv", "d1", ("id",))))
-    prod, loaded = promoted(seeds)
+    prod, loaded = promote(seeds)
 
-    assert planned(seeds, base=prod, loaded=loaded, window=Window(NOW + timedelta(days=9))).is_virtual
+    assert make_plan(seeds, base=prod, loaded=loaded, window=Window(NOW + timedelta(days=9))).is_virtual
 
 
 def test_a_model_that_left_the_project_loses_its_view() -> None:
-    prod, loaded = promoted(daily())
+    prod, loaded = promote(daily())
     fewer = {name: m for name, m in daily().items() if name != "s.total"}
 
-    assert [view.name for view in planned(fewer, base=prod, loaded=loaded).views.dropped] == ["s.total"]
+    assert [view.name for view in make_plan(fewer, base=prod, loaded=loaded).views.dropped] == ["s.total"]
 
 
 def test_a_reader_of_a_model_that_left_is_a_blocker() -> None:
-    prod, loaded = promoted(daily())
+    prod, loaded = promote(daily())
     fewer = {name: m for name, m in daily().items() if name != "s.days"}
 
-    plan = planned(fewer, base=prod, loaded=loaded)
+    plan = make_plan(fewer, base=prod, loaded=loaded)
 
     assert [blocker.message for blocker in plan.blockers] == [
         "`s.total` still reads `s.days`, which this change removes."
@@ -124,22 +124,22 @@ def test_a_reader_of_a_model_that_left_is_a_blocker() -> None:
 
 def test_a_model_that_left_and_is_still_read_is_removed_and_no_external_table() -> None:
     """Spark's catalog knows the view that prod still has: it is found there, and nobody declared it."""
-    prod, loaded = promoted(daily())
+    prod, loaded = promote(daily())
     found = replace(external("s.days", "id x d"), line=0)
 
-    plan = planned(daily() | {"s.days": found}, base=prod, loaded=loaded)
+    plan = make_plan(daily() | {"s.days": found}, base=prod, loaded=loaded)
 
-    change = of(plan, "s.days")
+    change = change_named(plan, "s.days")
     assert (change.change, change.category, change.new) == (ChangeKind.REMOVED, None, None)
     assert change.reason == "`s.days` is no longer in the project, and is still read."
     assert plan.blockers[0].message == "`s.total` still reads `s.days`, which this change removes."
 
 
 def test_a_reason_names_some_of_many_columns_and_counts_the_others() -> None:
-    prod, loaded = promoted(daily())
+    prod, loaded = promote(daily())
     more = "".join(f", {number} AS c{number:02}" for number in range(30))
 
-    change = of(planned(daily(more), base=prod, loaded=loaded), "s.days")
+    change = change_named(make_plan(daily(more), base=prod, loaded=loaded), "s.days")
 
     assert "`c00`, `c01`" in change.reason
     assert "`c08` and 21 more" in change.reason
@@ -148,11 +148,11 @@ def test_a_reason_names_some_of_many_columns_and_counts_the_others() -> None:
 
 def test_a_word_holds_only_while_both_fingerprints_stay() -> None:
 
-    prod, loaded = promoted(daily())
-    first = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded, categories={"s.days": Category.BREAKING})
+    prod, loaded = promote(daily())
+    first = make_plan(daily(", 1 AS e"), Environment("dev"), prod, loaded, categories={"s.days": Category.BREAKING})
 
-    same = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded, words=first.overrides)
-    other = planned(daily(", 2 AS e"), Environment("dev"), prod, loaded, words=first.overrides)
+    same = make_plan(daily(", 1 AS e"), Environment("dev"), prod, loaded, words=first.overrides)
+    other = make_plan(daily(", 2 AS e"), Environment("dev"), prod, loaded, words=first.overrides)
 
     assert same.overrides == first.overrides
     assert (other.overrides, other.unused_overrides) == ((), first.overrides)
@@ -160,57 +160,57 @@ def test_a_word_holds_only_while_both_fingerprints_stay() -> None:
 
 
 def test_an_override_that_a_merge_ended_is_not_said_to_be_ended_by_an_edit() -> None:
-    prod, loaded = promoted(daily())
-    first = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded, categories={"s.days": Category.BREAKING})
-    merged, held = promoted(daily(", 3 AS f"))
+    prod, loaded = promote(daily())
+    first = make_plan(daily(", 1 AS e"), Environment("dev"), prod, loaded, categories={"s.days": Category.BREAKING})
+    merged, held = promote(daily(", 3 AS f"))
 
-    later = planned(daily(", 1 AS e"), Environment("dev"), merged, held, words=first.overrides)
+    later = make_plan(daily(", 1 AS e"), Environment("dev"), merged, held, words=first.overrides)
 
     assert [end_of(each, later.changes) for each in later.unused_overrides] == ["base"]
 
 
 def test_a_model_with_no_rows_of_its_own_needs_no_time() -> None:
-    plan = planned(project(RAW, model("s.v", "SELECT id FROM s.raw", kind=Kind.VIEW)))
+    plan = make_plan(project(RAW, model("s.v", "SELECT id FROM s.raw", kind=Kind.VIEW)))
 
-    assert of(plan, "s.v").missing == ()
+    assert change_named(plan, "s.v").missing == ()
     assert plan.is_virtual
 
 
 def test_prod_cannot_be_planned_from_a_later_day_on() -> None:
     with pytest.raises(RequestError, match="prod must hold all its days"):
-        planned(daily(), window=Window(NOW, start=day("2026-01-08")))
+        make_plan(daily(), window=Window(NOW, start=day("2026-01-08")))
 
 
 def test_a_window_narrows_the_days() -> None:
-    plan = planned(daily(), Environment("dev"), window=Window(NOW, start=day("2026-01-08")))
+    plan = make_plan(daily(), Environment("dev"), window=Window(NOW, start=day("2026-01-08")))
 
-    assert of(plan, "s.days").missing == (Interval(day("2026-01-08"), day("2026-01-10")),)
+    assert change_named(plan, "s.days").missing == (Interval(day("2026-01-08"), day("2026-01-10")),)
 
 
 def test_a_table_made_of_some_days_only_is_a_preview_and_never_taken_for_the_whole_one() -> None:
-    prod, loaded = promoted(daily())
+    prod, loaded = promote(daily())
     edited = daily(", 1 AS e") | project(model("s.total", "SELECT COUNT(e) AS n FROM s.days"))
-    short = planned(edited, Environment("dev"), prod, loaded, window=Window(NOW, start=day("2026-01-08")))
+    short = make_plan(edited, Environment("dev"), prod, loaded, window=Window(NOW, start=day("2026-01-08")))
     built = Loaded(dict(loaded.timelines) | {c.new.table: c.missing for c in short.backfills if c.new})
 
-    whole = planned(edited, base=prod, loaded=built)
+    whole = make_plan(edited, base=prod, loaded=built)
 
-    assert of(short, "s.total").preview
-    assert not of(short, "s.days").preview
-    assert of(whole, "s.days").missing == (Interval(day("2026-01-01"), day("2026-01-08")),)
-    assert of(whole, "s.total").missing
+    assert change_named(short, "s.total").preview
+    assert not change_named(short, "s.days").preview
+    assert change_named(whole, "s.days").missing == (Interval(day("2026-01-01"), day("2026-01-08")),)
+    assert change_named(whole, "s.total").missing
 
 
 def test_where_the_tables_of_some_days_and_of_all_drifted_the_next_ones_are_two_again() -> None:
-    prod, loaded = promoted(daily())
+    prod, loaded = promote(daily())
     edited = daily(", 1 AS e") | project(model("s.total", "SELECT COUNT(e) AS n FROM s.days"))
 
     def tables(known: Loaded) -> list[str]:
-        some = planned(edited, Environment("dev"), prod, known, window=Window(NOW, start=day("2026-01-08")))
+        some = make_plan(edited, Environment("dev"), prod, known, window=Window(NOW, start=day("2026-01-08")))
         return [
             snapshot.table
-            for plan in (some, planned(edited, base=prod, loaded=known))
-            if (snapshot := of(plan, "s.total").new)
+            for plan in (some, make_plan(edited, base=prod, loaded=known))
+            if (snapshot := change_named(plan, "s.total").new)
         ]
 
     first = tables(loaded)
@@ -221,16 +221,16 @@ def test_where_the_tables_of_some_days_and_of_all_drifted_the_next_ones_are_two_
 
 
 def test_a_person_who_says_breaking_makes_no_whole_table_of_a_preview() -> None:
-    prod, loaded = promoted(daily())
+    prod, loaded = promote(daily())
     edited = daily(", 1 AS e") | project(model("s.total", "SELECT COUNT(e) AS n FROM s.days"))
     window, wanted = Window(NOW, start=day("2026-01-08")), {"s.total": Category.BREAKING}
-    short = planned(edited, Environment("dev"), prod, loaded, window=window, categories=wanted)
+    short = make_plan(edited, Environment("dev"), prod, loaded, window=window, categories=wanted)
     built = Loaded(dict(loaded.timelines) | {c.new.table: c.missing for c in short.backfills if c.new})
 
-    whole = planned(edited, base=prod, loaded=built, words=short.overrides)
+    whole = make_plan(edited, base=prod, loaded=built, words=short.overrides)
 
-    assert of(short, "s.total").preview
-    assert of(whole, "s.total").missing
+    assert change_named(short, "s.total").preview
+    assert change_named(whole, "s.total").missing
 
 
 def test_a_view_that_a_person_calls_breaking_is_another_one_over_another_table() -> None:
@@ -238,13 +238,13 @@ def test_a_view_that_a_person_calls_breaking_is_another_one_over_another_table()
         total = model("s.total", f"SELECT COUNT(*){more} AS n FROM s.days")
         return daily(extra) | project(total, model("s.shown", f"SELECT n{more} AS n FROM s.total", Kind.VIEW))
 
-    prod, loaded = promoted(models("", ""))
+    prod, loaded = promote(models("", ""))
     edited, wanted = models(", 1 AS e", " + 1"), {"s.shown": Category.BREAKING}
-    short = planned(
+    short = make_plan(
         edited, Environment("dev"), prod, loaded, window=Window(NOW, start=day("2026-01-08")), categories=wanted
     )
 
-    whole = planned(edited, base=prod, loaded=loaded, words=short.overrides)
+    whole = make_plan(edited, base=prod, loaded=loaded, words=short.overrides)
 
     assert short.new.snapshots["s.total"].table != whole.new.snapshots["s.total"].table
     assert short.new.snapshots["s.shown"].table != whole.new.snapshots["s.shown"].table
@@ -253,13 +253,13 @@ def test_a_view_that_a_person_calls_breaking_is_another_one_over_another_table()
 def test_changing_when_the_plan_is_made_within_a_day_keeps_its_id() -> None:
     later = Window(NOW + timedelta(hours=3))
 
-    assert planned(daily()).id == planned(daily(), window=later).id
-    assert planned(daily()).id != planned(daily(), target=replace(Environment("prod"), name="dev")).id
+    assert make_plan(daily()).id == make_plan(daily(), window=later).id
+    assert make_plan(daily()).id != make_plan(daily(), target=replace(Environment("prod"), name="dev")).id
 
 
 def test_a_run_leaves_prods_table_alone_where_it_would_read_other_tables() -> None:
-    prod, loaded = promoted(daily())
-    plan = planned(daily(", 1 AS e"), Environment("dev"), prod, loaded)
+    prod, loaded = promote(daily())
+    plan = make_plan(daily(", 1 AS e"), Environment("dev"), prod, loaded)
     filled = {c.new.table: c.needed for c in plan.changes if c.new and c.needed}
     both = Loaded({**loaded.timelines, **filled})
 
@@ -271,12 +271,12 @@ def test_a_run_leaves_prods_table_alone_where_it_would_read_other_tables() -> No
 
 def test_a_plan_that_only_shows_more_views_promotes() -> None:
     models = project(model("s.a", "SELECT 1 AS id"), model("s.b", "SELECT 2 AS id"))
-    prod, loaded = promoted(models)
-    some = planned(models, Environment("dev"), prod, loaded).new
+    prod, loaded = promote(models)
+    some = make_plan(models, Environment("dev"), prod, loaded).new
     dev = Environment("dev", some.snapshots, some.views, 1, "p1", NOW)
 
-    again = planned(models, dev, prod, loaded)
-    every = planned(models, dev, prod, loaded, include_unmodified=True)
+    again = make_plan(models, dev, prod, loaded)
+    every = make_plan(models, dev, prod, loaded, include_unmodified=True)
 
     assert (again.promotes, again.is_empty) == (False, True)
     assert (every.promotes, every.is_empty, every.is_virtual) == (True, False, True)

@@ -29,12 +29,12 @@ def daily(sql: str = "SELECT id, day FROM raw.orders", **fields: Any) -> Model:
     return model("shop.daily", sql, **given)
 
 
-def changed(after: Model, before: Model | None = None) -> Change:
+def changed_daily(after: Model, before: Model | None = None) -> Change:
     return change_of(project(before or daily()), project(after))["shop.daily"]
 
 
 def test_a_new_version_costs_as_much_per_day_as_the_one_it_replaces() -> None:
-    change = changed(daily("SELECT id + 1 AS id, day FROM raw.orders"))
+    change = changed_daily(daily("SELECT id + 1 AS id, day FROM raw.orders"))
     assert change.old and change.old.table != (change.new and change.new.table)
 
     assert change.missing == (days(1, 9),)
@@ -42,7 +42,7 @@ def test_a_new_version_costs_as_much_per_day_as_the_one_it_replaces() -> None:
 
 
 def test_its_own_batches_count_before_the_old_versions() -> None:
-    change = changed(daily("SELECT id + 1 AS id, day FROM raw.orders"))
+    change = changed_daily(daily("SELECT id + 1 AS id, day FROM raw.orders"))
     assert change.old and change.new
 
     costs = {change.old.table: BEFORE, change.new.table: Cost(3, 3, 1)}
@@ -51,7 +51,7 @@ def test_its_own_batches_count_before_the_old_versions() -> None:
 
 
 def test_a_full_refresh_costs_what_the_last_one_did() -> None:
-    change = changed(model("shop.daily", "SELECT 2 AS id"), model("shop.daily", "SELECT 1 AS id"))
+    change = changed_daily(model("shop.daily", "SELECT 2 AS id"), model("shop.daily", "SELECT 1 AS id"))
     assert change.old
 
     assert estimate(change, {change.old.table: Cost(1, 50, 2.5)}, {}) == Estimate(None, 50, 2.5)
@@ -59,14 +59,14 @@ def test_a_full_refresh_costs_what_the_last_one_did() -> None:
 
 @pytest.mark.parametrize("before", [daily(cron=Cron("@hourly")), model("shop.daily", "SELECT id, day FROM raw.orders")])
 def test_a_version_that_was_cut_otherwise_tells_nothing(before: Model) -> None:
-    change = changed(daily("SELECT id + 1 AS id, day FROM raw.orders"), before)
+    change = changed_daily(daily("SELECT id + 1 AS id, day FROM raw.orders"), before)
     assert change.old
 
     assert estimate(change, {change.old.table: BEFORE}, {}) == Estimate()
 
 
 def test_what_was_never_computed_is_not_known() -> None:
-    change = changed(daily("SELECT id + 1 AS id, day FROM raw.orders"))
+    change = changed_daily(daily("SELECT id + 1 AS id, day FROM raw.orders"))
 
     assert estimate(change, {}, {"shop.daily": None}) == Estimate(None, None, None)
 

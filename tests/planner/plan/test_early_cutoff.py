@@ -9,7 +9,7 @@ from mergeplan.planner.apply.events import BatchDone, Compared, Event
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.state.store import StateStore
-from tests.planner.shop import FILES, applied, planned, rows, written
+from tests.planner.shop import FILES, make_plan, plan_and_apply, rows, write_shop
 
 pytestmark = pytest.mark.prove
 
@@ -30,22 +30,22 @@ def store(tmp_path: Path, project: str) -> Iterator[StateStore]:
     opened.close()
 
 
-def computed(events: list[Event]) -> set[str]:
+def models_computed(events: list[Event]) -> set[str]:
     return {event.model for event in events if isinstance(event, BatchDone)}
 
 
 def test_a_changed_model_with_the_same_rows_ends_the_recomputation(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    applied(written(tmp_path, **READERS, daily=DAILY), engine, store)
+    plan_and_apply(write_shop(tmp_path, **READERS, daily=DAILY), engine, store)
     prod = store.environments.get("prod").snapshots
-    project, events = written(tmp_path, **READERS, daily=SAME), list[Event]()
+    project, events = write_shop(tmp_path, **READERS, daily=SAME), list[Event]()
 
-    outcome = applied(project, engine, store, "dev", events.append)
+    outcome = plan_and_apply(project, engine, store, "dev", events.append)
     dev = store.environments.get("dev").snapshots
-    merge = planned(project, store)
+    merge = make_plan(project, store)
 
-    assert computed(events) == {"shop.daily"}
+    assert models_computed(events) == {"shop.daily"}
     assert [(e.reader, e.spared) for e in events if isinstance(e, Compared)] == [("shop.total", True)]
     assert [dev[name].table for name in ("shop.total", "shop.grand")] == [
         prod[name].table for name in ("shop.total", "shop.grand")
@@ -56,27 +56,27 @@ def test_a_changed_model_with_the_same_rows_ends_the_recomputation(
 
 
 def test_a_changed_model_with_other_rows_is_followed(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
-    applied(written(tmp_path, **READERS, daily=DAILY), engine, store)
+    plan_and_apply(write_shop(tmp_path, **READERS, daily=DAILY), engine, store)
     events = list[Event]()
 
-    applied(written(tmp_path, **READERS, daily=OTHER), engine, store, "dev", events.append)
+    plan_and_apply(write_shop(tmp_path, **READERS, daily=OTHER), engine, store, "dev", events.append)
 
-    assert computed(events) == {"shop.daily", "shop.total", "shop.grand"}
+    assert models_computed(events) == {"shop.daily", "shop.total", "shop.grand"}
     assert rows(engine, "SELECT more FROM shop__dev.grand") == [(62,)]
 
 
 def test_a_table_that_was_written_since_is_not_taken_for_what_it_was(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    applied(written(tmp_path, **READERS, daily=DAILY), engine, store)
-    project = written(tmp_path, **READERS, daily=SAME)
-    outcome = applied(project, engine, store, "dev")
+    plan_and_apply(write_shop(tmp_path, **READERS, daily=DAILY), engine, store)
+    project = write_shop(tmp_path, **READERS, daily=SAME)
+    outcome = plan_and_apply(project, engine, store, "dev")
     snapshot = store.environments.get("prod").snapshots["shop.daily"]
     assert snapshot.kind is Kind.INCREMENTAL_BY_TIME_RANGE
     held = store.intervals.load_timelines([snapshot.table])[snapshot.table]
     store.intervals.record(snapshot.table, held[0])  # as a run or a restatement does that wrote it again
 
-    merge = planned(project, store)
+    merge = make_plan(project, store)
 
     assert outcome.plan is not None
     assert merge.digest != outcome.plan.digest
@@ -87,10 +87,10 @@ def test_days_that_came_out_the_same_are_copied_and_the_others_computed(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:
     by_day = DAILY.replace("shop.daily", "shop.later").replace("shop.items", "shop.daily")
-    applied(written(tmp_path, later=by_day, daily=DAILY), engine, store)
+    plan_and_apply(write_shop(tmp_path, later=by_day, daily=DAILY), engine, store)
     events = list[Event]()
 
-    applied(written(tmp_path, later=by_day, daily=OTHER), engine, store, "dev", events.append)
+    plan_and_apply(write_shop(tmp_path, later=by_day, daily=OTHER), engine, store, "dev", events.append)
 
     later = {str(e.interval): e.copied for e in events if isinstance(e, BatchDone) and e.model == "shop.later"}
     assert [interval for interval, copied in later.items() if not copied] == ["2026-01-04 - 2026-01-04"]
@@ -104,10 +104,10 @@ def test_a_reader_that_looks_beyond_its_day_is_computed_for_every_day(
         "SELECT id, day, price FROM shop.items",
         "SELECT id, day, (SELECT MAX(price) FROM shop.daily) AS price FROM shop.daily",
     )
-    applied(written(tmp_path, later=last, daily=DAILY), engine, store)
+    plan_and_apply(write_shop(tmp_path, later=last, daily=DAILY), engine, store)
     events = list[Event]()
 
-    applied(written(tmp_path, later=last, daily=OTHER), engine, store, "dev", events.append)
+    plan_and_apply(write_shop(tmp_path, later=last, daily=OTHER), engine, store, "dev", events.append)
 
     assert not any(event.copied for event in events if isinstance(event, BatchDone))
     assert rows(engine, "SELECT DISTINCT price FROM shop__dev.later") == [(31,)]

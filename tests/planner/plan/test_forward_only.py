@@ -19,7 +19,7 @@ from mergeplan.planner.plan.forward_only import ForwardOnly
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.state.store import StateStore
-from tests.planner.shop import NOW, applied, planned, rows, written
+from tests.planner.shop import NOW, make_plan, plan_and_apply, rows, write_shop
 
 pytestmark = pytest.mark.prove
 
@@ -37,19 +37,19 @@ def shop(root: Path, daily: str = BEFORE, *, readers: bool = False) -> Project:
     (root / "seeds").mkdir(exist_ok=True)
     (root / "seeds/more.csv").write_text(MORE)
     read = {} if readers else {"total": "", "shown": ""}
-    return written(root, daily=daily, apart="", items=ITEMS, **read)
+    return write_shop(root, daily=daily, apart="", items=ITEMS, **read)
 
 
-def built(root: Path, engine: Engine, store: StateStore, *, readers: bool = False) -> None:
-    applied(shop(root, readers=readers), engine, store)
+def build(root: Path, engine: Engine, store: StateStore, *, readers: bool = False) -> None:
+    plan_and_apply(shop(root, readers=readers), engine, store)
 
 
 def forward(
     project: Project, engine: Engine, store: StateStore, environment: str = "prod", asked: ForwardOnly = FORWARD
 ) -> int:
     """Apply a forward-only plan; how many batches it computed."""
-    return applied(
-        project, engine, store, environment, plan=planned(project, store, environment, forward=asked)
+    return plan_and_apply(
+        project, engine, store, environment, plan=make_plan(project, store, environment, forward=asked)
     ).filled.batches
 
 
@@ -57,13 +57,13 @@ def ran(project: Project, engine: Engine, store: StateStore, now: datetime = LAT
     """What a run of prod does at a later moment."""
     tables = store.tables.all().keys()
     loaded = Loaded(store.intervals.load_timelines(tables), drifted=store.snapshots.tables_with_drift())
-    applied(project, engine, store, plan=build_run(store.environments.get("prod"), loaded, Window(now)))
+    plan_and_apply(project, engine, store, plan=build_run(store.environments.get("prod"), loaded, Window(now)))
 
 
 def test_a_merge_computes_nothing_keeps_the_rows_and_the_next_run_fills_the_column(
     tmp_path: Path, engine: Engine, store: StateStore
 ) -> None:
-    built(tmp_path, engine, store)
+    build(tmp_path, engine, store)
     project = shop(tmp_path, TAXED)
 
     assert forward(project, engine, store) == 0
@@ -76,22 +76,22 @@ def test_a_merge_computes_nothing_keeps_the_rows_and_the_next_run_fills_the_colu
 def test_an_environment_shows_a_preview_of_the_last_day_and_promises_what_prod_gets(
     tmp_path: Path, engine: Engine, store: StateStore
 ) -> None:
-    built(tmp_path, engine, store)
+    build(tmp_path, engine, store)
     project = shop(tmp_path, TAXED)
-    there = planned(project, store, "dev", forward=FORWARD)
+    there = make_plan(project, store, "dev", forward=FORWARD)
     daily = next(change for change in there.changes if change.name == "shop.daily")
 
     assert daily.preview and daily.category is Category.FORWARD_ONLY and daily.new and daily.new.is_preview
     assert [str(each) for each in daily.missing] == ["2026-01-05 - 2026-01-05"]
-    assert there.digest == planned(project, store, forward=FORWARD).digest
-    applied(project, engine, store, "dev", plan=there)
+    assert there.digest == make_plan(project, store, forward=FORWARD).digest
+    plan_and_apply(project, engine, store, "dev", plan=there)
     assert rows(engine, "SELECT * FROM shop__dev.daily") == []
     assert rows(engine, "SELECT count(*) FROM shop.daily") == [(3,)]
-    assert there.digest == planned(project, store, forward=FORWARD).digest
+    assert there.digest == make_plan(project, store, forward=FORWARD).digest
 
     since = Window(NOW, start=datetime(2026, 1, 2, tzinfo=UTC))
-    longer = planned(project, store, "dev", since, forward=FORWARD)
-    applied(project, engine, store, "dev", plan=longer)
+    longer = make_plan(project, store, "dev", since, forward=FORWARD)
+    plan_and_apply(project, engine, store, "dev", plan=longer)
     assert rows(engine, "SELECT id, taxed FROM shop__dev.daily ORDER BY id") == [(2, 40), (3, 60)]
     assert longer.digest == there.digest
 
@@ -99,7 +99,7 @@ def test_an_environment_shows_a_preview_of_the_last_day_and_promises_what_prod_g
 def test_a_table_whose_time_was_forgotten_takes_the_kept_rows_over_again(
     tmp_path: Path, engine: Engine, store: StateStore
 ) -> None:
-    built(tmp_path, engine, store)
+    build(tmp_path, engine, store)
     project, since = shop(tmp_path, TAXED), ForwardOnly(every=True, since=datetime(2026, 1, 3, tzinfo=UTC))
     forward(project, engine, store, "dev", since)
     table = store.environments.get("dev").snapshots["shop.daily"].table
@@ -116,7 +116,7 @@ def test_a_table_whose_time_was_forgotten_takes_the_kept_rows_over_again(
 def test_days_before_an_effective_date_that_a_restatement_took_are_copied_from_prod(
     tmp_path: Path, engine: Engine, store: StateStore
 ) -> None:
-    built(tmp_path, engine, store)
+    build(tmp_path, engine, store)
     project, since = shop(tmp_path, TAXED), ForwardOnly(every=True, since=datetime(2026, 1, 2, tzinfo=UTC))
     forward(project, engine, store, "dev", since)
     table = store.environments.get("dev").snapshots["shop.daily"].table
@@ -132,7 +132,7 @@ def test_days_before_an_effective_date_that_a_restatement_took_are_copied_from_p
 def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(
     tmp_path: Path, engine: Engine, store: StateStore
 ) -> None:
-    built(tmp_path, engine, store)
+    build(tmp_path, engine, store)
     project = shop(tmp_path, TAXED)
     forward(project, engine, store)
     ran(project, engine, store)
@@ -145,13 +145,13 @@ def test_going_back_shows_the_old_rows_and_going_forward_again_the_new_ones(
 
 
 def test_what_reads_a_forward_only_model_keeps_its_rows_too(tmp_path: Path, engine: Engine, store: StateStore) -> None:
-    built(tmp_path, engine, store, readers=True)
+    build(tmp_path, engine, store, readers=True)
     project = shop(tmp_path, BEFORE.replace(", price FROM", ", price * 10 AS price FROM"), readers=True)
-    plan = planned(project, store, forward=FORWARD)
+    plan = make_plan(project, store, forward=FORWARD)
     total = next(change for change in plan.changes if change.name == "shop.total")
 
     assert (total.category, total.rule, total.missing) == (Category.FORWARD_ONLY, "reads-forward-only", ())
-    applied(project, engine, store, plan=plan)
+    plan_and_apply(project, engine, store, plan=plan)
     assert rows(engine, "SELECT total FROM shop.shown") == [(60,)]
     ran(project, engine, store)
     assert rows(engine, "SELECT total FROM shop.shown") == [(460,)]
@@ -160,7 +160,7 @@ def test_what_reads_a_forward_only_model_keeps_its_rows_too(tmp_path: Path, engi
 def test_the_days_from_an_effective_date_on_are_computed_where_they_are_reviewed(
     tmp_path: Path, engine: Engine, store: StateStore
 ) -> None:
-    built(tmp_path, engine, store)
+    build(tmp_path, engine, store)
     project = shop(tmp_path, TAXED)
     asked = ForwardOnly(every=True, since=datetime(2026, 1, 2, tzinfo=UTC))
 
@@ -172,7 +172,7 @@ def test_the_days_from_an_effective_date_on_are_computed_where_they_are_reviewed
 
 
 def test_dropping_the_new_table_leaves_the_old_one_whole(tmp_path: Path, engine: Engine, store: StateStore) -> None:
-    built(tmp_path, engine, store, readers=True)
+    build(tmp_path, engine, store, readers=True)
     before = store.environments.get("prod").snapshots
     project = shop(tmp_path, BEFORE.replace(", price FROM", ", price * 10 AS price FROM"), readers=True)
     forward(project, engine, store)
@@ -191,7 +191,7 @@ def test_dropping_the_new_table_leaves_the_old_one_whole(tmp_path: Path, engine:
 def test_a_wider_type_reads_the_old_rows_and_a_narrower_one_is_refused(
     tmp_path: Path, engine: Engine, store: StateStore
 ) -> None:
-    built(tmp_path, engine, store)
+    build(tmp_path, engine, store)
     wider = shop(tmp_path, BEFORE.replace(", price FROM", ", CAST(price AS BIGINT) AS price FROM"))
     assert forward(wider, engine, store) == 0
     assert rows(engine, "SELECT sum(price) FROM shop.daily") == [(60,)]
@@ -209,9 +209,9 @@ def test_a_wider_type_reads_the_old_rows_and_a_narrower_one_is_refused(
 def test_a_column_that_goes_is_allowed_by_the_model_or_the_request_and_comes_back_with_its_old_values(
     tmp_path: Path, engine: Engine, store: StateStore
 ) -> None:
-    built(tmp_path, engine, store)
+    build(tmp_path, engine, store)
     dropped = shop(tmp_path, HEAD % "" + WHERE)
-    blocked = planned(dropped, store, forward=FORWARD).blockers
+    blocked = make_plan(dropped, store, forward=FORWARD).blockers
     assert [f"{each.place} {each.message}" for each in blocked] == [
         "models/daily.sql:1 `shop.daily` drops the column `price`, and its change is forward-only. Allow it with "
         "`--allow-destructive-model shop.daily` or `on_destructive_change allow`, or rebuild the table."
@@ -224,14 +224,14 @@ def test_a_column_that_goes_is_allowed_by_the_model_or_the_request_and_comes_bac
 
 
 def test_a_model_that_ignores_what_goes_keeps_the_column(tmp_path: Path, engine: Engine, store: StateStore) -> None:
-    built(tmp_path, engine, store)
+    build(tmp_path, engine, store)
     dropped = shop(tmp_path, HEAD % ", forward_only true, on_destructive_change ignore" + WHERE)
-    plan = planned(dropped, store)
+    plan = make_plan(dropped, store)
     assert [(c.name, c.rule) for c in plan.changes if c.category is Category.FORWARD_ONLY] == [
         ("shop.daily", "forward-only-model")
     ]
 
-    applied(dropped, engine, store, plan=plan)
+    plan_and_apply(dropped, engine, store, plan=plan)
     ran(dropped, engine, store)
     assert rows(engine, "SELECT id, price FROM shop.daily ORDER BY id") == [(1, 10), (2, 20), (3, 30), (4, None)]
 
@@ -239,7 +239,7 @@ def test_a_model_that_ignores_what_goes_keeps_the_column(tmp_path: Path, engine:
 def test_a_crash_while_the_files_are_taken_over_loses_nothing(
     tmp_path: Path, engine: Engine, store: StateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built(tmp_path, engine, store)
+    build(tmp_path, engine, store)
     project = shop(tmp_path, TAXED)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
         patch.setattr(store.tables, "register", lambda *_args, **_fields: 1 / 0)

@@ -16,7 +16,7 @@ from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.plan.forward_only import ForwardOnly, is_wider, merge_columns
 from mergeplan.planner.plan.schedule import Window
 from mergeplan.planner.snapshot.environment import Environment
-from tests.planner.building import NOW, external, model, planned, project, promoted
+from tests.planner.building import NOW, external, make_plan, model, project, promote
 
 RANGED = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "day", "start": datetime(2026, 1, 1, tzinfo=UTC)}
 RAW = external("raw.t", "id day price")
@@ -35,9 +35,9 @@ def plan_of(
     name: str = "prod",
     **asked: object,
 ) -> Plan:
-    prod, loaded = promoted(project(RAW, *before))
+    prod, loaded = promote(project(RAW, *before))
     target = prod if name == "prod" else Environment(name)
-    return planned(project(RAW, *after), target, prod, loaded, forward=forward, **asked)
+    return make_plan(project(RAW, *after), target, prod, loaded, forward=forward, **asked)
 
 
 def changes(plan: Plan) -> dict[str, Change]:
@@ -129,10 +129,10 @@ def test_a_request_that_makes_no_sense_is_refused(forward: ForwardOnly, told: st
 
 
 def test_a_rebuild_later_computes_whoever_read_the_kept_rows() -> None:
-    prod, loaded = promoted(project(RAW, daily(), TOTAL))
-    first = planned(project(RAW, DOUBLED, TOTAL), prod, prod, loaded, forward=FORWARD)
+    prod, loaded = promote(project(RAW, daily(), TOTAL))
+    first = make_plan(project(RAW, DOUBLED, TOTAL), prod, prod, loaded, forward=FORWARD)
     more = daily("id, day, price * 2 AS price, id AS again")
-    then = planned(project(RAW, more, TOTAL), first.new, first.new, loaded)
+    then = make_plan(project(RAW, more, TOTAL), first.new, first.new, loaded)
 
     assert {name: (str(c.category), bool(c.missing)) for name, c in changes(then).items()} == {
         "s.daily": ("breaking", True),
@@ -141,9 +141,9 @@ def test_a_rebuild_later_computes_whoever_read_the_kept_rows() -> None:
 
 
 def test_taking_the_change_back_never_finds_the_table_that_drifted() -> None:
-    prod, loaded = promoted(project(RAW, daily()))
-    kept = planned(project(RAW, DOUBLED), prod, prod, loaded, forward=FORWARD).new.snapshots["s.daily"]
-    built = planned(project(RAW, DOUBLED), prod, prod, loaded).new.snapshots["s.daily"]
+    prod, loaded = promote(project(RAW, daily()))
+    kept = make_plan(project(RAW, DOUBLED), prod, prod, loaded, forward=FORWARD).new.snapshots["s.daily"]
+    built = make_plan(project(RAW, DOUBLED), prod, prod, loaded).new.snapshots["s.daily"]
 
     assert len({prod.snapshots["s.daily"].table, kept.table, built.table}) == 3
     assert kept.forced
@@ -176,8 +176,8 @@ def test_a_preview_is_held_to_the_rows_and_columns_that_prod_will_go_on_with() -
 
 def test_a_preview_ends_where_the_table_ends_whose_place_it_takes() -> None:
     late = Window(NOW + timedelta(days=9), end=NOW + timedelta(days=8))
-    prod, loaded = promoted(project(RAW, daily()))
-    (change,) = planned(project(RAW, DOUBLED), Environment("dev"), prod, loaded, forward=FORWARD, window=late).changes
+    prod, loaded = promote(project(RAW, daily()))
+    (change,) = make_plan(project(RAW, DOUBLED), Environment("dev"), prod, loaded, forward=FORWARD, window=late).changes
 
     assert change.preview
     assert change.needed[-1].end == LOADED[0].end
@@ -187,10 +187,10 @@ def test_a_preview_of_a_whole_table_is_computed_whole_however_much_of_it_there_i
     plan = plan_of((daily(), TOTAL), (DOUBLED, TOTAL), name="dev")
     total = changes(plan)["s.total"]
     assert total.new and total.needed
-    prod, loaded = promoted(project(RAW, daily(), TOTAL))
+    prod, loaded = promote(project(RAW, daily(), TOTAL))
     part = (Interval(total.needed[0].start, total.needed[0].end - timedelta(days=1)),)
     there = replace(loaded, timelines={**loaded.timelines, total.new.table: part})
-    again = planned(project(RAW, DOUBLED, TOTAL), Environment("dev"), prod, there, forward=FORWARD)
+    again = make_plan(project(RAW, DOUBLED, TOTAL), Environment("dev"), prod, there, forward=FORWARD)
 
     assert changes(again)["s.total"].missing == total.needed
 
@@ -211,8 +211,8 @@ def test_a_view_over_a_preview_is_another_one_when_anything_that_it_reads_moves(
 
 
 def test_a_run_fills_a_preview_from_where_it_began_and_no_earlier_day() -> None:
-    prod, loaded = promoted(project(RAW, daily()))
-    plan = planned(project(RAW, DOUBLED), Environment("dev"), prod, loaded, forward=FORWARD)
+    prod, loaded = promote(project(RAW, daily()))
+    plan = make_plan(project(RAW, DOUBLED), Environment("dev"), prod, loaded, forward=FORWARD)
     (change,) = plan.changes
     assert change.new
     held = replace(loaded, timelines={**loaded.timelines, change.new.table: change.missing})
@@ -302,14 +302,14 @@ def test_a_table_with_an_effective_date_made_of_some_days_is_never_taken_for_the
 
 
 def test_days_before_an_effective_date_that_a_restatement_took_are_those_of_prod_and_no_run_computes_them() -> None:
-    prod, loaded = promoted(project(RAW, daily()))
+    prod, loaded = promote(project(RAW, daily()))
     edited, later = project(RAW, DOUBLED), ForwardOnly(True, datetime(2026, 1, 5, tzinfo=UTC))
-    there = planned(edited, Environment("dev"), prod, loaded, forward=later).new
+    there = make_plan(edited, Environment("dev"), prod, loaded, forward=later).new
     taken = (Interval(datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 3, tzinfo=UTC)),)
     left = {there.snapshots["s.daily"].table: subtract(LOADED, taken)}
     loaded = replace(loaded, timelines={**loaded.timelines, **left})
 
-    merge = changes(planned(edited, prod, prod, loaded, forward=later))["s.daily"]
+    merge = changes(make_plan(edited, prod, prod, loaded, forward=later))["s.daily"]
 
     assert (merge.missing, merge.copies) == (taken, taken)
     assert not build_run(there, loaded, Window(NOW), prod).changes
@@ -331,12 +331,12 @@ def test_rows_that_are_computed_again_are_the_old_ones_only_if_they_were_the_que
 
 
 def test_kept_rows_that_are_computed_again_concern_whoever_reads_them() -> None:
-    prod, loaded = promoted(project(RAW, daily(), TOTAL))
-    kept = planned(project(RAW, DOUBLED, TOTAL), prod, prod, loaded, forward=FORWARD)
+    prod, loaded = promote(project(RAW, daily(), TOTAL))
+    kept = make_plan(project(RAW, DOUBLED, TOTAL), prod, prod, loaded, forward=FORWARD)
     prod, loaded = replace(kept.new, revision=2), replace(loaded, timelines={**loaded.timelines, **kept.relies})
     more = replace(DOUBLED, sql=DOUBLED.sql.replace("SELECT id,", "SELECT id * 7 AS extra, id,"))
 
     later = ForwardOnly(True, datetime(2026, 1, 5, tzinfo=UTC))
-    found = changes(planned(project(RAW, more, TOTAL), prod, prod, loaded, forward=later))
+    found = changes(make_plan(project(RAW, more, TOTAL), prod, prod, loaded, forward=later))
 
     assert found["s.total"].rule == "reads-forward-only", "the days since then hold prices times two from now on"

@@ -11,7 +11,7 @@ from mergeplan.planner.plan.change import Change
 from tests.planner.building import NOW, change_of, external, model, project
 
 
-def viewed(name: str, sql: str) -> Model:
+def view_model(name: str, sql: str) -> Model:
     """A view as the project's files say it."""
     read, _ = parse_model(f"MODEL (name {name}, kind VIEW);\n{sql}", "models/v.sql", Defaults(NOW))
     assert read is not None
@@ -99,9 +99,11 @@ def test_a_query_that_is_not_read_into_the_algebra_minds_the_order_of_a_view() -
 
 @pytest.mark.parametrize("value", ["-1::STRING", "1L", "TIME '10:00:00'"])  # which the tree does not tell from others
 def test_an_order_of_a_view_that_the_parser_misreads_reaches_those_that_take_rows_by_it(value: str) -> None:
-    readers = (viewed("s.w", f"SELECT id, {value} AS u FROM s.v"), model("s.k", "SELECT id FROM s.w LIMIT 2"))
+    readers = (view_model("s.w", f"SELECT id, {value} AS u FROM s.v"), model("s.k", "SELECT id FROM s.w LIMIT 2"))
     before, after = (
-        project(external("s.a", "id x"), viewed("s.v", f"SELECT id, {value} AS v FROM s.a ORDER BY x{way}"), *readers)
+        project(
+            external("s.a", "id x"), view_model("s.v", f"SELECT id, {value} AS v FROM s.a ORDER BY x{way}"), *readers
+        )
         for way in ("", " DESC")
     )
     assert before["s.v"].misread

@@ -15,7 +15,7 @@ from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
-from tests.planner.building import NOW, day, external, model, planned, project, promoted
+from tests.planner.building import NOW, day, external, make_plan, model, project, promote
 
 DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
 SHOP = project(
@@ -29,11 +29,11 @@ SHOP = project(
 )
 
 
-def between(start: str, end: str) -> Timeline:
+def time_between(start: str, end: str) -> Timeline:
     return (Interval(day(start), day(end)),)
 
 
-def restated(
+def restate(
     *selectors: str,
     models: dict[str, Model] = SHOP,
     others: tuple[Environment, ...] = (),
@@ -42,7 +42,7 @@ def restated(
     **window: str,
 ) -> Plan:
     """A restatement in prod, or where it is said, of these models; `lacking` is time that tables do not hold."""
-    prod, loaded = promoted(models)
+    prod, loaded = promote(models)
     here = where or prod
     gone = {prod.snapshots[name].table: time for name, time in (lacking or {}).items()}
     timelines = {table: subtract(held, gone.get(table, ())) for table, held in loaded.timelines.items()}
@@ -56,34 +56,34 @@ def times(plan: Plan) -> dict[str, Timeline]:
 
 
 def dev(edited: dict[str, Model]) -> Environment:
-    prod, loaded = promoted(SHOP)
-    plan = planned(edited, Environment("dev"), prod, loaded)
+    prod, loaded = promote(SHOP)
+    plan = make_plan(edited, Environment("dev"), prod, loaded)
     return replace(plan.new, revision=1)
 
 
-def edited() -> dict[str, Model]:
+def edit_total() -> dict[str, Model]:
     return SHOP | project(model("s.total", "SELECT COUNT(*) + 1 AS n FROM s.view"))
 
 
 def test_what_reads_a_restated_table_is_restated_with_it_through_views() -> None:
-    plan = restated("s.days", start="2026-01-03", end="2026-01-05")
+    plan = restate("s.days", start="2026-01-03", end="2026-01-05")
 
-    assert times(plan)["s.days"] == times(plan)["s.hours"] == between("2026-01-03", "2026-01-05")
+    assert times(plan)["s.days"] == times(plan)["s.hours"] == time_between("2026-01-03", "2026-01-05")
     assert [change.name for change in plan.changes] == ["s.days", "s.hours", "s.total"]
     assert not plan.promotes
 
 
 @pytest.mark.parametrize("selector", ["s.raw", "other.raw"])
 def test_tables_of_others_are_named_for_those_that_read_them(selector: str) -> None:
-    assert times(restated(selector)).keys() == {"s.days", "s.hours", "s.total"}
+    assert times(restate(selector)).keys() == {"s.days", "s.hours", "s.total"}
 
 
 def test_a_reader_by_longer_units_is_restated_by_whole_ones() -> None:
     models = SHOP | project(model("s.hours", "SELECT id, d FROM s.days", **DAILY | {"cron": Cron("@monthly")}))
-    plan = restated("s.days", models=models, start="2026-01-03", end="2026-01-05")
+    plan = restate("s.days", models=models, start="2026-01-03", end="2026-01-05")
 
     assert "s.hours" not in times(plan)  # its first month is not over
-    assert times(plan)["s.days"] == between("2026-01-03", "2026-01-05")
+    assert times(plan)["s.days"] == time_between("2026-01-03", "2026-01-05")
 
 
 def test_a_table_that_is_filled_in_order_is_restated_whole_and_so_is_what_reads_it() -> None:
@@ -92,15 +92,15 @@ def test_a_table_that_is_filled_in_order_is_restated_whole_and_so_is_what_reads_
         model("s.later", "SELECT id, d FROM s.hours", **DAILY),
     )
 
-    plan = restated("s.days", models=models, start="2026-01-03", end="2026-01-05")
+    plan = restate("s.days", models=models, start="2026-01-03", end="2026-01-05")
 
-    assert times(plan)["s.days"] == between("2026-01-03", "2026-01-05")
+    assert times(plan)["s.days"] == time_between("2026-01-03", "2026-01-05")
     assert times(plan)["s.hours"][0].end == day("2026-01-10")
-    assert times(plan)["s.later"] == between("2026-01-01", "2026-01-10")
+    assert times(plan)["s.later"] == time_between("2026-01-01", "2026-01-10")
 
 
 def test_a_seed_is_left_out_and_its_readers_are_not() -> None:
-    plan = restated("s.seed")
+    plan = restate("s.seed")
 
     assert times(plan).keys() == {"s.apart"}
     assert plan.restatement is not None
@@ -111,32 +111,32 @@ def test_what_forbids_restatement_keeps_its_rows_and_so_does_what_reads_only_tha
     models = {**SHOP, "s.days": replace(SHOP["s.days"], disable_restatement=True)}
 
     with pytest.raises(RequestError, match=r"Nothing can be restated: `s\.days`: its `disable_restatement` is true"):
-        restated("s.raw", models=models)
+        restate("s.raw", models=models)
 
 
 def test_time_that_nobody_holds_cannot_be_restated() -> None:
     with pytest.raises(RequestError, match="Nothing is to be restated from 2027-01-01: no table of these models"):
-        restated("s.hours", start="2027-01-01")
+        restate("s.hours", start="2027-01-01")
 
 
 @pytest.mark.parametrize("selector", ["s.days", "other.raw"])
 def test_every_version_that_any_environment_made_of_it_is_forgotten(selector: str) -> None:
-    here = dev(edited())
+    here = dev(edit_total())
 
-    plan = restated(selector, others=(here,), start="2026-01-03", end="2026-01-05")
+    plan = restate(selector, others=(here,), start="2026-01-03", end="2026-01-05")
 
     assert plan.restatement is not None
     forgets = plan.restatement.forgets
     assert forgets[here.snapshots["s.total"].table] == ALL_TIME
-    assert forgets[here.snapshots["s.days"].table] == between("2026-01-03", "2026-01-05")
+    assert forgets[here.snapshots["s.days"].table] == time_between("2026-01-03", "2026-01-05")
     assert plan.restatement.touched == (Touched("dev", ("s.days", "s.hours"), ("s.total",)),)
 
 
 def test_another_environment_restates_its_own_tables_and_forgets_nothing_of_prods() -> None:
-    prod, _ = promoted(SHOP)
-    here = dev(edited())
+    prod, _ = promote(SHOP)
+    here = dev(edit_total())
 
-    plan = restated("+s.total", where=here, others=(here,))
+    plan = restate("+s.total", where=here, others=(here,))
 
     assert times(plan).keys() == {"s.total"}
     assert plan.restatement is not None
@@ -147,8 +147,8 @@ def test_another_environment_restates_its_own_tables_and_forgets_nothing_of_prod
 
 
 def test_a_table_that_was_built_for_a_plan_is_forgotten_where_it_may_come_of_restated_rows() -> None:
-    prod, loaded = promoted(SHOP)
-    built = dev(edited()).snapshots["s.total"]
+    prod, loaded = promote(SHOP)
+    built = dev(edit_total()).snapshots["s.total"]
     unknown, apart = "mergeplan__s.s__what__1", replace(prod.snapshots["s.apart"], version="old")
     past = Past((("prod", True, prod.snapshots),), {built.table: built, unknown: None, apart.table: apart})
 
@@ -160,11 +160,13 @@ def test_a_table_that_was_built_for_a_plan_is_forgotten_where_it_may_come_of_res
 
 
 def test_nothing_is_planned_from_a_table_past_a_hole() -> None:
-    prod, loaded = promoted(SHOP)
+    prod, loaded = promote(SHOP)
     days = prod.snapshots["s.days"].table
-    holed = Loaded({**loaded.timelines, days: subtract(loaded.timelines[days], between("2026-01-03", "2026-01-04"))})
+    holed = Loaded(
+        {**loaded.timelines, days: subtract(loaded.timelines[days], time_between("2026-01-03", "2026-01-04"))}
+    )
 
-    plan = planned(edited(), Environment("dev"), prod, holed)
+    plan = make_plan(edit_total(), Environment("dev"), prod, holed)
 
     assert next(c for c in plan.changes if c.name == "s.total").missing == (
         Interval(day("1970-01-01"), day("2026-01-03")),
@@ -173,11 +175,11 @@ def test_nothing_is_planned_from_a_table_past_a_hole() -> None:
 
 
 def test_a_restatement_after_a_failed_one_covers_what_that_one_left() -> None:
-    lacking = {"s.days": between("2026-01-03", "2026-01-05"), "s.total": ALL_TIME}
+    lacking = {"s.days": time_between("2026-01-03", "2026-01-05"), "s.total": ALL_TIME}
 
-    plan = restated("s.days", lacking=lacking, start="2026-01-03", end="2026-01-05")
+    plan = restate("s.days", lacking=lacking, start="2026-01-03", end="2026-01-05")
 
-    assert times(plan) == times(restated("s.days", start="2026-01-03", end="2026-01-05"))
+    assert times(plan) == times(restate("s.days", start="2026-01-03", end="2026-01-05"))
 
 
 @st.composite
@@ -201,7 +203,7 @@ def test_no_table_that_was_made_of_restated_rows_stays_said_to_be_loaded(
 ) -> None:
     prod, other = both
     held = {
-        each.table: between("1970-01-01", "2026-01-10")
+        each.table: time_between("1970-01-01", "2026-01-10")
         for each in (*prod.snapshots.values(), *other.snapshots.values())
     }
     past = Past(tuple((each.name, True, each.snapshots) for each in both))

@@ -13,7 +13,7 @@ from mergeplan.planner.plan.build import Change, Plan
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.plan.selected_changes import select_models
 from mergeplan.planner.snapshot.environment import Environment
-from tests.planner.building import NOW, day, external, model, planned, project, promoted
+from tests.planner.building import NOW, day, external, make_plan, model, project, promote
 
 DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
 SHOP = project(
@@ -30,163 +30,168 @@ EDITED = SHOP | project(
 )
 
 
-def of(plan: Plan) -> dict[str, Change]:
+def changes_by_name(plan: Plan) -> dict[str, Change]:
     return {change.name: change for change in plan.changes}
 
 
-def chosen(*selectors: str, edited: dict[str, Model] = EDITED) -> Plan:
-    prod, loaded = promoted(SHOP)
-    return planned(select_models(edited, prod, selectors), Environment("dev"), prod, loaded)
+def plan_chosen(*selectors: str, edited: dict[str, Model] = EDITED) -> Plan:
+    prod, loaded = promote(SHOP)
+    return make_plan(select_models(edited, prod, selectors), Environment("dev"), prod, loaded)
 
 
 def test_only_the_chosen_changes_count() -> None:
-    assert of(chosen("s.days")).keys() == {"s.days", "s.total"}
-    assert of(chosen("s.apart+")).keys() == {"s.apart", "s.new"}
-    assert of(chosen("^s.days")).keys() == {"s.apart", "s.new"}
+    assert changes_by_name(plan_chosen("s.days")).keys() == {"s.days", "s.total"}
+    assert changes_by_name(plan_chosen("s.apart+")).keys() == {"s.apart", "s.new"}
+    assert changes_by_name(plan_chosen("^s.days")).keys() == {"s.apart", "s.new"}
 
 
 def test_an_external_table_that_was_not_chosen_is_declared_as_before() -> None:
     wider = EDITED | project(external("s.raw", "id x d more"), model("s.star", "SELECT * FROM s.raw"))
-    prod, loaded = promoted(SHOP | project(model("s.star", "SELECT * FROM s.raw")))
+    prod, loaded = promote(SHOP | project(model("s.star", "SELECT * FROM s.raw")))
 
-    def computed(*selectors: str) -> set[str]:
-        plan = planned(select_models(wider, prod, selectors), Environment("dev"), prod, loaded)
+    def names_computed(*selectors: str) -> set[str]:
+        plan = make_plan(select_models(wider, prod, selectors), Environment("dev"), prod, loaded)
         return {change.name for change in plan.backfills}
 
-    assert computed("s.apart") == {"s.apart"}
-    assert computed("s.apart", "s.raw") == {"s.apart", "s.star"}
+    assert names_computed("s.apart") == {"s.apart"}
+    assert names_computed("s.apart", "s.raw") == {"s.apart", "s.star"}
 
 
 def test_a_chosen_model_may_read_a_table_that_no_model_makes() -> None:
     more = EDITED | project(model("s.newer", "SELECT 1 AS one FROM other.undeclared"))
 
-    assert of(chosen("s.newer", edited=more)).keys() == {"s.newer"}
+    assert changes_by_name(plan_chosen("s.newer", edited=more)).keys() == {"s.newer"}
 
 
 def test_a_model_that_is_gone_goes_only_when_it_is_chosen() -> None:
     fewer = {name: each for name, each in SHOP.items() if name != "s.apart"}
 
-    assert [view.name for view in chosen("s.days", edited=fewer).views.dropped] == []
-    assert of(chosen("s.apart", edited=fewer))["s.apart"].rule == "removed"
+    assert [view.name for view in plan_chosen("s.days", edited=fewer).views.dropped] == []
+    assert changes_by_name(plan_chosen("s.apart", edited=fewer))["s.apart"].rule == "removed"
 
 
 def test_a_chosen_model_that_reads_one_that_is_nowhere_is_refused() -> None:
     more = EDITED | project(model("s.newer", "SELECT one FROM s.new"))
 
     with pytest.raises(RequestError, match=r"`s\.newer` reads `s\.new`, which is neither selected nor in `prod`"):
-        chosen("s.newer", edited=more)
+        plan_chosen("s.newer", edited=more)
 
 
 def test_only_the_asked_for_tables_and_what_they_read_are_computed() -> None:
-    prod, loaded = promoted(SHOP)
+    prod, loaded = promote(SHOP)
 
-    plan = planned(EDITED, Environment("dev"), prod, loaded, backfill=frozenset({"s.new"}))
+    plan = make_plan(EDITED, Environment("dev"), prod, loaded, backfill=frozenset({"s.new"}))
 
     assert {change.name for change in plan.backfills} == {"s.apart", "s.new"}
-    assert of(plan)["s.days"].needed == ()
+    assert changes_by_name(plan)["s.days"].needed == ()
     with pytest.raises(RequestError, match="prod must hold all its rows"):
-        planned(EDITED, base=prod, loaded=loaded, backfill=frozenset({"s.new"}))
+        make_plan(EDITED, base=prod, loaded=loaded, backfill=frozenset({"s.new"}))
 
 
 def test_a_table_that_is_left_empty_is_never_taken_for_the_whole_one() -> None:
-    prod, loaded = promoted(SHOP)
-    plan = planned(EDITED, Environment("dev"), prod, loaded, empty_backfill=True)
+    prod, loaded = promote(SHOP)
+    plan = make_plan(EDITED, Environment("dev"), prod, loaded, empty_backfill=True)
     recorded = {each.new.table: each.recorded for each in plan.changes if each.new and each.recorded}
     there = Loaded({**loaded.timelines, **recorded}, loaded.complete | recorded.keys())
 
-    whole = planned(EDITED, base=prod, loaded=there)
-    again = planned(EDITED, Environment("dev"), prod, there, empty_backfill=True)
+    whole = make_plan(EDITED, base=prod, loaded=there)
+    again = make_plan(EDITED, Environment("dev"), prod, there, empty_backfill=True)
 
     assert plan.is_virtual
-    assert {name for name, each in of(plan).items() if each.recorded} == {"s.days", "s.total", "s.apart", "s.new"}
+    assert {name for name, each in changes_by_name(plan).items() if each.recorded} == {
+        "s.days",
+        "s.total",
+        "s.apart",
+        "s.new",
+    }
     assert {change.name for change in whole.backfills} == {"s.days", "s.total", "s.apart", "s.new"}
     assert again.new.snapshots == plan.new.snapshots
 
 
 def test_what_is_missing_of_a_table_that_is_shown_elsewhere_is_computed_and_not_said_to_be_there() -> None:
-    prod, loaded = promoted(SHOP)
+    prod, loaded = promote(SHOP)
     more = SHOP | project(model("s.later", "SELECT id, d FROM s.days", **DAILY))
-    other = planned(more, Environment("other"), prod, loaded)
-    later = of(other)["s.later"].new
+    other = make_plan(more, Environment("other"), prod, loaded)
+    later = changes_by_name(other)["s.later"].new
     assert later
     there = replace(
         loaded, timelines={**loaded.timelines, later.table: HOLED}, complete=loaded.complete | {later.table}
     )
 
-    plan = planned(more, Environment("dev"), prod, there, empty_backfill=True)
+    plan = make_plan(more, Environment("dev"), prod, there, empty_backfill=True)
 
-    change = of(plan)["s.later"]
+    change = changes_by_name(plan)["s.later"]
     assert change.new and change.new.table == later.table
     assert (change.missing, change.recorded) == ((Interval(day("2026-01-04"), day("2026-01-06")),), ())
 
 
 def test_what_does_not_feel_the_edit_keeps_its_rows_though_what_it_reads_is_left_empty() -> None:
-    prod, loaded = promoted(SHOP)
+    prod, loaded = promote(SHOP)
     more = SHOP | project(model("s.days", "SELECT id, x, d, 1 AS y FROM s.raw", **DAILY))
 
-    plan = planned(more, prod, prod, loaded, empty_backfill=True)
+    plan = make_plan(more, prod, prod, loaded, empty_backfill=True)
 
-    assert {name for name, each in of(plan).items() if each.recorded} == {"s.days"}
-    assert of(plan)["s.total"].shares == "prod"
+    assert {name for name, each in changes_by_name(plan).items() if each.recorded} == {"s.days"}
+    assert changes_by_name(plan)["s.total"].shares == "prod"
     assert plan.new.snapshots["s.total"].forced
 
 
 def test_a_table_that_was_left_empty_stays_what_it_is_until_its_query_changes() -> None:
-    prod, loaded = promoted(SHOP)
-    plan = planned(EDITED, prod, prod, loaded, empty_backfill=True)
+    prod, loaded = promote(SHOP)
+    plan = make_plan(EDITED, prod, prod, loaded, empty_backfill=True)
     recorded = {each.new.table: each.recorded for each in plan.changes if each.new and each.recorded}
     shown = Environment("prod", plan.new.snapshots, plan.new.views, 2, plan.id, NOW)
     there = Loaded({**loaded.timelines, **recorded}, frozenset(recorded))
     described = EDITED | project(replace(EDITED["s.apart"], description="one"))
 
-    assert planned(EDITED, base=shown, loaded=there).is_empty
-    assert planned(described, base=shown, loaded=there).is_virtual
-    assert {change.name for change in planned(SHOP, base=shown, loaded=there).backfills} == set()
+    assert make_plan(EDITED, base=shown, loaded=there).is_empty
+    assert make_plan(described, base=shown, loaded=there).is_virtual
+    assert {change.name for change in make_plan(SHOP, base=shown, loaded=there).backfills} == set()
 
 
 def test_a_gap_is_refused_when_none_is_wanted() -> None:
-    prod, loaded = promoted(SHOP)
+    prod, loaded = promote(SHOP)
     window = Window(NOW, end=day("2026-01-05"))
 
-    plan = planned(EDITED, base=prod, loaded=loaded, window=window, no_gaps=True)
+    plan = make_plan(EDITED, base=prod, loaded=loaded, window=window, no_gaps=True)
 
     assert [blocker.message for blocker in plan.blockers] == [
         "`s.days` would lack 2026-01-05 - 2026-01-09, which `prod` shows now."
     ]
-    assert planned(EDITED, base=prod, loaded=loaded, no_gaps=True).blockers == ()
+    assert make_plan(EDITED, base=prod, loaded=loaded, no_gaps=True).blockers == ()
 
 
 def test_so_many_units_are_computed_at_least() -> None:
-    prod, loaded = promoted(SHOP)
+    prod, loaded = promote(SHOP)
     window = Window(NOW, start=day("2026-01-09"), min_intervals=3)
 
-    plan = planned(EDITED, Environment("dev"), prod, loaded, window=window)
+    plan = make_plan(EDITED, Environment("dev"), prod, loaded, window=window)
 
-    assert of(plan)["s.days"].missing == (Interval(day("2026-01-07"), day("2026-01-10")),)
+    assert changes_by_name(plan)["s.days"].missing == (Interval(day("2026-01-07"), day("2026-01-10")),)
 
 
 def test_unmodified_models_are_shown_too_when_asked_for() -> None:
-    prod, loaded = promoted(SHOP)
+    prod, loaded = promote(SHOP)
 
-    plan = planned(EDITED, Environment("dev"), prod, loaded, include_unmodified=True)
+    plan = make_plan(EDITED, Environment("dev"), prod, loaded, include_unmodified=True)
 
     assert plan.new.views == {"s.days", "s.total", "s.apart", "s.new"}
-    assert planned(SHOP, Environment("dev"), prod, loaded).new.views == frozenset()
+    assert make_plan(SHOP, Environment("dev"), prod, loaded).new.views == frozenset()
 
 
 def test_the_difference_can_be_told_of_the_queries_that_run() -> None:
-    prod, loaded = promoted(SHOP)
+    prod, loaded = promote(SHOP)
 
-    plan = planned(EDITED, Environment("dev"), prod, loaded, diff_rendered=True)
+    plan = make_plan(EDITED, Environment("dev"), prod, loaded, diff_rendered=True)
 
-    assert "-  1 AS one\n+  2 AS one" in of(plan)["s.apart"].diff
-    assert of(plan)["s.total"].diff == ""
+    assert "-  1 AS one\n+  2 AS one" in changes_by_name(plan)["s.apart"].diff
+    assert changes_by_name(plan)["s.total"].diff == ""
 
 
 def test_without_the_crons_all_whole_units_are_due() -> None:
     weekly = project(replace(SHOP["s.apart"], cron=replace(SHOP["s.apart"].cron, text="@weekly")))
     window = Window(NOW + timedelta(days=2))
 
-    assert planned(weekly, window=window).changes[0].missing[0].end == day("2026-01-11")
+    assert make_plan(weekly, window=window).changes[0].missing[0].end == day("2026-01-11")
     late = replace(window, ignore_cron=True)
-    assert planned(weekly, window=late).changes[0].missing[0].end == day("2026-01-12")
+    assert make_plan(weekly, window=late).changes[0].missing[0].end == day("2026-01-12")

@@ -31,7 +31,7 @@ def folder(root: Path, **files: str) -> Path:
     return root
 
 
-def refused(root: Path) -> str:
+def refusal(root: Path) -> str:
     with pytest.raises(ProjectError) as error:
         load_project(root, NOW)
     return str(error.value)
@@ -68,7 +68,7 @@ def test_it_imports_modules_of_the_project(tmp_path: Path) -> None:
     wrong = folder(tmp_path, config__py=code, **{"settings/numbers__py": numbers.replace("int(", "1 + int(")})
 
     assert project.config.variables == {"n": 7}
-    assert refused(wrong).startswith("settings/numbers.py:4: The environment variable `COUNT` is not set.")
+    assert refusal(wrong).startswith("settings/numbers.py:4: The environment variable `COUNT` is not set.")
 
 
 def test_a_package_that_reads_a_variable_of_which_only_the_planner_knows_the_value_is_refused(
@@ -83,7 +83,7 @@ def test_a_package_that_reads_a_variable_of_which_only_the_planner_knows_the_val
 
     assert load_project(root, NOW).config.variables == {"n": "dev"}
     monkeypatch.setenv("STAGE", "live")
-    assert "The value of the environment variable `STAGE` decides the configuration here" in refused(root)
+    assert "The value of the environment variable `STAGE` decides the configuration here" in refusal(root)
     monkeypatch.setenv("MERGEPLAN_CONFIG_VARIABLES", "STAGE")
     assert load_project(root, NOW).config.variables == {"n": "live"}
 
@@ -95,18 +95,18 @@ def test_a_wrong_key_is_told_at_its_line_of_config_py(tmp_path: Path) -> None:
     )
     setting = CODE.replace("spark.ui.enabled", "spark.sql.ansi.doubleQuotedIdentifiers").replace("False", "True")
 
-    assert refused(folder(tmp_path, config__py=typo)).startswith("config.py:6: `variable` is not a known key.")
-    assert refused(folder(tmp_path, config__py=engine)).startswith(
+    assert refusal(folder(tmp_path, config__py=typo)).startswith("config.py:6: `variable` is not a known key.")
+    assert refusal(folder(tmp_path, config__py=engine)).startswith(
         "config.py:4: mergeplan runs on Spark, not on `duckdb`"
     )
-    assert refused(folder(tmp_path, config__py=setting)).startswith(
+    assert refusal(folder(tmp_path, config__py=setting)).startswith(
         "config.py:4: `spark.sql.ansi.doubleQuotedIdentifiers:"
     )
 
 
 @pytest.mark.parametrize("other", ["config__yaml", "config__yml"])
 def test_two_configurations_are_refused_as_in_sqlmesh(other: str, tmp_path: Path) -> None:
-    said = refused(folder(tmp_path, **{other: CONFIG}))
+    said = refusal(folder(tmp_path, **{other: CONFIG}))
 
     assert said.startswith(f"config.py: There are several configurations, `{other.replace('__', '.')}` and `config.py`")
 
@@ -116,13 +116,13 @@ def test_a_config_py_of_something_else_is_no_configuration(tmp_path: Path) -> No
     project = load_project(folder(tmp_path / "both", config__py=code, config__yaml=CONFIG + "variables: {n: 2}\n"), NOW)
 
     assert project.models["shop.orders"].sql == "SELECT 2 AS n"
-    assert refused(folder(tmp_path / "alone", config__py=code)).startswith("There is no config.yaml in ")
+    assert refusal(folder(tmp_path / "alone", config__py=code)).startswith("There is no config.yaml in ")
 
 
 def test_the_project_above_is_named(tmp_path: Path) -> None:
     (folder(tmp_path) / "models" / "deep").mkdir()
 
-    assert f"The project above is {tmp_path}: go there, or add `-p ../..`." in refused(tmp_path / "models" / "deep")
+    assert f"The project above is {tmp_path}: go there, or add `-p ../..`." in refusal(tmp_path / "models" / "deep")
 
 
 def test_init_does_not_write_a_second_configuration(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.state.store import StateStore
 from tests.planner.building import change_of
 from tests.planner.daily import Daily
-from tests.planner.parsing.test_custom_kind import APPEND, FILE, MERGE, REPLACE, TIME, branched, code
+from tests.planner.parsing.test_custom_kind import APPEND, FILE, MERGE, REPLACE, TIME, branch, code
 from tests.planner.project.test_loader import CONFIG, NOW, project_of
 
 GOOD = "MODEL (name shop.good, kind FULL);\nSELECT 1 AS id"
@@ -25,20 +25,20 @@ OWN = (
     "MODEL (name shop.own, kind CUSTOM (materialization 'own', materialization_properties (key = id)));\nSELECT 1 AS id"
 )
 READER = "MODEL (name shop.reader, kind FULL);\nSELECT id FROM shop.own"
-KEYED = branched(REPLACE, MERGE.format("[model.custom_materialization_properties['key']]"))
+KEYED = branch(REPLACE, MERGE.format("[model.custom_materialization_properties['key']]"))
 SPANNED = "SELECT id, name, at FROM raw.items WHERE at BETWEEN @start_date AND @end_date"
 FIRST = ("1, 'a', date'2026-01-01'", "2, 'b', date'2026-01-01'")
 THEN = ("1, 'A', date'2026-01-02'", "3, 'c', date'2026-01-02'")
 A, B, C, NEW = (1, "a", "01-01"), (2, "b", "01-01"), (3, "c", "01-02"), (1, "A", "01-02")
 
 
-def opened(root: Path, files: dict[str, str], cache: Path | None = None, *, strict: bool = False) -> Project:
+def open_project(root: Path, files: dict[str, str], cache: Path | None = None, *, strict: bool = False) -> Project:
     options = LoadOptions(strict=strict, cache=Cache(cache))
     return load_project(project_of(root, {"models/good.sql": GOOD, **files}), NOW, options=options)
 
 
 def project(root: Path, insert: str, own: str = OWN) -> Project:
-    return opened(root, {"models/own.sql": own, "models/reader.sql": READER, FILE: code(insert)})
+    return open_project(root, {"models/own.sql": own, "models/reader.sql": READER, FILE: code(insert)})
 
 
 def changes(before: Project, after: Project) -> dict[str, Change]:
@@ -50,7 +50,7 @@ def changes(before: Project, after: Project) -> dict[str, Change]:
     [
         pytest.param(REPLACE, "SELECT id, name, at FROM raw.items", [NEW, C], marks=pytest.mark.prove, id="replaced"),
         pytest.param(KEYED, SPANNED, [NEW, B, C], id="merged"),
-        pytest.param(branched(REPLACE, APPEND), SPANNED, [NEW, A, B, C], marks=pytest.mark.prove, id="appended"),
+        pytest.param(branch(REPLACE, APPEND), SPANNED, [NEW, A, B, C], marks=pytest.mark.prove, id="appended"),
         pytest.param(TIME.format("'at'"), SPANNED, [NEW, A, B, C], marks=pytest.mark.prove, id="by time"),
     ],
 )
@@ -106,20 +106,20 @@ def test_the_same_model_of_the_kind_by_hand_is_no_edit(tmp_path: Path) -> None:
 )
 def test_an_edit_of_the_code_is_seen_although_the_model_is_remembered(insert: str, kind: Kind, tmp_path: Path) -> None:
     before = [
-        opened(tmp_path / "p", {"models/own.sql": OWN, FILE: code(REPLACE)}, tmp_path / "cache") for _ in range(2)
+        open_project(tmp_path / "p", {"models/own.sql": OWN, FILE: code(REPLACE)}, tmp_path / "cache") for _ in range(2)
     ]
-    after = opened(tmp_path / "p", {FILE: code(insert)}, tmp_path / "cache")
+    after = open_project(tmp_path / "p", {FILE: code(insert)}, tmp_path / "cache")
 
     assert [each.models["shop.own"].kind for each in before] == [Kind.FULL, Kind.FULL]
     assert after.models["shop.own"].kind is kind
-    assert after.models == opened(tmp_path / "p", {}).models
+    assert after.models == open_project(tmp_path / "p", {}).models
 
 
 def test_a_second_class_of_the_name_is_seen_although_the_model_is_remembered(tmp_path: Path) -> None:
     files = {"models/own.sql": OWN, FILE: code(REPLACE)}
-    assert "shop.own" in opened(tmp_path / "p", files, tmp_path / "cache").models
+    assert "shop.own" in open_project(tmp_path / "p", files, tmp_path / "cache").models
 
-    again = opened(tmp_path / "p", {"materializations/deep/er.py": code(REPLACE)}, tmp_path / "cache")
+    again = open_project(tmp_path / "p", {"materializations/deep/er.py": code(REPLACE)}, tmp_path / "cache")
 
     assert "There are two materializations `own`" in str(again.refused.errors[0])
 
@@ -129,9 +129,9 @@ def test_a_materialization_that_a_variable_names_is_seen_too(tmp_path: Path) -> 
         "config.yaml": f"{CONFIG}variables:\n  which: own\n",
         "models/own.sql": OWN.replace("'own'", "@which"),
     }
-    opened(tmp_path / "p", {**files, FILE: code(REPLACE)}, tmp_path / "cache", strict=True)
+    open_project(tmp_path / "p", {**files, FILE: code(REPLACE)}, tmp_path / "cache", strict=True)
 
-    again = opened(tmp_path / "p", {**files, FILE: code(KEYED)}, tmp_path / "cache", strict=True)
+    again = open_project(tmp_path / "p", {**files, FILE: code(KEYED)}, tmp_path / "cache", strict=True)
 
     assert again.models["shop.own"].kind is Kind.INCREMENTAL_BY_UNIQUE_KEY
 
@@ -140,7 +140,7 @@ def test_files_that_are_ignored_hold_no_materializations(tmp_path: Path) -> None
     config = f"{CONFIG}ignore_patterns: ['materializations/old/*']\n"
     files = {"models/own.sql": OWN, FILE: code(REPLACE), "materializations/old/own.py": "class"}
 
-    assert opened(tmp_path, {"config.yaml": config, **files}, strict=True).models["shop.own"].kind is Kind.FULL
+    assert open_project(tmp_path, {"config.yaml": config, **files}, strict=True).models["shop.own"].kind is Kind.FULL
 
 
 PYTHON = """from sqlmesh import model
@@ -158,7 +158,7 @@ BY_TEXT = MERGE.format("[exp.column(model.custom_materialization_properties['key
 def test_a_python_model_is_of_that_kind_too(kind: str, tmp_path: Path) -> None:
     text = PYTHON.format(imports="from sqlmesh import CustomKind\n", kind=kind, body="return [start]")
 
-    found = opened(tmp_path, {"models/own.py": text, FILE: code(BY_TEXT)}, strict=True).models["shop.own"]
+    found = open_project(tmp_path, {"models/own.py": text, FILE: code(BY_TEXT)}, strict=True).models["shop.own"]
 
     assert (found.kind, found.unique_key) == (Kind.INCREMENTAL_BY_UNIQUE_KEY, ("id",))
 
@@ -171,7 +171,7 @@ def test_a_python_model_that_is_replaced_whole_does_not_look_at_its_interval(
 ) -> None:
     text = PYTHON.format(imports="", kind=AS_DICT, body=body)
 
-    found = opened(tmp_path, {"models/own.py": text, FILE: code(REPLACE)})
+    found = open_project(tmp_path, {"models/own.py": text, FILE: code(REPLACE)})
 
     assert ("shop.own" in found.models) is opens
     assert ["replaces the table by the rows of the last" in str(each) for each in found.refused.errors] == [True] * (
@@ -191,7 +191,7 @@ def test_the_default_kind_may_be_custom(flag: str, kind: Kind, tmp_path: Path) -
     insert = f"if model.custom_materialization_properties['append']:\n    {APPEND}\nelse:\n    {REPLACE}"
     files = {"config.yaml": config, "models/own.sql": "MODEL (name shop.own);\nSELECT 1 AS id", FILE: code(insert)}
 
-    found = opened(tmp_path, files, strict=True)
+    found = open_project(tmp_path, files, strict=True)
 
     assert {name: each.kind for name, each in found.models.items()} == {"shop.good": Kind.FULL, "shop.own": kind}
 

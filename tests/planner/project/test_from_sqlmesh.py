@@ -13,18 +13,18 @@ from tests.planner.project.test_loader import CONFIG, NOW, project_of
 ORDERS = "MODEL (name shop.orders, kind FULL, grains ['id AS order_id', (id, day)]);\nSELECT 1 AS id, 2 AS day"
 
 
-def opened(root: Path, config: str, **models: str) -> Project:
+def open_project(root: Path, config: str, **models: str) -> Project:
     """The project of a folder with more lines of config.yaml, and with these models, by file."""
     files = {f"models/{name.replace('__', '/')}.sql": text for name, text in models.items()}
     return load_project(project_of(root, {"config.yaml": CONFIG + config, **files}), NOW)
 
 
 def test_a_character_of_private_use_is_no_variable(tmp_path: Path) -> None:
-    assert opened(tmp_path, 'variables: {x: "a\\ue0007\\ue001"}\n').defaults.variables == {"x": "a\ue0007\ue001"}
+    assert open_project(tmp_path, 'variables: {x: "a\\ue0007\\ue001"}\n').defaults.variables == {"x": "a\ue0007\ue001"}
 
 
 def test_keys_without_effect_are_accepted(tmp_path: Path) -> None:
-    project = opened(
+    project = open_project(
         tmp_path,
         """      pre_ping: true
     test_connection: {type: duckdb}
@@ -58,7 +58,9 @@ def test_a_gateway_without_a_connection_has_the_default_one(tmp_path: Path) -> N
 def test_a_dialect_may_say_how_it_folds_names(tmp_path: Path) -> None:
     named = ORDERS.replace("(", "(dialect 'snowflake, normalization_strategy = uppercase', ", 1)
 
-    project = opened(tmp_path, "model_defaults:\n  dialect: spark,normalization_strategy=lowercase\n", orders=named)
+    project = open_project(
+        tmp_path, "model_defaults:\n  dialect: spark,normalization_strategy=lowercase\n", orders=named
+    )
 
     assert project.defaults.dialect == "spark"
     assert project.models["shop.orders"].dialect == "snowflake"
@@ -67,10 +69,12 @@ def test_a_dialect_may_say_how_it_folds_names(tmp_path: Path) -> None:
 def test_names_that_differ_by_case_alone_are_one_name_in_spark(tmp_path: Path) -> None:
     """A project that distinguishes them elsewhere opens, and two models of one name are refused."""
     keeps = "model_defaults:\n  dialect: duckdb, normalization_strategy=case_sensitive\n"
-    assert list(opened(tmp_path / "one", keeps, orders=ORDERS.replace("orders", "Orders")).models) == ["shop.orders"]
+    assert list(open_project(tmp_path / "one", keeps, orders=ORDERS.replace("orders", "Orders")).models) == [
+        "shop.orders"
+    ]
 
     with pytest.raises(ProjectError, match=r"shop\.orders"):
-        opened(tmp_path / "two", keeps, orders=ORDERS, other=ORDERS.replace("orders", "ORDERS"))
+        open_project(tmp_path / "two", keeps, orders=ORDERS, other=ORDERS.replace("orders", "ORDERS"))
 
 
 def test_names_are_inferred_from_paths_when_config_says_so(tmp_path: Path) -> None:
@@ -79,7 +83,7 @@ def test_names_are_inferred_from_paths_when_config_says_so(tmp_path: Path) -> No
         "deep__raw__days": "MODEL (name a.b);\nSELECT 1 AS x",
     }
 
-    project = opened(tmp_path, "model_naming: {infer_names: true}\n", **models)
+    project = open_project(tmp_path, "model_naming: {infer_names: true}\n", **models)
 
     assert sorted(project.models) == ["a.b", "shop.orders"]
 
@@ -88,7 +92,7 @@ def test_session_properties_are_settings_before_the_query(tmp_path: Path) -> Non
     defaults = "model_defaults:\n  session_properties: {spark.sql.shuffle.partitions: 8, query_label: nightly}\n"
     own = "session_properties ('spark.sql.ansi.enabled' = false, spark.executor.cores = 2)"
 
-    model = opened(tmp_path, defaults, a=f"MODEL (name a.b, kind FULL, {own});\nSELECT 1 AS x").models["a.b"]
+    model = open_project(tmp_path, defaults, a=f"MODEL (name a.b, kind FULL, {own});\nSELECT 1 AS x").models["a.b"]
 
     assert [each.head for each in model.pre_statements] == [
         "SET spark.sql.shuffle.partitions = 8",
@@ -105,12 +109,12 @@ def execute(context, **_):
     ...
 """
     project_of(tmp_path, {"models/a.py": code % ""})
-    project = opened(tmp_path, "model_defaults:\n  session_properties: {spark.sql.ansi.enabled: false}\n")
+    project = open_project(tmp_path, "model_defaults:\n  session_properties: {spark.sql.ansi.enabled: false}\n")
     assert project.models["shop.a"].pre_statements == ()
 
     project_of(tmp_path, {"models/a.py": code % ', session_properties={"spark.sql.ansi.enabled": False}'})
     with pytest.raises(ProjectError, match=r"^models/a.py:3: .*has no effect on a Python model"):
-        opened(tmp_path, "")
+        open_project(tmp_path, "")
 
 
 QUOTED = """
@@ -140,13 +144,15 @@ def test_external_tables_of_gateways_that_are_not_there_are_left_out(tmp_path: P
     text = "- name: '\"raw\".`Days`'\n- name: raw.other\n  gateway: local\n"
     (tmp_path / "external_models.yaml").write_text(text)
 
-    assert list(opened(tmp_path, "").models) == ["raw.days"]
+    assert list(open_project(tmp_path, "").models) == ["raw.days"]
 
 
 def test_jinja_may_append_to_its_own_lists(tmp_path: Path) -> None:
     sql = "{% set names = ['a'] %}{% do names.append('b') %}SELECT {% for n in names %}1 AS {{ n }}, {% endfor %}2 AS c"
 
-    model = opened(tmp_path, "", a=f"MODEL (name a.b, kind FULL);\nJINJA_QUERY_BEGIN;\n{sql}\nJINJA_END;").models["a.b"]
+    model = open_project(tmp_path, "", a=f"MODEL (name a.b, kind FULL);\nJINJA_QUERY_BEGIN;\n{sql}\nJINJA_END;").models[
+        "a.b"
+    ]
 
     assert model.sql == "SELECT 1 AS a, 1 AS b, 2 AS c"
 
@@ -155,7 +161,7 @@ def test_schemas_are_created_by_mergeplan_alone(tmp_path: Path) -> None:
     sql = "MODEL (name a.b, kind FULL);\nCREATE SCHEMA IF NOT EXISTS `a`;\nSELECT 1 AS x;\n"
     sql += "create database if not exists c"
 
-    model = opened(tmp_path, "", a=sql).models["a.b"]
+    model = open_project(tmp_path, "", a=sql).models["a.b"]
 
     assert (model.pre_statements, model.post_statements) == ((), ())
 
@@ -171,7 +177,7 @@ def every(evaluator):
     project_of(tmp_path, {"macros/all.py": macro})
     models = {"a": "MODEL (name shop.a, kind FULL);\nSELECT @every() FROM shop.b", "b": ORDERS.replace("orders", "b")}
 
-    model = opened(tmp_path, "", **models).models["shop.a"]
+    model = open_project(tmp_path, "", **models).models["shop.a"]
 
     assert model.sql == "SELECT id AS id_int, day AS day_int FROM shop.b"
 
@@ -181,7 +187,7 @@ def test_a_macro_that_asks_for_unknown_columns_is_told_what_to_do(tmp_path: Path
     project_of(tmp_path, {"macros/all.py": macro})
 
     with pytest.raises(ProjectError, match=r"^macros/all.py:4: .*the columns of `raw.x` are not known: declare them"):
-        opened(tmp_path, "", a="MODEL (name shop.a, kind FULL);\nSELECT @every() FROM raw.x")
+        open_project(tmp_path, "", a="MODEL (name shop.a, kind FULL);\nSELECT @every() FROM raw.x")
 
 
 def test_a_python_model_that_writes_sql_may_ask_for_columns_too(tmp_path: Path) -> None:
@@ -194,7 +200,7 @@ def entrypoint(evaluator):
     files = {"models/a.py": code.format("a", "b", "b"), "models/b.py": code.format("b", "orders", "orders")}
     project_of(tmp_path, files)
 
-    project = opened(tmp_path, "", orders=ORDERS)
+    project = open_project(tmp_path, "", orders=ORDERS)
 
     assert project.models["shop.a"].sql == "SELECT id, day FROM shop.b"
 
@@ -202,6 +208,6 @@ def entrypoint(evaluator):
 def test_lists_may_be_arrays(tmp_path: Path) -> None:
     sql = "MODEL (name a.b, kind FULL, grain ARRAY[x], audits ARRAY[not_null(columns = ARRAY[x])]);\nSELECT 1 AS x"
 
-    model = opened(tmp_path, "", a=sql).models["a.b"]
+    model = open_project(tmp_path, "", a=sql).models["a.b"]
 
     assert (model.grain, [each.name for each in model.audits]) == (("x",), ["not_null"])

@@ -19,7 +19,7 @@ SUMS = model("s.sums", "SELECT day, SUM(price) AS total FROM s.clean GROUP BY da
 ALTERED = [case for case in cases() if case.columns and case.columns[1] and EDITED in case.after]
 
 
-def told(lineage: Lineage) -> list[str]:
+def edge_lines(lineage: Lineage) -> list[str]:
     """`from -> to` for what is made, `from ~> to` for what decides rows, `from => to` for what is not known."""
     arrows = {"made_from": "->", "decides_rows": "~>", "every_column": "=>"}
     return sorted(
@@ -29,11 +29,11 @@ def told(lineage: Lineage) -> list[str]:
 
 
 def up(asked: str, *models: Any) -> list[str]:
-    return told(lineage_of(project(*models), asked))
+    return edge_lines(lineage_of(project(*models), asked))
 
 
 def down(asked: str, *models: Any) -> list[str]:
-    return told(lineage_of(project(*models), asked, downstream=True))
+    return edge_lines(lineage_of(project(*models), asked, downstream=True))
 
 
 def test_a_column_is_followed_through_models_to_the_outer_table() -> None:
@@ -78,7 +78,7 @@ def test_a_model_is_followed_in_every_column_and_in_its_rows() -> None:
 
     assert [node.column for node in found.starts] == ["id", "price", "day", ""]
     assert found.column is None
-    assert "raw.orders.day -> s.clean.day" in told(found)
+    assert "raw.orders.day -> s.clean.day" in edge_lines(found)
 
 
 def test_downstream_a_value_goes_into_columns_only() -> None:
@@ -148,8 +148,8 @@ def test_a_query_that_cannot_be_followed_says_so_and_takes_every_column() -> Non
 
     found = lineage_of(project(RAW, CLEAN, loop, last), "s.last.id")
 
-    assert "s.clean.* => s.loop.ROWS" in told(found)
-    assert "raw.orders.amount -> s.clean.*" in told(found)
+    assert "s.clean.* => s.loop.ROWS" in edge_lines(found)
+    assert "raw.orders.amount -> s.clean.*" in edge_lines(found)
     assert found.unfollowed == (("s.loop", "its query has a part that is not followed column by column"),)
     assert "s.clean.price => s.loop.*" in down("raw.orders.amount", RAW, CLEAN, loop, last)
     assert "s.loop.* ~> s.last.ROWS" in down("raw.orders.amount", RAW, CLEAN, loop, last)
@@ -161,7 +161,7 @@ def test_a_table_of_unknown_columns_is_named_and_what_follows_it_is_followed() -
 
     found = lineage_of(project(odd, last), "s.last.amount")
 
-    assert "s.odd.amount -> s.last.amount" in told(found)
+    assert "s.odd.amount -> s.last.amount" in edge_lines(found)
     assert found.unfollowed == (("s.odd", "the columns of `raw.unknown` are not known"),)
     assert down("raw.unknown.anything", odd, last)[0] == "raw.unknown.anything => s.odd.*"
 
@@ -169,7 +169,7 @@ def test_a_table_of_unknown_columns_is_named_and_what_follows_it_is_followed() -
 def test_a_column_that_no_table_has_is_why_a_query_is_not_followed() -> None:
     found = lineage_of(project(RAW, model("s.m", "SELECT nowhere AS id FROM raw.orders")), "s.m.id")
 
-    assert told(found) == ["raw.orders.* => s.m.id"]
+    assert edge_lines(found) == ["raw.orders.* => s.m.id"]
     assert found.unfollowed == (("s.m", "its query names a column `nowhere` that nothing it reads has"),)
 
 
@@ -188,7 +188,7 @@ def test_each_edge_and_node_comes_once_however_many_ways_lead_to_it() -> None:
     found = lineage_of(project(RAW, CLEAN, left, right, both), "s.both")
 
     assert len(set(found.edges)) == len(found.edges)
-    assert told(found).count("raw.orders.amount -> s.clean.price") == 1
+    assert edge_lines(found).count("raw.orders.amount -> s.clean.price") == 1
     assert len(set(found.nodes)) == len(found.nodes)
 
 

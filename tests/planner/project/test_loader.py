@@ -253,11 +253,11 @@ def test_a_model_costs_the_same_to_load_however_many_there_are(tmp_path: Path, m
     parsed: list[str] = []
     parse = spark_sql.readable
 
-    def counted(tokens: Sequence[Token]) -> Readable:
+    def count_parse(tokens: Sequence[Token]) -> Readable:
         parsed.append(" ".join(token.text for token in tokens))
         return parse(tokens)
 
-    monkeypatch.setattr(spark_sql, "readable", counted)
+    monkeypatch.setattr(spark_sql, "readable", count_parse)
     sql = "MODEL (name shop.{0}{1}, kind FULL, cron '@daily');\nSELECT a, COUNT(b) AS n FROM shop.{0}{2} GROUP BY a"
     costs = []
     for prefix, count in (("few", 20), ("many", 200)):

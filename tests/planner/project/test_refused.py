@@ -16,7 +16,7 @@ READER = "MODEL (name shop.{}, kind FULL);\nSELECT x FROM shop.{}"
 CUSTOM = "MODEL (name shop.own, kind CUSTOM (materialization 'm'));\nSELECT 1 AS x"
 
 
-def opened(root: Path, files: dict[str, str]) -> Project:
+def open_project(root: Path, files: dict[str, str]) -> Project:
     return load_project(project_of(root, {"models/good.sql": GOOD, **files}), NOW, options=LoadOptions(strict=False))
 
 
@@ -28,7 +28,7 @@ def test_a_model_is_refused_by_itself_with_all_that_reads_it(tmp_path: Path) -> 
         "c": READER.format("c", "good"),
     }
 
-    project = opened(tmp_path, {f"models/{name}.sql": text for name, text in files.items()})
+    project = open_project(tmp_path, {f"models/{name}.sql": text for name, text in files.items()})
 
     assert sorted(project.models) == ["shop.c", "shop.good"]
     with pytest.raises(ProjectError, match=r"^models/own.sql:1: There is no materialization `m`"):
@@ -44,7 +44,7 @@ def test_a_model_is_refused_by_itself_with_all_that_reads_it(tmp_path: Path) -> 
 
 def test_a_project_of_which_nothing_opens_is_closed(tmp_path: Path) -> None:
     with pytest.raises(ProjectErrors, match="materialization"):
-        opened(tmp_path, {"models/good.sql": CUSTOM})
+        open_project(tmp_path, {"models/good.sql": CUSTOM})
 
 
 def test_a_file_that_comes_after_the_limit_of_the_project_is_not_read(
@@ -53,7 +53,7 @@ def test_a_file_that_comes_after_the_limit_of_the_project_is_not_read(
     """A thousand files, each just within its own limit, held a worker for a day."""
     monkeypatch.setattr("mergeplan.planner.project.folder.PROJECT_SECONDS", -1.0)
     with pytest.raises(ProjectError, match=r"^config.yaml: The file was not read: those before it took"):
-        opened(tmp_path, {})
+        open_project(tmp_path, {})
 
 
 def test_what_belongs_to_no_model_closes_the_project(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_what_belongs_to_no_model_closes_the_project(tmp_path: Path) -> None:
     }
 
     with pytest.raises(ProjectErrors) as error:
-        opened(tmp_path, files)
+        open_project(tmp_path, files)
 
     assert [each.place.path for each in error.value.errors if each.place] == ["audits/a.sql", "models/twice.sql"]
 
@@ -72,7 +72,7 @@ def test_what_belongs_to_no_model_closes_the_project(tmp_path: Path) -> None:
 def test_an_audit_that_cannot_be_read_refuses_who_calls_it(tmp_path: Path) -> None:
     calls = "MODEL (name shop.audited, kind FULL, audits (positive));\nSELECT 1 AS x"
 
-    project = opened(tmp_path, {"audits/a.sql": "AUDIT (name positive);\nSELEC FROM", "models/a.sql": calls})
+    project = open_project(tmp_path, {"audits/a.sql": "AUDIT (name positive);\nSELEC FROM", "models/a.sql": calls})
 
     assert list(project.models) == ["shop.good"]
     assert [each.path for each in project.refused.refusals] == ["audits/a.sql", "models/a.sql"]
@@ -82,7 +82,7 @@ def test_one_blueprint_that_is_wrong_leaves_the_others(tmp_path: Path) -> None:
     names = "blueprints ((n := p, rule := unknown), (n := q, rule := noselectstar))"
     text = f"MODEL (name shop.@n, kind FULL, ignored_rules (@rule), {names});\nSELECT 1 AS x"
 
-    project = opened(tmp_path, {"models/many.sql": text})
+    project = open_project(tmp_path, {"models/many.sql": text})
 
     assert sorted(project.models) == ["shop.good", "shop.q"]
     assert [each.models for each in project.refused.refusals] == [("shop.p",)]
@@ -91,7 +91,7 @@ def test_one_blueprint_that_is_wrong_leaves_the_others(tmp_path: Path) -> None:
 def test_a_macro_does_not_go_on_without_the_columns_of_a_refused_model(tmp_path: Path) -> None:
     star = "MODEL (name shop.star, kind FULL);\nSELECT @STAR(shop.own) FROM shop.other"
 
-    project = opened(tmp_path, {"models/own.sql": CUSTOM, "models/star.sql": star})
+    project = open_project(tmp_path, {"models/own.sql": CUSTOM, "models/star.sql": star})
 
     assert [each.models for each in project.refused.refusals] == [("shop.own",), ("shop.star",)]
 
@@ -100,7 +100,7 @@ def test_tests_of_refused_models_are_left_out(tmp_path: Path) -> None:
     test = "test_{}:\n  model: shop.{}\n  outputs:\n    query:\n    - x: 1\n"
     files = {"models/own.sql": CUSTOM, "tests/test_own.yaml": test.format("own", "own") + test.format("good", "good")}
 
-    assert [each.name for each in opened(tmp_path, files).tests] == ["test_good"]
+    assert [each.name for each in open_project(tmp_path, files).tests] == ["test_good"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_opened_still_says_its_name(
 def test_a_test_of_no_model_is_refused_by_itself_and_the_others_of_its_file_are_read(tmp_path: Path) -> None:
     tests = "gone:\n  model: shop.gone\ngood:\n  model: shop.good\n  outputs:\n    query:\n      rows: [{x: 1}]\n"
 
-    project = opened(tmp_path, {"tests/test_a.yaml": tests})
+    project = open_project(tmp_path, {"tests/test_a.yaml": tests})
 
     assert [test.name for test in project.tests] == ["good"]
     assert sorted(project.models) == ["shop.good"]

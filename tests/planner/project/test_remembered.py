@@ -37,26 +37,26 @@ FILES = {
 MACRO = "from mergeplan import macro\n\n@macro()\ndef {name}(evaluator, *args):\n    return '{text}'\n"
 
 
-def edited(name: str, old: str, new: str) -> dict[str, str]:
+def edit_file(name: str, old: str, new: str) -> dict[str, str]:
     assert old in FILES[name]
     return {name: FILES[name].replace(old, new)}
 
 
 EDITS = {
-    "a variable": edited("config.yaml", "least: 3", "least: 4"),
-    "a default": edited("config.yaml", "dialect: spark", "dialect: spark\n  owner: ann"),
-    "a column of a table that a macro asks for": edited("models/a.sql", "2 AS n", "2 AS n, 3 AS more"),
-    "a macro in Jinja": edited("macros/one.sql", "1{%", "2{%"),
+    "a variable": edit_file("config.yaml", "least: 3", "least: 4"),
+    "a default": edit_file("config.yaml", "dialect: spark", "dialect: spark\n  owner: ann"),
+    "a column of a table that a macro asks for": edit_file("models/a.sql", "2 AS n", "2 AS n, 3 AS more"),
+    "a macro in Jinja": edit_file("macros/one.sql", "1{%", "2{%"),
     "a macro of the name of a built-in one": {"macros/own.py": MACRO.format(name="AND", text="7")},
-    "a seed": edited("seeds/f.csv", "1,x", "1,y"),
-    "an audit": edited("audits/small.sql", "n > 10", "n > 11"),
-    "the audit that a model names, gone": edited("models/a.sql", "small, ", ""),
-    "an external table": edited("external_models.yaml", "int", "bigint"),
+    "a seed": edit_file("seeds/f.csv", "1,x", "1,y"),
+    "an audit": edit_file("audits/small.sql", "n > 10", "n > 11"),
+    "the audit that a model names, gone": edit_file("models/a.sql", "small, ", ""),
+    "an external table": edit_file("external_models.yaml", "int", "bigint"),
     "a file moved": {"models/g.sql": "MODEL (name s.g, kind FULL);\nSELECT 1 AS one"},
 }
 
 
-def loaded(root: Path, cache: Path | None, now: datetime = NOW) -> Project:
+def load(root: Path, cache: Path | None, now: datetime = NOW) -> Project:
     return load_project(root, now, options=LoadOptions(cache=Cache(cache)))
 
 
@@ -68,62 +68,62 @@ def content(project: Project) -> tuple[object, ...]:
 def test_every_project_is_read_the_same_from_the_cache(source: Path, tmp_path: Path) -> None:
     root = tmp_path / "project"
     shutil.copytree(source, root)
-    cold = content(loaded(root, None))
+    cold = content(load(root, None))
 
-    assert [content(loaded(root, tmp_path / "cache")) for _ in range(2)] == [cold, cold]
+    assert [content(load(root, tmp_path / "cache")) for _ in range(2)] == [cold, cold]
 
 
 def test_a_file_that_did_not_change_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = project_of(tmp_path / "project", FILES)
-    first = loaded(root, tmp_path / "cache")
+    first = load(root, tmp_path / "cache")
     parsed: list[str] = []
 
-    def noted(text: str, path: str, defaults: Defaults) -> Said:
+    def note_parse(text: str, path: str, defaults: Defaults) -> Said:
         parsed.append(path)
         return parse_models(text, path, defaults)
 
-    monkeypatch.setattr(loader, "parse_models", noted)
+    monkeypatch.setattr(loader, "parse_models", note_parse)
 
-    assert content(loaded(root, tmp_path / "cache")) == content(first)
+    assert content(load(root, tmp_path / "cache")) == content(first)
     assert parsed == []
-    project_of(root, {**FILES, **edited("models/c.sql", "SELECT id", "SELECT id + 1 AS id")})
-    assert loaded(root, tmp_path / "cache").models["s.c"].sql == "SELECT id + 1 AS id FROM raw.t"
+    project_of(root, {**FILES, **edit_file("models/c.sql", "SELECT id", "SELECT id + 1 AS id")})
+    assert load(root, tmp_path / "cache").models["s.c"].sql == "SELECT id + 1 AS id FROM raw.t"
     assert parsed == ["models/c.sql"]
 
 
 def test_of_a_file_that_did_not_change_no_text_is_gone_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The place of what is right need not be known: 5,000 models, gone through each time, take a second."""
     root = project_of(tmp_path / "project", FILES)
-    first = loaded(root, tmp_path / "cache")
+    first = load(root, tmp_path / "cache")
     read: list[str] = []
 
-    def noted(source: SourceText) -> Tokens:
+    def note_read(source: SourceText) -> Tokens:
         read.append(source.path)
         return tokenize(source)
 
-    monkeypatch.setattr(model_file, "tokenize", noted)
+    monkeypatch.setattr(model_file, "tokenize", note_read)
 
-    assert content(loaded(root, tmp_path / "cache")) == content(first)
+    assert content(load(root, tmp_path / "cache")) == content(first)
     assert read == []
 
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_what_changes_what_a_file_says_is_seen_although_the_file_is_the_same(edit: str, tmp_path: Path) -> None:
     root = project_of(tmp_path / "project", FILES)
-    before = loaded(root, tmp_path / "cache")
+    before = load(root, tmp_path / "cache")
     project_of(root, {**FILES, **EDITS[edit]})
 
-    warm = loaded(root, tmp_path / "cache")
+    warm = load(root, tmp_path / "cache")
 
-    assert content(warm) == content(loaded(root, None))
+    assert content(warm) == content(load(root, None))
     assert content(warm) != content(before)
 
 
 def test_a_date_that_moves_is_another_one_the_next_day(tmp_path: Path) -> None:
     root = project_of(tmp_path / "project", FILES)
-    today = loaded(root, tmp_path / "cache").models["s.c"].end
+    today = load(root, tmp_path / "cache").models["s.c"].end
 
-    tomorrow = loaded(root, tmp_path / "cache", NOW + timedelta(days=1)).models["s.c"].end
+    tomorrow = load(root, tmp_path / "cache", NOW + timedelta(days=1)).models["s.c"].end
 
     assert today and tomorrow and tomorrow - today == timedelta(days=1)
 
@@ -131,19 +131,19 @@ def test_a_date_that_moves_is_another_one_the_next_day(tmp_path: Path) -> None:
 def test_a_macro_of_the_projects_own_is_asked_every_time(tmp_path: Path) -> None:
     files = {"models/m.sql": "MODEL (name s.m, kind FULL);\nSELECT @answer() AS x"}
     root = project_of(tmp_path / "project", {**files, "macros/m.py": MACRO.format(name="answer", text="1")})
-    assert loaded(root, tmp_path / "cache").models["s.m"].sql == "SELECT 1 AS x"
+    assert load(root, tmp_path / "cache").models["s.m"].sql == "SELECT 1 AS x"
     project_of(root, {"macros/m.py": MACRO.format(name="answer", text="2")})
 
-    assert loaded(root, tmp_path / "cache").models["s.m"].sql == "SELECT 2 AS x"
+    assert load(root, tmp_path / "cache").models["s.m"].sql == "SELECT 2 AS x"
 
 
 def test_a_wrong_file_is_told_every_time(tmp_path: Path) -> None:
-    root = project_of(tmp_path / "project", {**FILES, **edited("models/c.sql", "SELECT id", "SELECT FROM")})
+    root = project_of(tmp_path / "project", {**FILES, **edit_file("models/c.sql", "SELECT id", "SELECT FROM")})
 
     told = []
     for _ in range(2):
         with pytest.raises(Exception, match=r"models/c\.sql:2") as error:
-            loaded(root, tmp_path / "cache")
+            load(root, tmp_path / "cache")
         told.append(str(error.value))
 
     assert told[0] == told[1]

@@ -15,7 +15,7 @@ from mergeplan.planner.project.loader import load_project
 from mergeplan.planner.project.seeds import load_seed
 from mergeplan.planner.state.store import StateStore
 from tests.planner.building import model
-from tests.planner.shop import FILES, NOW, applied, rows
+from tests.planner.shop import FILES, NOW, plan_and_apply, rows
 
 BIG = 9223372036854775807
 # name -> the file, the settings and columns of its model, its rows
@@ -53,7 +53,7 @@ def test_spark_holds_what_the_file_says(tmp_path: Path, engine: SparkEngine, sto
         write(tmp_path / "models" / f"{name}.sql", text.replace(", );", ");").encode())
     write(tmp_path / "config.yaml", FILES["config.yaml"].encode())
 
-    applied(load_project(tmp_path, NOW), engine, store)
+    plan_and_apply(load_project(tmp_path, NOW), engine, store)
 
     held = {name: rows(engine, f"SELECT id, x FROM shop.{name} ORDER BY id") for name in SEEDS}
     assert held == {name: wanted for name, (_, _, wanted) in SEEDS.items()}

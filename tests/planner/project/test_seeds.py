@@ -13,7 +13,7 @@ from tests.planner.building import change_of, model, project
 ROWS = "id,name,price\n1,tea,5\n2,milk,\n3,tea,7\n"
 
 
-def seeded(folder: Path, text: str) -> dict[str, Model]:
+def seed_models(folder: Path, text: str) -> dict[str, Model]:
     """A seed of this text, one model that reads its prices and one that reads its names."""
     (folder / "items.csv").write_text(text)
     seed = load_seed(folder, model("s.items", kind=Kind.SEED, seed=Seed("items.csv", "", ())))
@@ -22,16 +22,16 @@ def seeded(folder: Path, text: str) -> dict[str, Model]:
     return project(seed, prices, names)
 
 
-def changed(folder: Path, text: str) -> dict[str, Change]:
-    return change_of(seeded(folder, ROWS), seeded(folder, text))
+def change_seed(folder: Path, text: str) -> dict[str, Change]:
+    return change_of(seed_models(folder, ROWS), seed_models(folder, text))
 
 
 def test_the_order_of_rows_and_the_layout_of_the_file_do_not_matter(tmp_path: Path) -> None:
-    assert changed(tmp_path, 'id,name,price\r\n"3","tea",7\n\n2,milk,\n1,tea,5\n') == {}
+    assert change_seed(tmp_path, 'id,name,price\r\n"3","tea",7\n\n2,milk,\n1,tea,5\n') == {}
 
 
 def test_changed_cells_touch_only_who_reads_their_column(tmp_path: Path) -> None:
-    changes = changed(tmp_path, ROWS.replace("5", "6"))
+    changes = change_seed(tmp_path, ROWS.replace("5", "6"))
 
     assert (changes["s.items"].rule, changes["s.items"].columns.altered) == ("seed-content", {"price"})
     assert changes["s.prices"].recomputed
@@ -39,14 +39,14 @@ def test_changed_cells_touch_only_who_reads_their_column(tmp_path: Path) -> None
 
 
 def test_an_added_column_touches_nobody_who_does_not_read_it(tmp_path: Path) -> None:
-    changes = changed(tmp_path, "id,name,price,kind\n1,tea,5,a\n2,milk,,b\n3,tea,7,a\n")
+    changes = change_seed(tmp_path, "id,name,price,kind\n1,tea,5,a\n2,milk,,b\n3,tea,7,a\n")
 
     assert changes["s.items"].category is Category.NON_BREAKING
     assert [name for name, change in changes.items() if change.recomputed] == ["s.items"]
 
 
 def test_a_row_that_ends_early_has_null_in_the_rest(tmp_path: Path) -> None:
-    assert changed(tmp_path, ROWS.replace("2,milk,", "2,milk")) == {}
+    assert change_seed(tmp_path, ROWS.replace("2,milk,", "2,milk")) == {}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_row_that_ends_early_has_null_in_the_rest(tmp_path: Path) -> None:
     ],
 )
 def test_rows_that_came_went_or_hold_other_names_reach_who_reads_them(tmp_path: Path, text: str) -> None:
-    changes = changed(tmp_path, text)
+    changes = change_seed(tmp_path, text)
 
     assert changes["s.items"].recomputed
     assert changes["s.prices"].recomputed or changes["s.names"].recomputed

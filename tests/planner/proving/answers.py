@@ -32,33 +32,33 @@ class Content:
                 parts[-1] += char
         return dict(part.split(":", 1) for part in parts if part)
 
-    def projected(self, columns: Sequence[str]) -> list[str]:
+    def project_columns(self, columns: Sequence[str]) -> list[str]:
         """The rows with these columns only, sorted."""
         return sorted(_cells(row, columns) for row in self.rows)
 
     def lying_as(self, other: Content) -> Content:
         """The same rows in the order of another table's, told by the columns in which both hold the same."""
         shared = [name for name, kind in self.types.items() if other.types.get(name) == kind]
-        shared = [name for name in shared if self.projected([name]) == other.projected([name])]
-        if not shared or self.projected(shared) != other.projected(shared):
+        shared = [name for name in shared if self.project_columns([name]) == other.project_columns([name])]
+        if not shared or self.project_columns(shared) != other.project_columns(shared):
             return self
         waiting: dict[str, list[str]] = {}
         for row in self.rows:
             waiting.setdefault(_cells(row, shared), []).append(row)
         return Content(self.type, tuple(waiting[_cells(row, shared)].pop(0) for row in other.rows))
 
-    def in_lower_case(self) -> Content:
+    def lower_names(self) -> Content:
         """The rows with the names that a table's columns have."""
         if all(name == name.lower() for name in self.types):
             return self
         kinds = ",".join(f"{name.lower()}:{kind}" for name, kind in self.types.items())
-        return Content(f"struct<{kinds}>", tuple(map(_with_lower_keys, self.rows)))
+        return Content(f"struct<{kinds}>", tuple(map(_lower_keys, self.rows)))
 
     def same(self, other: Content) -> bool:
         return self.type == other.type and sorted(self.rows) == sorted(other.rows)
 
 
-def _with_lower_keys(row: str) -> str:
+def _lower_keys(row: str) -> str:
     decoder, parts, at = json.JSONDecoder(), list[str](), 1
     while at < len(row):
         key, colon = decoder.raw_decode(row, at)

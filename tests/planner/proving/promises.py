@@ -12,7 +12,7 @@ from tests.planner.building import change_of
 from tests.planner.generating.data import rows_of
 
 from .answers import Answer, Asking, Broken, Content
-from .running import asked
+from .running import query_of
 
 KEEPS = (Category.EQUIVALENT, Category.METADATA, Category.INDIRECT_NON_BREAKING)
 Models = Mapping[str, Model]
@@ -31,15 +31,15 @@ def proof(before: Models, after: Models, changes: Mapping[str, Change]) -> Askin
     was: dict[str, Content] = {}
     now: dict[str, Content] = {}
     kept, refused, broken = 0, 0, list[Broken]()
-    promised = _promised(before, after, changes)
-    for name in _with_parents(promised, before, after):
+    promised = _names_promised(before, after, changes)
+    for name in _add_parents(promised, before, after):
         old, new, change = before.get(name), after[name], changes.get(name)
         again = change is not None and change.category in REBUILT
         # a model's own luck is not what its verdict is about: readers see it turned, the model itself does not
         queries = [_query(old, was, False), _query(new, now, False), _query(new, now, again)]
         wanted = [query for query in queries if query]
         known = dict(zip(wanted, (yield wanted), strict=True))
-        first, own, read = (_named(new, known.get(query)) for query in queries)
+        first, own, read = (_name_columns(new, known.get(query)) for query in queries)
         if first is not None:
             was[name] = first
         if read is not None:
@@ -50,7 +50,7 @@ def proof(before: Models, after: Models, changes: Mapping[str, Change]) -> Askin
             refused += 1
             continue
         kept += queries[0] != queries[1]  # the same query over the same rows proves nothing
-        broken += [each for each in [compared(name, change, first, own)] if each]
+        broken += [each for each in [compare(name, change, first, own)] if each]
     return Answer(kept, refused, tuple(broken))
 
 
@@ -63,11 +63,11 @@ def telling_apart(before: Models, after: Models, changes: Mapping[str, Change], 
     now: dict[str, Content] = {}
     broken: list[Broken] = []
     refused = 0
-    for name in ordered(after):
+    for name in order_names(after):
         old, new = _query(before.get(name), was, False), _query(after[name], now, False)
         wanted = [query for query in (old, new) if query]
         known = dict(zip(wanted, (yield wanted), strict=True))
-        first, second = _named(after[name], known.get(old)), _named(after[name], known.get(new))
+        first, second = _name_columns(after[name], known.get(old)), _name_columns(after[name], known.get(new))
         if second is not None:
             now[name] = _lying(after[name], first, second)
         if first is None or second is None:
@@ -76,7 +76,7 @@ def telling_apart(before: Models, after: Models, changes: Mapping[str, Change], 
         was[name] = first
         found[name] = first.same(second) and list(first.types.items()) == list(second.types.items())
         if promises(changes.get(name)):
-            broken += [each for each in [compared(name, changes.get(name), first, second)] if each]
+            broken += [each for each in [compare(name, changes.get(name), first, second)] if each]
     return Answer(len(found), refused, tuple(broken))
 
 
@@ -85,22 +85,22 @@ def _lying(model: Model, old: Content | None, new: Content) -> Content:
     return new if old is None or not model.kind.is_stored else new.lying_as(old)
 
 
-def _named(model: Model, content: Content | None) -> Content | None:
+def _name_columns(model: Model, content: Content | None) -> Content | None:
     """The rows with the names as readers meet them: those of a query that is put in its readers are as it writes them,
     those of a table or view are in lower case."""
     return content if content is None or model.kind is Kind.EMBEDDED else content.in_lower_case()
 
 
-def _promised(before: Models, after: Models, changes: Mapping[str, Change]) -> frozenset[str]:
+def _names_promised(before: Models, after: Models, changes: Mapping[str, Change]) -> frozenset[str]:
     """The models of which something is promised although they, or something that they read, were edited."""
     felt: set[str] = set()
-    for name in ordered(after):
+    for name in order_names(after):
         if name not in before or before[name].sql != after[name].sql or not felt.isdisjoint(after[name].depends_on):
             felt.add(name)
     return frozenset(name for name in felt if name in before and promises(changes.get(name)))
 
 
-def _with_parents(names: Iterable[str], before: Models, after: Models) -> list[str]:
+def _add_parents(names: Iterable[str], before: Models, after: Models) -> list[str]:
     """The models and all that they read, now or before, parents first."""
     found, waiting = set[str](), list(names)
     while waiting:
@@ -108,7 +108,7 @@ def _with_parents(names: Iterable[str], before: Models, after: Models) -> list[s
         if name not in found:
             found.add(name)
             waiting += [*before[name].depends_on, *after[name].depends_on]
-    return [name for name in ordered(after) if name in found]
+    return [name for name in order_names(after) if name in found]
 
 
 def _query(model: Model | None, parents: Mapping[str, Content], again: bool) -> str:
@@ -117,7 +117,7 @@ def _query(model: Model | None, parents: Mapping[str, Content], again: bool) -> 
         return ""
     if model.kind is Kind.EXTERNAL:
         return rows_of(model.name)
-    return asked(model, {parent: parents[parent] for parent in model.depends_on}, again)
+    return query_of(model, {parent: parents[parent] for parent in model.depends_on}, again)
 
 
 def promises(change: Change | None) -> bool:
@@ -138,7 +138,7 @@ def keeps_all(change: Change | None) -> bool:
     return change.category in KEEPS or (stored and change.old is not None and not change.recomputed)
 
 
-def compared(name: str, change: Change | None, old: Content, new: Content) -> Broken | None:
+def compare(name: str, change: Change | None, old: Content, new: Content) -> Broken | None:
     """The promise that is broken, if one is."""
     verdict = f"{change.category} by {change.rule}" if change else "untouched"
     columns: list[str] | None = None
@@ -172,7 +172,7 @@ def _without(rows: list[str], others: list[str]) -> tuple[str, ...]:
     return tuple(found[:5])
 
 
-def ordered(models: Models) -> list[str]:
+def order_names(models: Models) -> list[str]:
     """Names, parents first."""
     found: dict[str, None] = {}
 

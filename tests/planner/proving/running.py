@@ -83,7 +83,9 @@ class Bench:
 
     def _run(self, queries: Sequence[str]) -> None:
         try:
-            rows = self.engine.fetch(" UNION ALL ".join(_told(str(n), sql) for n, sql in enumerate(queries))).rows
+            rows = self.engine.fetch(
+                " UNION ALL ".join(_rows_with_tag(str(n), sql) for n, sql in enumerate(queries))
+            ).rows
         except QueryError:
             if len(queries) == 1:
                 self.known[queries[0]] = None
@@ -105,23 +107,23 @@ class Bench:
         return Content(f"struct<{','.join(f'{column.name}:{column.type}' for column in columns)}>", ())
 
 
-def _told(name: str, sql: str) -> str:
+def _rows_with_tag(name: str, sql: str) -> str:
     row = "to_json(struct(*), map('ignoreNullFields', 'false'))"
     return f"(SELECT '{name}' AS told, typeof(struct(*)) AS kind, {row} AS row FROM ({sql}) LIMIT {MOST_ROWS})"
 
 
-def asked(model: Model, parents: Mapping[str, Content], again: bool) -> str:
+def query_of(model: Model, parents: Mapping[str, Content], again: bool) -> str:
     """The query of a model over its parents' rows.
 
     Filled `again`, a table is filled in one go, and what is left to chance comes out otherwise.
     """
     names = {name: f"z{number}" for number, name in enumerate(sorted(parents))}
     ctes = ", ".join(f"{names[name]} AS ({content.sql})" for name, content in sorted(parents.items()))
-    sql = f"SELECT * FROM ({_filled(model, names, again)})"
+    sql = f"SELECT * FROM ({_fill_query(model, names, again)})"
     return f"WITH {ctes} {sql}" if ctes else sql
 
 
-def _filled(model: Model, tables: Mapping[str, str], again: bool) -> str:
+def _fill_query(model: Model, tables: Mapping[str, str], again: bool) -> str:
     text = _over(model.sql, tables)
     for call, answers in _LUCK.items():
         text = text.replace(call, answers[again])

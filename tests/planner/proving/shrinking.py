@@ -65,14 +65,14 @@ def shrunk(bench: Bench, failure: Failure, judge: Judge) -> Failure:
 
 
 def _failing(bench: Bench, pairs: list[tuple[Models, Models]], judge: Judge) -> Iterator[Failure]:
-    judged = [(before, after, changes) for before, after in pairs if (changes := _judged(judge, before, after))]
+    judged = [(before, after, changes) for before, after in pairs if (changes := _judge_safely(judge, before, after))]
     answers = bench.together(proof(before, after, changes) for before, after, changes in judged)
     for (before, after, _), answer in zip(judged, answers, strict=True):
         if answer.broken:
             yield Failure(before, after, answer.broken[0])
 
 
-def _judged(judge: Judge, before: Models, after: Models) -> Mapping[str, Change] | None:
+def _judge_safely(judge: Judge, before: Models, after: Models) -> Mapping[str, Change] | None:
     try:
         return judge(before, after)
     except Exception:  # a piece of a query may be no query at all
@@ -99,11 +99,11 @@ def _smaller(failure: Failure) -> Iterator[tuple[Models, Models]]:
             continue
         cuts, others = dict(_cuts(old.sql)), dict(_cuts(new.sql))
         for key in {**cuts, **others}:
-            pair = with_sql(old, cuts.get(key, old.sql)), with_sql(new, others.get(key, new.sql))
+            pair = replace_sql(old, cuts.get(key, old.sql)), replace_sql(new, others.get(key, new.sql))
             yield {**failure.before, name: pair[0]}, {**failure.after, name: pair[1]}
 
 
-def with_sql(model: Model, sql: str) -> Model:
+def replace_sql(model: Model, sql: str) -> Model:
     """The model with another query."""
     reads = tuple(sorted(tables_of(spark_tree(sql))))
     return replace(model, sql=sql, source=f"MODEL ();\n{sql}", depends_on=reads)
@@ -128,7 +128,10 @@ Cut = Callable[[exp.Expr], exp.Expr | None]
 def _actions(tree: exp.Expr) -> Iterator[tuple[str, Cut]]:
     for number, _ in enumerate(tree.find_all(exp.SetOperation)):
         for side in ("this", "expression"):
-            yield f"set {number} {side}", _of(exp.SetOperation, number, lambda n, side=side: n.replace(n.args[side]))  # type: ignore[misc]
+            yield (
+                f"set {number} {side}",
+                _cut_nodes(exp.SetOperation, number, lambda n, side=side: n.replace(n.args[side])),
+            )  # type: ignore[misc]
     for number, select in enumerate(tree.find_all(exp.Select)):
         yield from _clauses(number, select)
     for number, node in enumerate(tree.find_all(*SIMPLER)):
@@ -139,19 +142,22 @@ def _actions(tree: exp.Expr) -> Iterator[tuple[str, Cut]]:
 def _clauses(number: int, select: exp.Select) -> Iterator[tuple[str, Cut]]:
     for clause in CLAUSES:
         if select.args.get(clause):
-            yield f"{number} {clause}", _of(exp.Select, number, lambda n, clause=clause: n.set(clause, None))  # type: ignore[misc]
+            yield f"{number} {clause}", _cut_nodes(exp.Select, number, lambda n, clause=clause: n.set(clause, None))  # type: ignore[misc]
     for place, _ in enumerate(select.args.get("joins") or []):
-        yield f"{number} join {place}", _of(exp.Select, number, lambda n, place=place: n.args["joins"].pop(place))  # type: ignore[misc]
+        yield (
+            f"{number} join {place}",
+            _cut_nodes(exp.Select, number, lambda n, place=place: n.args["joins"].pop(place)),
+        )  # type: ignore[misc]
     where = select.args.get("where")
     for place, _ in enumerate(conjuncts(where.this) if where else []):
-        yield f"{number} where {place}", _of(exp.Select, number, lambda n, place=place: _drop_conjunct(n, place))  # type: ignore[misc]
+        yield f"{number} where {place}", _cut_nodes(exp.Select, number, lambda n, place=place: _drop_conjunct(n, place))  # type: ignore[misc]
     if len(select.expressions) > 1:
         for output in reversed(select.expressions):
             name = output.alias_or_name or output.sql()
-            yield f"{number} output {name}", _of(exp.Select, number, lambda n, name=name: _drop_output(n, name))  # type: ignore[misc]
+            yield f"{number} output {name}", _cut_nodes(exp.Select, number, lambda n, name=name: _drop_output(n, name))  # type: ignore[misc]
 
 
-def _of(kind: type[exp.Expr], number: int, act: Callable[[exp.Expr], object]) -> Cut:
+def _cut_nodes(kind: type[exp.Expr], number: int, act: Callable[[exp.Expr], object]) -> Cut:
     """The action on one node of the kind."""
 
     def cut(tree: exp.Expr) -> exp.Expr | None:

@@ -19,7 +19,7 @@ from mergeplan.planner.python.isolation import Isolation
 pytestmark = pytest.mark.skipif(bool(cannot()), reason=f"this machine cannot isolate: {cannot()}")
 
 
-def said(root: Path, code: str, *hidden: Path) -> str:
+def message_of(root: Path, code: str, *hidden: Path) -> str:
     """What a module says that is imported in an isolated child."""
     child = Child(root, {"a.py": code}, Isolation(True, hidden))
     try:
@@ -34,7 +34,7 @@ def test_it_reads_its_project_and_writes_its_own_folder(tmp_path: Path) -> None:
         "import os, pandas\nopen(os.environ['HOME'] + '/x', 'w').write('x')\nraise ValueError(open('data.csv').read())"
     )
 
-    assert said(tmp_path, code) == "ValueError: 1,2"
+    assert message_of(tmp_path, code) == "ValueError: 1,2"
 
 
 def test_what_is_hidden_within_the_project_is_not_read(tmp_path: Path) -> None:
@@ -42,8 +42,8 @@ def test_what_is_hidden_within_the_project_is_not_read(tmp_path: Path) -> None:
     (tmp_path / ".mergeplan" / "state.db").write_text("secret")
     code = "raise ValueError(open('.mergeplan/state.db').read())"
 
-    assert said(tmp_path, code) == "ValueError: secret"
-    assert said(tmp_path, code, tmp_path / ".mergeplan").startswith("PermissionError")
+    assert message_of(tmp_path, code) == "ValueError: secret"
+    assert message_of(tmp_path, code, tmp_path / ".mergeplan").startswith("PermissionError")
 
 
 @pytest.mark.parametrize("address", ["'/var/run/postgresql/.s.PGSQL.5432'", "'\\\\0hidden'", "os.environ['HOME']"])

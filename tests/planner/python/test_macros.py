@@ -125,7 +125,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProjectCode]:
     del os.environ["MERGEPLAN_STATE_URL"], os.environ["GITHUB_TOKEN"]
 
 
-def called(code: ProjectCode, name: str, *arguments: str, **keywords: str) -> str:
+def call_macro(code: ProjectCode, name: str, *arguments: str, **keywords: str) -> str:
     columns = {"shop.items": (("id", "int"), ("day", "date"))}
     variables = {"least": 5}
     call = MacroCall(name, arguments, tuple(keywords.items()), "spark", "shop.a", variables, "local", columns, HERE)
@@ -153,11 +153,11 @@ def called(code: ProjectCode, name: str, *arguments: str, **keywords: str) -> st
 def test_a_macro_gets_what_it_declares_and_its_answer_is_sql(
     code: ProjectCode, name: str, arguments: tuple[str, ...], sql: str
 ) -> None:
-    assert called(code, name, *arguments) == sql
+    assert call_macro(code, name, *arguments) == sql
 
 
 def test_arguments_may_be_named(code: ProjectCode) -> None:
-    assert called(code, "renamed", a="x", b="2") == "x + 2"
+    assert call_macro(code, "renamed", a="x", b="2") == "x + 2"
 
 
 @pytest.mark.parametrize(
@@ -176,16 +176,16 @@ def test_a_macro_that_fails_is_told_in_a_sentence(
     code: ProjectCode, name: str, arguments: tuple[str, ...], told: str
 ) -> None:
     with pytest.raises(ProjectError) as error:
-        called(code, name, *arguments)
+        call_macro(code, name, *arguments)
 
     assert str(error.value) == told
-    assert called(code, "renamed", "x", "1") == "x + 1"
+    assert call_macro(code, "renamed", "x", "1") == "x + 1"
 
 
 def test_a_macro_sees_nothing_of_the_environment(code: ProjectCode) -> None:
     allowed = child_environment(os.environ, "")
 
-    assert set(called(code, "spies").strip("'").split()) <= {*allowed, "LC_CTYPE"}
+    assert set(call_macro(code, "spies").strip("'").split()) <= {*allowed, "LC_CTYPE"}
     assert not {name for name in allowed if "MERGEPLAN" in name or "TOKEN" in name}
     assert allowed["HOME"] == ""
 
@@ -196,15 +196,15 @@ def test_a_macro_has_no_door_to_us(code: ProjectCode) -> None:
     code.close()
 
     # standard input, output and error, the two pipes, and the listing itself
-    assert len(called(code, "doors").strip("'").split()) == 6
-    assert called(code, "reads") == r"'(\'\', b\'\', True)'"
+    assert len(call_macro(code, "doors").strip("'").split()) == 6
+    assert call_macro(code, "reads") == r"'(\'\', b\'\', True)'"
     os.close(descriptor)
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read whatever it likes")
 def test_a_macro_cannot_read_the_environment_of_the_process_that_started_it(code: ProjectCode) -> None:
     with pytest.raises(ProjectError, match="PermissionError"):
-        called(code, "parent")
+        call_macro(code, "parent")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
@@ -224,7 +224,7 @@ def test_a_planner_that_holds_an_address_is_hidden_before_it_reads_it() -> None:
 
 
 def test_what_a_macro_prints_is_told_and_is_no_answer(code: ProjectCode, capsys: pytest.CaptureFixture[str]) -> None:
-    assert called(code, "prints") == "1"
+    assert call_macro(code, "prints") == "1"
 
     code.close()
     assert capsys.readouterr().err == "hello[31m\nfrom a shell\n"

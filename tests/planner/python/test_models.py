@@ -25,7 +25,7 @@ from mergeplan.planner.python.running import running
 from mergeplan.planner.state.store import StateStore
 from tests.planner.building import change_of
 from tests.planner.project.test_loader import project_of
-from tests.planner.shop import FILES, NOW, applied, planned, rows
+from tests.planner.shop import FILES, NOW, make_plan, plan_and_apply, rows
 
 DAY = Interval(NOW - timedelta(hours=NOW.hour, days=1), NOW - timedelta(hours=NOW.hour))
 TOTALS = """
@@ -156,7 +156,7 @@ def test_statements_run_around_the_code_of_a_python_model(
     ]"""
     files = model_file('return context.spark.sql("SELECT 1 AS id")', around)
     project = project_with(tmp_path, files)
-    applied(project, engine, store)
+    plan_and_apply(project, engine, store)
     table = store.environments.get("prod").snapshots["shop.a"].table  # type: ignore[union-attr]
 
     model = project.models["shop.a"]
@@ -199,13 +199,13 @@ def test_an_edit_of_a_file_that_code_may_read_computes_its_model_again(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:
     files = {**model_file(SIZES.strip()), "data/rates.csv": "a,1\n", "data/other.csv": "b"}
-    applied(project_with(tmp_path, files), engine, store)
+    plan_and_apply(project_with(tmp_path, files), engine, store)
     for name, text in (("other", "bb"), ("rates", "a,11\n")):
         edited = project_with(tmp_path, files | {f"data/{name}.csv": text})
-        plan = planned(edited, store)
+        plan = make_plan(edited, store)
 
         change = next(change for change in plan.changes if change.name == "shop.a")
-        applied(edited, engine, store)
+        plan_and_apply(edited, engine, store)
 
         assert (str(change.category), change.recomputed) == ("undecided", True)
         assert change.reason.startswith("A file that its Python code may read changed, so it counts as breaking.")
@@ -238,7 +238,7 @@ def test_python_models_are_computed_and_tested_like_others(tmp_path: Path, engin
     project = project_with(tmp_path, PYTHON)
 
     with closing(StateStore(f"sqlite:///{tmp_path}/state.db", "shop")) as store:
-        applied(project, engine, store).raise_failure()
+        plan_and_apply(project, engine, store).raise_failure()
 
     assert rows(engine, "SELECT id, price, note FROM shop.totals ORDER BY id") == [
         (1, 20, None),
@@ -376,7 +376,7 @@ def test_a_model_that_reads_itself_sees_its_table_as_it_was_before_the_batch(
 ) -> None:
     project = project_with(tmp_path, {"models/running.py": RUNNING, "tests/running.yaml": RUNNING_TEST})
 
-    applied(project, engine, store)
+    plan_and_apply(project, engine, store)
 
     model = project.models["shop.running"]
     assert (model.reads_itself, model.depends_on, model.batch_size) == (True, ("shop.items",), 1)

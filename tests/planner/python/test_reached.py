@@ -188,11 +188,11 @@ def test_a_name_is_followed_through_the_package_that_passes_it_on() -> None:
 
 
 def test_the_version_of_a_package_counts_and_that_of_another_does_not() -> None:
-    def versioned(**versions: str) -> str:
+    def digest_with(**versions: str) -> str:
         return trace_code(FILES, "models/a.py", "execute", lambda name: versions.get(name, "1")).digest
 
-    assert versioned(numpy="2") != versioned()
-    assert versioned(pandas="2") == versioned()
+    assert digest_with(numpy="2") != digest_with()
+    assert digest_with(pandas="2") == digest_with()
 
 
 def test_tables_are_found_wherever_the_code_names_them() -> None:

@@ -44,7 +44,7 @@ SELECT id FROM shop.a""",
 }
 
 
-def found(root: Path, rules: str, code: str, **more: str) -> tuple[Violation, ...]:
+def violations(root: Path, rules: str, code: str, **more: str) -> tuple[Violation, ...]:
     """What a project's own rules find."""
     config = f"{CONFIG}linter:\n  enabled: true\n  rules: {rules}\n"
     files = {**FILES, "config.yaml": config, "linter/own.py": HEAD + code, **more}
@@ -52,14 +52,14 @@ def found(root: Path, rules: str, code: str, **more: str) -> tuple[Violation, ..
 
 
 def test_a_rule_says_by_its_docstring_which_model_breaks_it(tmp_path: Path) -> None:
-    (told,) = found(tmp_path, "[NoMissingOwner]", OWNER)
+    (told,) = violations(tmp_path, "[NoMissingOwner]", OWNER)
 
     assert (told.rule, told.model, told.message) == ("nomissingowner", "shop.b", "Each model has an owner.")
     assert (str(told.place), told.place.column, told.blocking) == ("models/b.sql:1", 13, True)
 
 
 def test_a_rule_sees_the_models_and_may_name_a_place(tmp_path: Path) -> None:
-    seen, at = found(tmp_path, "[sees]", SEES)
+    seen, at = violations(tmp_path, "[sees]", SEES)
 
     assert seen.message == repr((
         "shop.b", "FULL", True, ["x"], {"id": "BIGINT"}, [True], "some words",
@@ -71,10 +71,10 @@ def test_a_rule_sees_the_models_and_may_name_a_place(tmp_path: Path) -> None:
 def test_all_takes_in_the_projects_own_rules_and_a_model_may_ignore_them(tmp_path: Path) -> None:
     ignoring = {"models/b.sql": FILES["models/b.sql"].replace("tags (x)", "ignored_rules [NoMissingOwner]")}
 
-    every = {each.rule for each in found(tmp_path, "ALL", OWNER)}
+    every = {each.rule for each in violations(tmp_path, "ALL", OWNER)}
 
     assert "nomissingowner" in every
-    assert "nomissingowner" not in {each.rule for each in found(tmp_path, "ALL", OWNER, **ignoring)}
+    assert "nomissingowner" not in {each.rule for each in violations(tmp_path, "ALL", OWNER, **ignoring)}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_all_takes_in_the_projects_own_rules_and_a_model_may_ignore_them(tmp_pat
 )
 def test_a_rule_that_fails_is_told_at_its_line(body: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(ProjectError) as failed:
-        found(tmp_path, "[odd]", f"class Odd(Rule):\n    def check_model(self, model):\n        {body}\n")
+        violations(tmp_path, "[odd]", f"class Odd(Rule):\n    def check_model(self, model):\n        {body}\n")
 
     assert str(failed.value).startswith(told)
 
@@ -100,7 +100,7 @@ def test_a_rule_that_fails_is_told_at_its_line(body: str, told: str, tmp_path: P
 def test_a_rule_may_derive_from_another_of_its_file(tmp_path: Path) -> None:
     code = f'{OWNER}\nclass Named(NoMissingOwner):\n    "Named."\n'
 
-    assert [each.message for each in found(tmp_path, "[named]", code)] == ["Named."]
+    assert [each.message for each in violations(tmp_path, "[named]", code)] == ["Named."]
 
 
 def test_a_rule_sees_no_environment_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_a_rule_sees_no_environment_of_ours(tmp_path: Path, monkeypatch: pytest.
         "class Env(Rule):\n    def check_model(self, model):\n        return self.violation(repr(dict(os.environ)))\n"
     )
 
-    told = found(tmp_path, "[env]", code)
+    told = violations(tmp_path, "[env]", code)
 
     assert told
     assert "s3cret" not in told[0].message

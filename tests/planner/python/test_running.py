@@ -14,7 +14,7 @@ from mergeplan.planner.plan.build import Plan, build_run
 from mergeplan.planner.plan.forward_only import ForwardOnly
 from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end
 from mergeplan.planner.snapshot.environment import Environment
-from tests.planner.building import NOW, day, external, model, planned, project, promoted
+from tests.planner.building import NOW, day, external, make_plan, model, project, promote
 
 DAILY = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
 SHOP = project(
@@ -35,7 +35,7 @@ def test_past_a_hole_nothing_counts_of_what_a_table_holds(first: str, whole_up_t
     assert contiguous_end(HOLED, day(first)) == (day(whole_up_to) if whole_up_to else EPOCH)
 
 
-def parsed(properties: str) -> Model:
+def parse_properties(properties: str) -> Model:
     text = f"MODEL (name s.m, kind FULL, {properties});\nSELECT 1 AS x"
     found, _ = parse_model(text, "models/m.sql", Defaults(NOW))
     assert found is not None
@@ -44,7 +44,7 @@ def parsed(properties: str) -> Model:
 
 def ran(window: Window | None = None, models: dict[str, Model] = SHOP, **asked: object) -> dict[str, Timeline]:
     """Model -> what a run of prod three days later computes."""
-    prod, loaded = promoted(models)
+    prod, loaded = promote(models)
     plan: Plan = build_run(prod, loaded, window or Window(LATER), prod, **asked)  # type: ignore[arg-type]
     return {change.name: change.missing for change in plan.changes}
 
@@ -66,7 +66,7 @@ def test_what_is_not_ready_waits_and_so_does_what_reads_it() -> None:
 
 
 def test_what_reads_a_table_that_is_not_ready_goes_no_further_than_it() -> None:
-    prod, loaded = promoted(SHOP)
+    prod, loaded = promote(SHOP)
 
     found = build_run(
         prod, loaded, Window(LATER), prod, ready=lambda each, time: () if each.name == "s.apart" else time
@@ -78,7 +78,7 @@ def test_what_reads_a_table_that_is_not_ready_goes_no_further_than_it() -> None:
 
 def test_a_unit_that_is_not_over_waits_for_its_signals_too() -> None:
     models = {**SHOP, "s.days": replace(SHOP["s.days"], allow_partials=True)}
-    prod, loaded = promoted(models)
+    prod, loaded = promote(models)
     whole = (Interval(EPOCH, day("2026-01-13")),)
 
     now = datetime(2026, 1, 13, 7, tzinfo=UTC)
@@ -96,7 +96,7 @@ def test_a_start_leaves_older_days_missing() -> None:
 
 def test_part_of_a_unit_is_computed_and_not_needed() -> None:
     models = {**SHOP, "s.days": replace(SHOP["s.days"], allow_partials=True)}
-    prod, loaded = promoted(models)
+    prod, loaded = promote(models)
 
     plan = build_run(prod, loaded, Window(datetime(2026, 1, 13, 7, tzinfo=UTC)), prod, only={"s.days"})
     change = plan.changes[0]
@@ -133,11 +133,11 @@ def test_a_table_without_days_is_computed_whole_for_part_of_a_unit() -> None:
     ],
 )
 def test_a_model_is_due_by_the_clock_of_its_zone(properties: str, due: str) -> None:
-    assert parsed(properties).cron.due(datetime(2026, 6, 10, 9, 30, tzinfo=UTC)) == day(due)
+    assert parse_properties(properties).cron.due(datetime(2026, 6, 10, 9, 30, tzinfo=UTC)) == day(due)
 
 
 def test_a_shorter_unit_than_the_crons_own_is_what_time_is_counted_in() -> None:
-    cron = parsed("cron '@daily', interval_unit HOUR").cron
+    cron = parse_properties("cron '@daily', interval_unit HOUR").cron
 
     assert cron.unit == "hour"
     assert len(list(cron.cuts(Interval(day("2026-01-01"), day("2026-01-02"))))) == 24
@@ -145,7 +145,7 @@ def test_a_shorter_unit_than_the_crons_own_is_what_time_is_counted_in() -> None:
 
 def test_a_model_restates_itself_when_its_cron_has_struck_since() -> None:
     weekly = {**SHOP, "s.days": replace(SHOP["s.days"], auto_restatement_cron=Cron("@weekly"))}
-    shown = promoted(weekly)[0].snapshots
+    shown = promote(weekly)[0].snapshots
     table = shown["s.days"].table
 
     assert due_to_restate(shown, {table: day("2026-01-10")}, LATER) == ("s.days",)
@@ -155,9 +155,9 @@ def test_a_model_restates_itself_when_its_cron_has_struck_since() -> None:
 
 def test_what_prod_showed_is_not_filled_from_a_preview_once_prod_has_moved_on() -> None:
     edited = SHOP | project(model("s.days", "SELECT id, d, 1 AS n FROM s.raw", **DAILY))
-    prod, loaded = promoted(SHOP)
-    dev = planned(edited, Environment("dev"), prod, loaded, forward=ForwardOnly(every=True)).new
-    moved = promoted(SHOP | project(model("s.total", "SELECT COUNT(*) + 1 AS n FROM s.days")))[0]
+    prod, loaded = promote(SHOP)
+    dev = make_plan(edited, Environment("dev"), prod, loaded, forward=ForwardOnly(every=True)).new
+    moved = promote(SHOP | project(model("s.total", "SELECT COUNT(*) + 1 AS n FROM s.days")))[0]
     held = Loaded(
         {**loaded.timelines, dev.snapshots["s.days"].table: build_timeline(day("2026-01-09"), day("2026-01-10"))}
     )

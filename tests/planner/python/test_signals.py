@@ -19,7 +19,7 @@ from mergeplan.planner.python.running import running
 from mergeplan.planner.state.store import StateStore
 from tests.planner.building import day, model
 from tests.planner.python.test_models import NoSpark, project_with
-from tests.planner.shop import FILES, NOW, applied, rows
+from tests.planner.shop import FILES, NOW, plan_and_apply, rows
 
 SIGNALS = """
 import typing as t
@@ -143,9 +143,9 @@ def test_days_that_are_not_ready_wait_for_the_next_apply(tmp_path: Path, engine:
     project = project_with(tmp_path, files)
 
     with closing(StateStore(f"sqlite:///{tmp_path}/state.db", "shop")) as store:
-        failed = applied(project, engine, store).failures
+        failed = plan_and_apply(project, engine, store).failures
         later = project_with(tmp_path, {**files, "models/daily.sql": DAILY.replace("01-03", "01-09")})
-        applied(later, engine, store).raise_failure()
+        plan_and_apply(later, engine, store).raise_failure()
 
     assert [str(each.error) for each in failed] == [
         "models/daily.sql:5: shop.daily waits for `until`: 2026-01-04 - 2026-01-05 is not ready yet. Run again later."

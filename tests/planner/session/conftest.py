@@ -13,10 +13,10 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.session.session import Session
 from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.cli.conftest import TODAY, Lent
-from tests.planner.shop import written
+from tests.planner.shop import write_shop
 
 
-def unwanted(*_: object) -> Engine:
+def refuse_engine(*_: object) -> Engine:
     """For sessions that need no Spark."""
     raise AssertionError("Spark was started")
 
@@ -24,8 +24,8 @@ def unwanted(*_: object) -> Engine:
 @pytest.fixture
 def offline(tmp_path: Path) -> Iterator[Session]:
     """A session on the shop, where no Spark may be started."""
-    written(tmp_path)
-    with Session(SessionSettings(tmp_path, open_engine=unwanted), TODAY) as session:
+    write_shop(tmp_path)
+    with Session(SessionSettings(tmp_path, open_engine=refuse_engine), TODAY) as session:
         yield session
 
 
@@ -35,7 +35,7 @@ def shop(tmp_path: Path, engine: SparkEngine) -> Iterator[Callable[..., Session]
     with ExitStack() as opened:
 
         def open_shop(**files: str) -> Session:
-            written(tmp_path, **files)
+            write_shop(tmp_path, **files)
             settings = SessionSettings(tmp_path, open_engine=lambda *_: Lent(engine))
             return opened.enter_context(Session(settings, TODAY))
 

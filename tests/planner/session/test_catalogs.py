@@ -15,7 +15,7 @@ CONFIG = "gateways:\n  spark:\n    connection: {{type: spark}}\nmodel_defaults: 
 EXTERNAL = "- name: memory.raw.b\n  columns: {x: int}\n"
 
 
-def written(folder: Path, sql: str, more: str = "") -> Path:
+def write_project(folder: Path, sql: str, more: str = "") -> Path:
     (folder / "models").mkdir()
     (folder / "config.yaml").write_text(CONFIG.format(more=more))
     (folder / "models/a.sql").write_text(f"MODEL (name shop.a, kind FULL);\n\n{sql}\n")
@@ -32,7 +32,7 @@ def _no_engine(*_: object) -> Engine:
 
 
 def test_what_reads_a_catalog_that_is_not_there_is_planned_and_not_applied(tmp_path: Path) -> None:
-    with Session(settings(written(tmp_path, "SELECT x FROM memory.raw.b"))) as session:
+    with Session(settings(write_project(tmp_path, "SELECT x FROM memory.raw.b"))) as session:
         plan = session.plan("prod")
 
         assert [change.name for change in plan.changes] == ["memory.raw.b", "shop.a"]
@@ -44,7 +44,7 @@ def test_what_reads_a_catalog_that_is_not_there_is_planned_and_not_applied(tmp_p
 
 
 def test_an_environment_whose_views_have_no_catalog_is_refused_by_name(tmp_path: Path) -> None:
-    folder = written(tmp_path, "SELECT 1 AS x", "environment_suffix_target: catalog")
+    folder = write_project(tmp_path, "SELECT 1 AS x", "environment_suffix_target: catalog")
 
     with Session(settings(folder)) as session, pytest.raises(ProjectError, match="`spark_catalog__dev`") as no:
         session.plan("dev")

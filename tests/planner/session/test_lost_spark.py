@@ -14,7 +14,7 @@ from mergeplan.planner.errors import SparkUnavailable
 from mergeplan.planner.session.session import Session
 from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.cli.conftest import TODAY, Lent
-from tests.planner.shop import written
+from tests.planner.shop import write_shop
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
@@ -64,7 +64,7 @@ class Lost(Lent):
 
 
 def test_the_call_after_a_loss_opens_another_spark(tmp_path: Path, engine: SparkEngine) -> None:
-    written(tmp_path)
+    write_shop(tmp_path)
     sparks = iter([Lost(engine), Lent(engine)])
     with Session(SessionSettings(tmp_path, open_engine=lambda *_: next(sparks)), TODAY) as session:
         with pytest.raises(SparkUnavailable, match="has ended"):
@@ -75,7 +75,7 @@ def test_the_call_after_a_loss_opens_another_spark(tmp_path: Path, engine: Spark
 
 @pytest.mark.prove
 def test_a_session_outlives_the_death_of_its_java(tmp_path: Path) -> None:
-    written(tmp_path)
+    write_shop(tmp_path)
 
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path)],

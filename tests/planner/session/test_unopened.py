@@ -18,7 +18,7 @@ from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.session import Session
 from mergeplan.planner.session.unopened import add_unopened, merge_deployed
 from mergeplan.planner.snapshot.environment import Environment
-from tests.planner.building import external, model, planned, project, promoted
+from tests.planner.building import external, make_plan, model, project, promote
 from tests.planner.shop import ALONE
 
 A = model("shop.a", "SELECT id, 1 AS x FROM raw.t")
@@ -32,11 +32,11 @@ REFUSED = RefusedModels((Refusal("models/shop.b.sql", (WHY,), ("shop.b",)),))
 
 def plan_of(models: Mapping[str, Model], refused: RefusedModels = REFUSED, environment: str = "prod") -> Plan:
     """The plan over a prod that shows `PROD`, of files that define these models and a refused one."""
-    prod, loaded = promoted(PROD)
+    prod, loaded = promote(PROD)
     opened, refused = without_refused(models, refused)
     held, unopened = merge_deployed(opened, refused, PROD)
     target = prod if environment == "prod" else Environment(environment)
-    return add_unopened(planned(held, target, prod, loaded), unopened)
+    return add_unopened(make_plan(held, target, prod, loaded), unopened)
 
 
 def without_b(*edited: Model) -> dict[str, Model]:

@@ -9,30 +9,30 @@ INT = (("id", "int"),)
 ONE, TWO, NONE = content(INT, 1, (5, 7)), content(INT, 1, (7, 5)), empty(INT)
 
 
-def known(**periods: object) -> Contents:
+def contents(**periods: object) -> Contents:
     """What is known of a table's ids, by period."""
     return Contents().plus({IDS: periods})  # type: ignore[dict-item]  # shorter to write
 
 
 def test_periods_with_equal_content_on_both_sides_are_equal() -> None:
-    mine, theirs = known(a=ONE, b=ONE, c=NONE), known(a=ONE, b=TWO, c=NONE)
+    mine, theirs = contents(a=ONE, b=ONE, c=NONE), contents(a=ONE, b=TWO, c=NONE)
 
     assert equal_periods(mine, theirs, IDS, "abc") == {"a", "c"}
 
 
 def test_what_is_known_on_one_side_or_none_is_equal_to_nothing() -> None:
-    mine, theirs = known(a=ONE), known(b=NONE)
+    mine, theirs = contents(a=ONE), contents(b=NONE)
 
     assert equal_periods(mine, theirs, IDS, ["a", "b", "c", WHOLE]) == frozenset()
     assert equal_periods(mine, mine, ("id", "name"), "a") == frozenset()
 
 
 def test_only_the_periods_that_were_asked_for_are_told() -> None:
-    assert equal_periods(known(a=ONE, b=ONE), known(a=ONE, b=ONE), IDS, "b") == {"b"}
+    assert equal_periods(contents(a=ONE, b=ONE), contents(a=ONE, b=ONE), IDS, "b") == {"b"}
 
 
 def test_what_was_found_later_replaces_what_was_known() -> None:
-    assert known(a=ONE, b=ONE).plus({IDS: {"b": TWO}}) == known(a=ONE, b=TWO)
+    assert contents(a=ONE, b=ONE).plus({IDS: {"b": TWO}}) == contents(a=ONE, b=TWO)
 
 
 def test_content_tells_rows_sums_names_and_types_apart() -> None:

@@ -50,83 +50,87 @@ class _Place:
     def raw(self) -> str:
         return self.text[self.start : self.end]
 
-    def replaced(self, by: str) -> str:
+    def replace_place(self, by: str) -> str:
         return self.text[: self.start] + by + self.text[self.end :]
 
 
-def respelled(text: str) -> dict[str, str]:
+def respell(text: str) -> dict[str, str]:
     """The edited texts, each with the name of its edit."""
     spans = [(token.start, token.end + 1) for token in _SPARK.tokenize(text)]
     edits: dict[str, str] = {}
     for number, (start, end) in enumerate(spans):
         after = spans[number + 1] if number + 1 < len(spans) else (end, end)
         place = _Place(text, start, end, text[slice(*after)])
-        for name, edited in (*_of_token(place), *_of_brackets(text, spans, number), *_of_span(text, spans, number)):
+        for name, edited in (
+            *_token_edits(place),
+            *_bracket_edits(text, spans, number),
+            *_span_edits(text, spans, number),
+        ):
             if edited != text:
                 edits.setdefault(edited, name)
     return edits
 
 
-def _of_token(place: _Place) -> Iterator[tuple[str, str]]:
+def _token_edits(place: _Place) -> Iterator[tuple[str, str]]:
     raw = place.raw
-    yield "drop", place.replaced("")
+    yield "drop", place.replace_place("")
     for other in _OPERATORS.get(raw, "").split():
-        yield "operator", place.replaced(other)
+        yield "operator", place.replace_place(other)
     if _WORD.fullmatch(raw):
-        yield from _of_word(place)
+        yield from _word_edits(place)
     elif raw.startswith("`"):
-        yield "back-ticks", place.replaced(raw.strip("`"))
-        yield "case", place.replaced(raw.swapcase())
+        yield "back-ticks", place.replace_place(raw.strip("`"))
+        yield "case", place.replace_place(raw.swapcase())
     elif raw[0] in "'\"":
-        yield from _of_text(place)
+        yield from _text_edits(place)
     elif _NUMBER.fullmatch(raw) and not _WORD.match(place.text[place.end :]):
-        yield from _of_number(place)
+        yield from _number_edits(place)
 
 
-def _of_word(place: _Place) -> Iterator[tuple[str, str]]:
+def _word_edits(place: _Place) -> Iterator[tuple[str, str]]:
     raw = place.raw
-    yield "case", place.replaced(raw.swapcase())
-    yield "case", place.replaced(raw.capitalize())
-    yield "back-ticks", place.replaced(f"`{raw}`")
-    yield "brackets", place.replaced(f"({raw})")
-    yield "quotes", place.replaced(f"'{raw}'")
-    yield "quotes", place.replaced(f'"{raw}"')
+    yield "case", place.replace_place(raw.swapcase())
+    yield "case", place.replace_place(raw.capitalize())
+    yield "back-ticks", place.replace_place(f"`{raw}`")
+    yield "brackets", place.replace_place(f"({raw})")
+    yield "quotes", place.replace_place(f"'{raw}'")
+    yield "quotes", place.replace_place(f'"{raw}"')
     if place.following != "(":
-        yield "call", place.replaced(f"{raw}()")
+        yield "call", place.replace_place(f"{raw}()")
     if _WORD.fullmatch(place.following):
-        yield "AS", place.replaced(f"{raw} AS")
+        yield "AS", place.replace_place(f"{raw} AS")
     for other in filter(None, _WORDS.get(raw.upper(), "").split(";")):
-        yield "word", place.replaced(other)
+        yield "word", place.replace_place(other)
 
 
-def _of_text(place: _Place) -> Iterator[tuple[str, str]]:
+def _text_edits(place: _Place) -> Iterator[tuple[str, str]]:
     raw, inner = place.raw, place.raw[1:-1]
     other = '"' if raw[0] == "'" else "'"
-    yield "quotes", place.replaced(f"{other}{inner}{other}")
-    yield "quotes", place.replaced(inner)
-    yield "case of a text", place.replaced(raw.swapcase())
-    yield "escape", place.replaced(f"r{raw}")
-    yield "escape", place.replaced(f"{raw[0]}\\{inner}{raw[0]}")
-    yield "escape", place.replaced(raw.replace("\\", "\\\\"))
-    yield "blank in a text", place.replaced(f"{raw[0]}{inner} {raw[0]}")
-    yield "two texts", place.replaced(f"{raw} {raw}")
+    yield "quotes", place.replace_place(f"{other}{inner}{other}")
+    yield "quotes", place.replace_place(inner)
+    yield "case of a text", place.replace_place(raw.swapcase())
+    yield "escape", place.replace_place(f"r{raw}")
+    yield "escape", place.replace_place(f"{raw[0]}\\{inner}{raw[0]}")
+    yield "escape", place.replace_place(raw.replace("\\", "\\\\"))
+    yield "blank in a text", place.replace_place(f"{raw[0]}{inner} {raw[0]}")
+    yield "two texts", place.replace_place(f"{raw} {raw}")
     for word in ("DATE ", "TIMESTAMP ", "X"):
-        yield "typed text", place.replaced(word + raw)
-    yield "brackets", place.replaced(f"({raw})")
+        yield "typed text", place.replace_place(word + raw)
+    yield "brackets", place.replace_place(f"({raw})")
 
 
-def _of_number(place: _Place) -> Iterator[tuple[str, str]]:
+def _number_edits(place: _Place) -> Iterator[tuple[str, str]]:
     raw = place.raw
     for suffix in _SUFFIXES:
-        yield "suffix", place.replaced(raw + suffix)
+        yield "suffix", place.replace_place(raw + suffix)
     for sign in ("-", "- -", "+"):
-        yield "sign", place.replaced(sign + raw)
-    yield "leading zero", place.replaced(f"0{raw}")
-    yield "quotes", place.replaced(f"'{raw}'")
-    yield "brackets", place.replaced(f"({raw})")
+        yield "sign", place.replace_place(sign + raw)
+    yield "leading zero", place.replace_place(f"0{raw}")
+    yield "quotes", place.replace_place(f"'{raw}'")
+    yield "brackets", place.replace_place(f"({raw})")
 
 
-def _of_brackets(text: str, spans: list[tuple[int, int]], number: int) -> Iterator[tuple[str, str]]:
+def _bracket_edits(text: str, spans: list[tuple[int, int]], number: int) -> Iterator[tuple[str, str]]:
     """Brackets that are doubled, left out, or put around a call."""
     start, end = spans[number]
     if text[start:end] != "(" or (closing := _closing(text, spans, number)) is None:
@@ -141,7 +145,7 @@ def _of_brackets(text: str, spans: list[tuple[int, int]], number: int) -> Iterat
         yield "brackets", f"{text[:first]}({text[first:behind]}){text[behind:]}"
 
 
-def _of_span(text: str, spans: list[tuple[int, int]], number: int) -> Iterator[tuple[str, str]]:
+def _span_edits(text: str, spans: list[tuple[int, int]], number: int) -> Iterator[tuple[str, str]]:
     """Brackets around some tokens, and two tokens that change places around a third."""
     start, end = spans[number]
     for length in range(2, 6):

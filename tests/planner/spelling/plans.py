@@ -60,10 +60,10 @@ class Plans:
         if sql not in self._known:
             if len(self._known) > 500:
                 self._known.clear()
-            self._known[sql] = self._analysed(sql)
+            self._known[sql] = self._analyse(sql)
         return self._known[sql]
 
-    def parsed(self, sql: str) -> Parsed | None:
+    def parse(self, sql: str) -> Parsed | None:
         """The tree that Spark's parser makes of a text; None for one that it refuses."""
         from pyspark.errors import PySparkException
 
@@ -86,17 +86,17 @@ class Plans:
         if _columns(first) == _columns(second):
             if first.analyzed().sameResult(second.analyzed()):
                 return Sameness.ANALYSED
-            if self._optimised_alike(first, second):
+            if self._is_same_optimised(first, second):
                 return Sameness.OPTIMISED
         return Sameness.ROWS if self.rows(one) == self.rows(other) else Sameness.OTHER
 
     def is_settled(self, sql: str) -> bool:
         """True unless a query's plan, or its result, is another one each time (`rand()`, `current_timestamp()`)."""
-        first, second = self.plan(sql), self._analysed(sql)
+        first, second = self.plan(sql), self._analyse(sql)
         if first is None or second is None:
             return False
         # analysed, each CTE has a number of its own, which the optimizer takes away
-        return bool(first.analyzed().sameResult(second.analyzed())) or self._optimised_alike(first, second)
+        return bool(first.analyzed().sameResult(second.analyzed())) or self._is_same_optimised(first, second)
 
     def rows(self, sql: str) -> tuple[str, ...] | str:
         """The columns and sorted rows of a query as text; the kind of Spark's error where it fails."""
@@ -110,7 +110,7 @@ class Plans:
         lowered = (json.dumps({k.lower(): v for k, v in json.loads(str(text)).items()}) for (text,) in rows)
         return (str(_columns(plan)), *sorted(lowered))
 
-    def _analysed(self, sql: str) -> Any | None:
+    def _analyse(self, sql: str) -> Any | None:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
@@ -121,7 +121,7 @@ class Plans:
             return None
 
     @staticmethod
-    def _optimised_alike(first: Any, second: Any) -> bool:
+    def _is_same_optimised(first: Any, second: Any) -> bool:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 

@@ -49,12 +49,12 @@ def _form(tree: Node, names: Iterable[str]) -> Node:
 
 def without_case(tree: Node) -> Node:
     """The names in lower case, but not those that become the names of a struct's fields."""
-    return _lowered(tree, fields=False)
+    return _lower_node(tree, fields=False)
 
 
-def _lowered(node: Node, *, fields: bool) -> Node:
+def _lower_node(node: Node, *, fields: bool) -> Node:
     inside = _function(node) == "struct"
-    lowered = node.map(lambda part: _lowered(part, fields=inside))
+    lowered = node.map(lambda part: _lower_node(part, fields=inside))
     names = {name: _lower(value) for name, value in lowered.fields if name in _NAMES}
     return lowered if fields or node.kind == "Literal" else lowered.with_fields(**names)
 
@@ -78,12 +78,12 @@ def _without_fields(row: Node) -> Node:
     return Node(row.kind, (), row.children[1::2]) if row.kind == "CreateNamedStruct" else row
 
 
-def in_order(tree: Node) -> Node:
+def sort_operands(tree: Node) -> Node:
     """The operands of AND, OR, =, + and the like, and the keys of a group, in one order."""
-    return rewritten(tree, _in_order)
+    return rewritten(tree, _sort_node)
 
 
-def _in_order(node: Node) -> Node:
+def _sort_node(node: Node) -> Node:
     if node.kind in ("And", "Or"):
         operands = [inner for part in node.children for inner in (part.children if part.kind == node.kind else (part,))]
         return Node(node.kind, (), tuple(sorted(operands, key=repr)))
@@ -122,7 +122,7 @@ def one_function(tree: Node) -> Node:
     return rewritten(tree, change)
 
 
-def typed_literals(tree: Node) -> Node:
+def type_literals(tree: Node) -> Node:
     """Casts of a literal text to DATE, and of a literal number to DOUBLE, with its sign, as literals of that type."""
 
     def change(node: Node) -> Node:
@@ -213,7 +213,7 @@ def inner_joins(tree: Node) -> Node:
 def without_unused_aliases(tree: Node) -> Node:
     """Tables and LATERAL VIEWs without an alias by which no column is qualified."""
     used = {_parts(node)[0].lower() for node in tree.walk() if len(_parts(node)) > 1}
-    used |= {_listed(node.get("target"))[0].lower() for node in tree.walk()}  # of `t.*`
+    used |= {_split_list(node.get("target"))[0].lower() for node in tree.walk()}  # of `t.*`
 
     def change(node: Node) -> Node:
         if node.kind == "Generate" and str(node.get("qualifier")).lower() not in used:
@@ -234,10 +234,10 @@ def _lateral_view(node: Node) -> Node:
     outputs = node.get("projectList")
     if node.kind != "Project" or not isinstance(outputs, tuple):
         return node
-    generators = [item for item in outputs if isinstance(item, Node) and _generated(item)]
+    generators = [item for item in outputs if isinstance(item, Node) and _generator_names(item)]
     if len(generators) != 1:
         return node
-    call, names = generators[0].children[0], _generated(generators[0])
+    call, names = generators[0].children[0], _generator_names(generators[0])
     columns = tuple(Node("UnresolvedAttribute", (("nameParts", f"[{name}]"),)) for name in names)
     name = _function(call)
     function = (("funcname", name.removesuffix("_outer")),)
@@ -253,11 +253,11 @@ def _lateral_view(node: Node) -> Node:
     return Node("Project", node.with_fields(projectList=listed).fields, (rows,))
 
 
-def _generated(item: Node) -> list[str]:
+def _generator_names(item: Node) -> list[str]:
     """The names that an output gives to the columns of a generator; none for any other output."""
     if item.kind not in ("Alias", "MultiAlias") or _function(item.children[0]) not in _GENERATORS:
         return []
-    return [str(item.get("name"))] if item.kind == "Alias" else _listed(item.get("names"))
+    return [str(item.get("name"))] if item.kind == "Alias" else _split_list(item.get("names"))
 
 
 def tests_of_null(tree: Node) -> Node:
@@ -276,7 +276,7 @@ def _function(node: Node) -> str:
 
 
 def _parts(node: Node) -> list[str]:
-    return _listed(node.get("nameParts"))
+    return _split_list(node.get("nameParts"))
 
 
 def _pairs(value: Field) -> list[tuple[str, Field]]:
@@ -284,7 +284,7 @@ def _pairs(value: Field) -> list[tuple[str, Field]]:
     return [(str(pair[0]), pair[1]) for pair in pairs if isinstance(pair, tuple) and len(pair) == 2]
 
 
-def _listed(value: Field) -> list[str]:
+def _split_list(value: Field) -> list[str]:
     return str(value or "").strip("[]").split(", ")
 
 
@@ -302,7 +302,7 @@ RULES: dict[str, Callable[[Node], Node]] = {
     "a column under its own name": without_own_names,
     "two names of one function": one_function,
     "a type's name is a cast": casts,
-    "a typed literal is a cast": typed_literals,
+    "a typed literal is a cast": type_literals,
     "LISTAGG puts nothing between": separators,
     "DATE_SUB adds the opposite": additions_of_days,
     "units have no case": units_without_case,
@@ -311,5 +311,5 @@ RULES: dict[str, Callable[[Node], Node]] = {
     "an alias that nothing uses": without_unused_aliases,
     "a generator among the outputs is a LATERAL VIEW": lateral_views,
     "NOT x IS NULL is x IS NOT NULL": tests_of_null,
-    "operands have no order": in_order,
+    "operands have no order": sort_operands,
 }

@@ -42,7 +42,7 @@ class Score:
         return "\n".join((*(f"{count:6} {name}" for name, count in counts), *map(str, self.doubtful[:40])))
 
     @property
-    def compared(self) -> int:
+    def pairs_accepted(self) -> int:
         """The pairs of which Spark accepts both texts, and returns the same rows each time."""
         return self.pairs.total() - self.pairs[Sameness.REFUSED] - self.pairs[Sameness.UNSETTLED]
 
@@ -50,7 +50,7 @@ class Score:
         """The score as a row of the table of docs/explanation/equivalence.md."""
         ways = (self.pairs[way] for way in (Sameness.PARSED, Sameness.ANALYSED, Sameness.OPTIMISED))
         excused = self.pairs[Sameness.ROWS] + self.pairs[Sameness.OTHER] - len(self.doubtful)
-        return f"| {' | '.join(map(str, (name, self.compared, *ways, excused, len(self.doubtful))))} |"
+        return f"| {' | '.join(map(str, (name, self.pairs_accepted, *ways, excused, len(self.doubtful))))} |"
 
     def __iadd__(self, other: Score) -> Score:
         self.readings += other.readings
@@ -77,12 +77,12 @@ def score(texts: Iterable[tuple[str, str]], parents: Mapping[str, Parent], plans
         if reading.trust is not Trust.REFUSED:
             groups[reading.identity].setdefault(reading.runs, heading)
     for group in groups.values():
-        for pair in compared(group, plans):
+        for pair in compare(group, plans):
             result.add(pair)
     return result
 
 
-def compared(group: Mapping[str, str], plans: Plans) -> Iterator[Pair]:
+def compare(group: Mapping[str, str], plans: Plans) -> Iterator[Pair]:
     """Each text of a group beside the first one that Spark accepts."""
     reference, parsed = "", set[Parsed]()
     for text, heading in group.items():
@@ -97,12 +97,12 @@ def compared(group: Mapping[str, str], plans: Plans) -> Iterator[Pair]:
         elif not reference:
             reference = text
         elif plans.is_settled(reference):
-            yield _compared(heading, reference, text, plans)
+            yield _compare_texts(heading, reference, text, plans)
         else:
             yield Pair(heading, reference, text, Sameness.UNSETTLED)
 
 
-def _compared(heading: str, one: str, other: str, plans: Plans) -> Pair:
+def _compare_texts(heading: str, one: str, other: str, plans: Plans) -> Pair:
     sameness = plans.compare(one, other)
     first, second = plans.parsed(one), plans.parsed(other)
     if sameness is not Sameness.ROWS or not first or not second or first.details != second.details:
@@ -118,11 +118,11 @@ def structure(texts: Iterable[tuple[str, str]], parents: Mapping[str, Parent], p
         result.readings[reading.trust] += 1
         if reading.trust in (Trust.REFUSED, Trust.WORDS):
             continue
-        result.add(_written_out(heading, reading, plans))
+        result.add(_write_out(heading, reading, plans))
     return result
 
 
-def _written_out(heading: str, reading: Reading, plans: Plans) -> Pair:
+def _write_out(heading: str, reading: Reading, plans: Plans) -> Pair:
     one, other = reading.runs, reading.written
     tree = plans.parsed(one)
     if tree and tree.is_complete and tree == plans.parsed(other):
@@ -131,4 +131,4 @@ def _written_out(heading: str, reading: Reading, plans: Plans) -> Pair:
         return Pair(heading, one, other, Sameness.REFUSED)
     if not plans.is_settled(one):
         return Pair(heading, one, other, Sameness.UNSETTLED)
-    return _compared(heading, one, other, plans)
+    return _compare_texts(heading, one, other, plans)

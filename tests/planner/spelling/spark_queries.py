@@ -47,7 +47,7 @@ def query_files(engine: SparkEngine, folder: str = FOLDER) -> Iterator[QueryFile
         engine.fetch(f"USE {SCHEMA}")
         try:
             parents = _set_up(engine, [text for text in statements if _SETUP.match(text)])
-            queries = [_with_schema(text, parents) for text in statements if _QUERY.match(text)]
+            queries = [_add_schema(text, parents) for text in statements if _QUERY.match(text)]
         finally:
             engine.fetch("USE default")
         yield QueryFile(str(path.relative_to(folder)), tuple(dict.fromkeys(queries)), parents)
@@ -86,7 +86,7 @@ def _set_up(engine: SparkEngine, statements: Sequence[str]) -> dict[str, Parent]
     return parents
 
 
-def _with_schema(text: str, parents: Mapping[str, Parent]) -> str:
+def _add_schema(text: str, parents: Mapping[str, Parent]) -> str:
     """The query with the tables of its file named with their schema."""
     try:
         tree = tree_of(text)

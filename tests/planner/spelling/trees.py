@@ -22,7 +22,7 @@ class Node:
         """The field of this name; None if the node has none."""
         return dict(self.fields).get(name)
 
-    def with_fields(self, **fields: Field) -> Node:
+    def replace_fields(self, **fields: Field) -> Node:
         """The node with other values of some fields."""
         return replace(self, fields=tuple((name, fields.get(name, value)) for name, value in self.fields))
 
@@ -39,7 +39,7 @@ class Node:
 
     def map(self, change: Callable[[Node], Node]) -> Node:
         """The node with each of its parts changed."""
-        fields = tuple((name, _mapped(value, change)) for name, value in self.fields)
+        fields = tuple((name, _map_field(value, change)) for name, value in self.fields)
         return Node(self.kind, fields, tuple(map(change, self.children)))
 
 
@@ -79,7 +79,7 @@ def _nodes(value: Field) -> Iterator[Node]:
             yield from _nodes(part)
 
 
-def _mapped(value: Field, change: Callable[[Node], Node]) -> Field:
+def _map_field(value: Field, change: Callable[[Node], Node]) -> Field:
     if isinstance(value, Node):
         return change(value)
-    return tuple(_mapped(part, change) for part in value) if isinstance(value, tuple) else value
+    return tuple(_map_field(part, change) for part in value) if isinstance(value, tuple) else value

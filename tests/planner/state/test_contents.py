@@ -30,16 +30,16 @@ STRETCHES = st.tuples(st.integers(1, 9), st.integers(0, 5)).map(lambda pair: day
 
 
 @contextmanager
-def held(store: StateStore, table: str = "s.t") -> Iterator[Lease]:
+def hold(store: StateStore, table: str = "s.t") -> Iterator[Lease]:
     """The lease of a table."""
     with store.leases.hold(f"table:{table}", "ann") as lease:
         yield lease
 
 
-def recorded(store: StateStore, table: str = "s.t", found: Found = FOUND) -> None:
+def record(store: StateStore, table: str = "s.t", found: Found = FOUND) -> None:
     """A table that is known, and what it holds."""
     store.tables.register(table, ID)
-    with held(store, table) as lease:
+    with hold(store, table) as lease:
         store.contents.record(table, found, lease=lease)
 
 
@@ -49,15 +49,15 @@ def periods(store: StateStore, table: str = "s.t") -> set[str]:
 
 
 def test_what_was_recorded_is_known(store: StateStore) -> None:
-    recorded(store)
+    record(store)
 
     assert store.contents.load(["s.t", "s.unknown"]) == {"s.t": Contents().plus(FOUND), "s.unknown": Contents()}
 
 
 def test_what_is_recorded_again_replaces_what_was_known(store: StateStore) -> None:
-    recorded(store)
+    record(store)
 
-    with held(store) as lease:
+    with hold(store) as lease:
         store.contents.record("s.t", {IDS: {"2026-01-02": Content(7, "e" * 32)}}, lease=lease)
 
     assert store.contents.load(["s.t"])["s.t"].period_contents(IDS) == {
@@ -70,13 +70,13 @@ def test_many_periods_of_many_tables_are_kept(store: StateStore) -> None:
     many = {IDS: {f"2026-01-{1 + n // 24:02} {n % 24:02}:00:00": Content(n, f"{n:032x}") for n in range(700)}}
     names = [f"s.t{n}" for n in range(600)]
 
-    recorded(store, "s.t599", many)
+    record(store, "s.t599", many)
 
     assert store.contents.load(names)["s.t599"].period_contents(IDS) == many[IDS]
 
 
 def forget_contents(store: StateStore) -> None:
-    with held(store) as lease:
+    with hold(store) as lease:
         store.contents.forget("s.t", days(2, 3), lease=lease)
 
 
@@ -92,8 +92,8 @@ def forget_contents(store: StateStore) -> None:
 def test_a_write_drops_its_periods_and_the_whole_and_nothing_else(
     store: StateStore, write: Callable[[StateStore], None]
 ) -> None:
-    recorded(store)
-    recorded(store, "s.other")
+    record(store)
+    record(store, "s.other")
 
     write(store)
 
@@ -103,7 +103,7 @@ def test_a_write_drops_its_periods_and_the_whole_and_nothing_else(
 
 def test_a_write_drops_the_hours_that_lie_in_it(store: StateStore) -> None:
     hours = {f"2026-01-02 {hour:02}:00:00": Content(hour, f"{hour:032x}") for hour in range(24)}
-    recorded(store, found={IDS: hours})
+    record(store, found={IDS: hours})
     day = days(2, 2)
 
     store.intervals.record("s.t", Interval(day.start.replace(hour=5), day.start.replace(hour=22)))
@@ -112,7 +112,7 @@ def test_a_write_drops_the_hours_that_lie_in_it(store: StateStore) -> None:
 
 
 def mark_garbage(store: StateStore) -> None:
-    with held(store) as lease:
+    with hold(store) as lease:
         assert store.tables.mark_garbage("s.t", lease=lease, seen_generation=store.environments.generation())
 
 
@@ -122,8 +122,8 @@ def mark_garbage(store: StateStore) -> None:
     ids=["garbage", "forgotten", "created anew"],
 )
 def test_the_end_of_a_table_drops_everything(store: StateStore, end: Callable[[StateStore], None]) -> None:
-    recorded(store)
-    recorded(store, "s.other")
+    record(store)
+    record(store, "s.other")
 
     end(store)
 
@@ -133,7 +133,7 @@ def test_the_end_of_a_table_drops_everything(store: StateStore, end: Callable[[S
 
 def test_what_was_computed_under_a_lost_lease_is_refused(store: StateStore) -> None:
     store.tables.register("s.t", ID)
-    with held(store) as lost:
+    with hold(store) as lost:
         pass
 
     with pytest.raises(LeaseHeld):
@@ -146,7 +146,7 @@ def test_what_was_computed_under_a_lost_lease_is_refused(store: StateStore) -> N
 def test_another_tables_lease_keeps_no_writers_away(store: StateStore) -> None:
     store.tables.register("s.t", ID)
 
-    with held(store, "s.other") as lease, pytest.raises(ValueError, match=r"away from s\.t"):
+    with hold(store, "s.other") as lease, pytest.raises(ValueError, match=r"away from s\.t"):
         store.contents.record("s.t", FOUND, lease=lease)
 
 
@@ -155,7 +155,7 @@ def test_nothing_is_kept_of_a_table_that_is_gone(store: StateStore, gone: Callab
     store.tables.register("s.t", ID)
     gone(store)
 
-    with held(store) as lease:
+    with hold(store) as lease:
         store.contents.record("s.t", FOUND, lease=lease)
 
     assert periods(store) == set()
@@ -164,14 +164,14 @@ def test_nothing_is_kept_of_a_table_that_is_gone(store: StateStore, gone: Callab
 def test_a_physical_view_is_never_kept(store: StateStore) -> None:
     store.tables.register("s.v", ID, ["s.t"])
 
-    with held(store, "s.v") as lease, pytest.raises(ValueError, match="is a view"):
+    with hold(store, "s.v") as lease, pytest.raises(ValueError, match="is a view"):
         store.contents.record("s.v", FOUND, lease=lease)
 
 
 def test_projects_in_one_database_keep_their_own(state_url: str, project: str) -> None:
     mine, other = StateStore(state_url, project), StateStore(state_url, f"{project}-other")
-    recorded(mine)
-    recorded(other)
+    record(mine)
+    record(other)
 
     mine.tables.forget(["s.t"])
     left = periods(mine), periods(other)
@@ -186,7 +186,7 @@ def test_projects_in_one_database_keep_their_own(state_url: str, project: str) -
 def test_no_period_outlives_a_write_of_it(store: StateStore, writes: list[Interval], before: Interval) -> None:
     table = f"s.{uuid.uuid4().hex}"
     store.intervals.record(table, before)
-    recorded(store, table)
+    record(store, table)
 
     for interval in writes:
         store.intervals.record(table, interval)

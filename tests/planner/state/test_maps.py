@@ -13,7 +13,7 @@ from mergeplan.planner.state import maps, tables
 from mergeplan.planner.state.maps import EnvironmentMap, encode_map, is_whole, read
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
-from tests.planner.state.test_state import promoted
+from tests.planner.state.test_state import promote
 
 NAMES = st.sampled_from([f"s.m{number}" for number in range(6)])
 MAPS = st.builds(
@@ -31,7 +31,7 @@ def test_what_is_written_revision_by_revision_is_read_the_same(history: list[Env
     assert list(read(json.loads(json.dumps(rows)))) == history
 
 
-def kept(store: StateStore) -> list[Mapping[str, object]]:
+def maps_in_store(store: StateStore) -> list[Mapping[str, object]]:
     history = tables.environment_history
     with store.environments._database.reading() as tx:
         return [row.snapshots for row in tx.execute(tx.select(history).order_by(history.c.revision))]
@@ -42,10 +42,10 @@ def test_many_promotions_of_one_model_keep_the_others_once(store: StateStore) ->
     others = [snapshot(f"s.m{number}") for number in range(60)]
     new = environment("prod", *others, snapshot("s.a", "v0"))
     for number in range(6):
-        old = promoted(store, new)
+        old = promote(store, new)
         new = environment("prod", *others, snapshot("s.a", f"v{number + 1}"))
 
-    sizes = [len(json.dumps(each)) for each in kept(store)]
+    sizes = [len(json.dumps(each)) for each in maps_in_store(store)]
 
     assert sizes[0] > 20 * max(sizes[1:])
     assert [store.environments.get_revision("prod", n).snapshots["s.a"].version for n in (1, 4, 6)] == [
@@ -60,9 +60,9 @@ def test_many_promotions_of_one_model_keep_the_others_once(store: StateStore) ->
 def test_a_whole_map_comes_again_and_is_all_that_is_read(store: StateStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maps, "WHOLE", 4)
     for number in range(10):
-        promoted(store, environment("prod", snapshot("s.a", f"v{number}"), snapshot("s.b")))
+        promote(store, environment("prod", snapshot("s.a", f"v{number}"), snapshot("s.b")))
 
-    assert [is_whole(each) for each in kept(store)] == [n % 4 == 1 for n in range(1, 11)]
+    assert [is_whole(each) for each in maps_in_store(store)] == [n % 4 == 1 for n in range(1, 11)]
     versions = [store.environments.get_revision("prod", n).snapshots["s.a"].version for n in range(1, 11)]
     assert versions == [f"v{number}" for number in range(10)]
     assert [len(row.snapshots) for row in store.environments.history("prod")] == [2] * 10

@@ -11,7 +11,7 @@ from mergeplan.planner.state.environments import Cause, HistoryAction
 from mergeplan.planner.state.retention import Forgotten
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
-from tests.planner.state.test_state import promoted
+from tests.planner.state.test_state import promote
 
 pytestmark = pytest.mark.usefixtures("state_url")  # on both databases
 DAY = timedelta(days=1)
@@ -21,7 +21,7 @@ FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 def history_of(store: StateStore, revisions: int, name: str = "prod") -> None:
     """An environment that got another version of one of its two models every day."""
     for number in range(1, revisions + 1):
-        promoted(store, environment(name, snapshot("s.a", f"v{number}"), snapshot("s.b")))
+        promote(store, environment(name, snapshot("s.a", f"v{number}"), snapshot("s.b")))
         _date(store, name, number)
 
 
@@ -47,7 +47,7 @@ def test_revisions_that_were_replaced_before_are_forgotten_and_the_others_are_re
 
     assert (done.revisions, revisions(store)) == (3, [6, 5, 4])
     assert {number: store.environments.get_revision("prod", number).snapshots for number in before} == before
-    assert promoted(store, environment("prod", snapshot("s.a", "v7"), snapshot("s.b"))).revision == 7
+    assert promote(store, environment("prod", snapshot("s.a", "v7"), snapshot("s.b"))).revision == 7
 
 
 def test_nothing_that_is_in_force_is_forgotten_however_old_it_is(store: StateStore) -> None:
@@ -97,7 +97,7 @@ def test_an_environment_that_was_dropped_counts_on_and_so_does_the_generation(st
 
     assert (done.revisions, revisions(store, "pr_7")) == (3, [4])
     assert store.environments.generation() == before
-    assert promoted(store, environment("pr_7", snapshot("s.a"))).revision == 5
+    assert promote(store, environment("pr_7", snapshot("s.a"))).revision == 5
     assert store.environments.generation() > before
 
 

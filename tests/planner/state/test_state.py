@@ -51,7 +51,7 @@ def until(true: Callable[[], bool]) -> None:
         threading.Event().wait(0.02)
 
 
-def promoted(store: StateStore, new: Environment, who: str = "ann") -> Environment:
+def promote(store: StateStore, new: Environment, who: str = "ann") -> Environment:
     """The environment after one whole promotion."""
     for each in new.snapshots.values():
         store.tables.register(each.table, ID)
@@ -122,7 +122,7 @@ def test_writers_at_the_same_time_lose_nothing(state_url: str, project: str) -> 
 def test_projects_in_one_database_do_not_see_each_other(state_url: str, project: str) -> None:
     mine, other = StateStore(state_url, project), StateStore(state_url, f"{project}-other")
     mine.intervals.record("s.t", days(1, 1))
-    promoted(mine, environment("prod", snapshot("s.t")))
+    promote(mine, environment("prod", snapshot("s.t")))
 
     with mine.leases.hold("prod", "ann"), other.leases.hold("prod", "bob"):
         assert other.intervals.load_timelines(["s.t"]) == {"s.t": ()}
@@ -280,7 +280,7 @@ def test_an_environment_that_is_not_there_has_revision_0(store: StateStore) -> N
 def test_a_promoted_environment_comes_back_as_it_was_given(store: StateStore) -> None:
     given_ = environment("prod", snapshot("s.a"), snapshot("s.b", "v2", None))
 
-    now = promoted(store, given_)
+    now = promote(store, given_)
 
     assert (now.snapshots, now.views, now.revision, now.plan_id) == (given_.snapshots, given_.views, 1, "p")
     assert now.promoted_at is not None and now.promoted_at.tzinfo is UTC
@@ -288,8 +288,8 @@ def test_a_promoted_environment_comes_back_as_it_was_given(store: StateStore) ->
 
 
 def test_history_tells_who_when_and_why_newest_first(store: StateStore) -> None:
-    promoted(store, environment("prod", snapshot("s.a")))
-    promoted(store, environment("prod", snapshot("s.a", "v2")), who="bob")
+    promote(store, environment("prod", snapshot("s.a")))
+    promote(store, environment("prod", snapshot("s.a", "v2")), who="bob")
 
     rows = store.environments.history("prod")
 
@@ -318,7 +318,7 @@ def test_a_promotion_is_pending_until_it_is_finished(store: StateStore) -> None:
 
 
 def test_rolling_back_puts_the_old_map_in_force(store: StateStore) -> None:
-    old = promoted(store, environment("prod", snapshot("s.a")))
+    old = promote(store, environment("prod", snapshot("s.a")))
     store.tables.register(snapshot("s.a", "v2").table, ID)
     with store.leases.hold("prod", "ann") as lease:
         promotion = store.promotions.begin(lease, old, environment("prod", snapshot("s.a", "v2")))
@@ -327,7 +327,7 @@ def test_rolling_back_puts_the_old_map_in_force(store: StateStore) -> None:
     assert store.environments.get("prod") == old
     assert store.promotions.pending() == ()
     assert store.environments.history("prod")[0].action is HistoryAction.UNDONE
-    assert promoted(store, environment("prod", snapshot("s.a", "v2"))).revision == 3
+    assert promote(store, environment("prod", snapshot("s.a", "v2"))).revision == 3
 
 
 def test_a_first_promotion_rolled_back_leaves_no_environment(store: StateStore) -> None:
@@ -340,7 +340,7 @@ def test_a_first_promotion_rolled_back_leaves_no_environment(store: StateStore) 
 
 
 def test_a_dropped_environment_leaves_only_its_history(store: StateStore) -> None:
-    dev = promoted(store, environment("dev", snapshot("s.a")))
+    dev = promote(store, environment("dev", snapshot("s.a")))
     with store.leases.hold("dev", "ann") as lease:
         dropping = store.promotions.begin(lease, dev, Environment("dev"), Cause(action=HistoryAction.DROPPED))
         assert store.promotions.pending()[0].action is HistoryAction.DROPPED
@@ -348,11 +348,11 @@ def test_a_dropped_environment_leaves_only_its_history(store: StateStore) -> Non
 
     assert not store.environments.get("dev").exists
     assert [row.action for row in store.environments.history("dev")] == [HistoryAction.DROPPED, HistoryAction.PROMOTED]
-    assert promoted(store, environment("dev", snapshot("s.a"))).revision == 3
+    assert promote(store, environment("dev", snapshot("s.a"))).revision == 3
 
 
 def test_a_plan_for_another_revision_is_refused(store: StateStore) -> None:
-    promoted(store, environment("prod", snapshot("s.a")))
+    promote(store, environment("prod", snapshot("s.a")))
 
     with store.leases.hold("prod", "ann") as lease, pytest.raises(PlanMoved, match=r"revision 1.*made for revision 0"):
         store.promotions.begin(lease, Environment("prod"), environment("prod", snapshot("s.a")))

@@ -23,7 +23,7 @@ ID = (Column("id", "int"),)
 A1, A2, B1 = snapshot("s.a", "v1"), snapshot("s.a", "v2"), replace(snapshot("s.b"), stored="other.b__v1")
 
 
-def promoted(store: StateStore, name: str, *snapshots: Snapshot) -> None:
+def promote(store: StateStore, name: str, *snapshots: Snapshot) -> None:
     for each in snapshots:
         store.tables.register(each.table, ID)
         store.intervals.record(each.table, days(1, 3))
@@ -44,8 +44,8 @@ def other(state_url: str) -> Iterator[StateStore]:
 @pytest.fixture
 def document(store: StateStore) -> Any:
     """A state with two environments, as it is read from a file."""
-    promoted(store, "prod", A1, B1)
-    promoted(store, "dev", A2, B1)
+    promote(store, "prod", A1, B1)
+    promote(store, "dev", A2, B1)
     return json.loads(json.dumps(store.transfers.export()))
 
 
@@ -73,7 +73,7 @@ def test_one_environment_comes_with_its_own_tables_only(store: StateStore, other
 
 
 def test_what_is_known_is_not_overwritten_unless_it_is_to_be_replaced(store: StateStore, document: Any) -> None:
-    promoted(store, "prod", A2)
+    promote(store, "prod", A2)
 
     with pytest.raises(Refused, match="The state knows `dev` already"):
         store.transfers.load(document)

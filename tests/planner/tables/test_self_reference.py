@@ -18,7 +18,7 @@ from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.self_reference import own_columns
-from tests.planner.building import NOW, change_of, day, external, model, planned, project
+from tests.planner.building import NOW, change_of, day, external, make_plan, model, project
 from tests.planner.daily import Daily
 
 pytestmark = pytest.mark.prove
@@ -53,7 +53,7 @@ def test_it_is_no_cycle_and_a_batch_is_a_day() -> None:
 
     assert (found.reads_itself, found.depends_on, found.batch_size) == (True, ("raw.items",), 1)
     assert read(total(", batch_size 7, batch_concurrency 4")).batch_size == 7
-    assert planned(project(RAW, found), Environment("dev"), Environment("prod")).new.snapshots["shop.t"].columns == (
+    assert make_plan(project(RAW, found), Environment("dev"), Environment("prod")).new.snapshots["shop.t"].columns == (
         "at", "n", "total",
     )  # fmt: skip
 
@@ -83,11 +83,11 @@ def test_a_statement_cannot_read_the_models_own_table() -> None:
 
 def test_days_before_those_that_are_held_ask_for_everything() -> None:
     models = project(RAW, read(total()))
-    table = planned(models, Environment("dev"), Environment("prod")).new.snapshots["shop.t"].table
+    table = make_plan(models, Environment("dev"), Environment("prod")).new.snapshots["shop.t"].table
     late = Loaded({table: build_timeline(day("2026-01-05"), day("2026-01-10"))})
 
     (change,) = (
-        c for c in planned(models, Environment("dev"), Environment("prod"), late).changes if c.name == "shop.t"
+        c for c in make_plan(models, Environment("dev"), Environment("prod"), late).changes if c.name == "shop.t"
     )
 
     assert change.missing == build_timeline(day("2026-01-01"), day("2026-01-10"))

@@ -6,13 +6,13 @@ from mergeplan.bot.approvals import Decision
 from mergeplan.bot.records import PullState
 from mergeplan.bot.report.checks.keys import check_key, pull_of_key
 from mergeplan.bot.report.checks.table import CHECKS, checks, page_of, writing_turn
-from tests.bot.report.test_comment import shown
+from tests.bot.report.test_comment import show
 
 
 def test_the_check_of_approvals_stands_where_the_project_has_rules() -> None:
-    ruled = shown(decision=Decision(ruled=True))
+    ruled = show(decision=Decision(ruled=True))
 
-    assert {check.name for check in checks(ruled)} - {check.name for check in checks(shown())} == {
+    assert {check.name for check in checks(ruled)} - {check.name for check in checks(show())} == {
         "mergeplan / approval"
     }
 
@@ -33,7 +33,7 @@ def test_every_check_has_a_key_of_its_own() -> None:
 
 
 def test_the_check_of_the_environment_shows_how_far_the_run_has_come() -> None:
-    view = shown(PullState.PLANNING, progress="Computing `shop.orders`.")
+    view = show(PullState.PLANNING, progress="Computing `shop.orders`.")
     titles = {check.name: check.title for check in checks(view)}
     environment = titles.pop("mergeplan / environment")
 

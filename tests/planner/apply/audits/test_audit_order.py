@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mergeplan.planner.apply.audits.audit_order import add_audit_parents
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.state.store import StateStore
-from tests.planner.shop import ALONE, FILES, applied, rows, written
+from tests.planner.shop import ALONE, FILES, plan_and_apply, rows, write_shop
 
 NAMES = "abcdef"
 
@@ -52,9 +52,9 @@ def test_an_audit_finds_the_rows_of_the_model_that_it_reads_in_the_first_plan(
     users = "MODEL (name shop.users, kind FULL);\nSELECT id FROM RANGE(3)"
 
     one = FILES["config.yaml"].replace("concurrent_tasks: 2", "concurrent_tasks: 1")
-    project = written(tmp_path, **ALONE | {"total": "", "config": one}, orders=orders, users=users)
+    project = write_shop(tmp_path, **ALONE | {"total": "", "config": one}, orders=orders, users=users)
 
-    outcome = applied(project, engine, store)
+    outcome = plan_and_apply(project, engine, store)
 
     assert outcome.failures == ()
     assert rows(engine, "SELECT count(*) FROM shop.orders") == [(1,)]

@@ -7,36 +7,36 @@ from pathlib import Path
 from mergeplan.planner.apply.events import AuditRan, Event
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.state.store import StateStore
-from tests.planner.shop import ALONE, applied, written
+from tests.planner.shop import ALONE, plan_and_apply, write_shop
 
 TOTAL = "MODEL (name shop.total, kind FULL{});\nSELECT 7 AS total"
 
 
-def asked(events: list[Event]) -> list[str]:
+def audit_names(events: list[Event]) -> list[str]:
     return [event.result.name for event in events if isinstance(event, AuditRan)]
 
 
 def test_a_new_audit_runs_once_on_the_table_that_is_kept(tmp_path: Path, engine: SparkEngine) -> None:
     store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
-    applied(written(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
-    project = written(tmp_path, **ALONE | {"total": TOTAL.format(", audits (not_null(columns := (total)))")})
+    plan_and_apply(write_shop(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
+    project = write_shop(tmp_path, **ALONE | {"total": TOTAL.format(", audits (not_null(columns := (total)))")})
     in_dev: list[Event] = []
     in_prod: list[Event] = []
 
-    dev = applied(project, engine, store, "dev", emit=in_dev.append)
-    prod = applied(project, engine, store, emit=in_prod.append)
+    dev = plan_and_apply(project, engine, store, "dev", emit=in_dev.append)
+    prod = plan_and_apply(project, engine, store, emit=in_prod.append)
 
     assert dev.promoted and prod.promoted
-    assert asked(in_dev) == ["not_null"]
-    assert asked(in_prod) == []
+    assert audit_names(in_dev) == ["not_null"]
+    assert audit_names(in_prod) == []
 
 
 def test_a_new_blocking_audit_that_finds_rows_forbids_the_promotion(tmp_path: Path, engine: SparkEngine) -> None:
     store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
-    applied(written(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
-    project = written(tmp_path, **ALONE | {"total": TOTAL.format(", audits (forall(criteria := (total > 7)))")})
+    plan_and_apply(write_shop(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
+    project = write_shop(tmp_path, **ALONE | {"total": TOTAL.format(", audits (forall(criteria := (total > 7)))")})
 
-    outcome = applied(project, engine, store)
+    outcome = plan_and_apply(project, engine, store)
 
     assert outcome.promoted is None
     assert "`forall` of `shop.total` found 1 row" in str(outcome.failures[0].error)
@@ -47,27 +47,27 @@ def test_an_audit_that_comes_with_a_later_push_is_asked_of_the_table_that_an_ear
     tmp_path: Path, engine: SparkEngine
 ) -> None:
     store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
-    applied(written(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
+    plan_and_apply(write_shop(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
     eight = TOTAL.replace("7", "8")
     asks = ", audits (unique_values(columns := (total)))"
     first, second, merge = list[Event](), list[Event](), list[Event]()
-    applied(written(tmp_path, **ALONE | {"total": eight.format("")}), engine, store, "dev", emit=first.append)
-    pushed = written(tmp_path, **ALONE | {"total": eight.format(asks)})
+    plan_and_apply(write_shop(tmp_path, **ALONE | {"total": eight.format("")}), engine, store, "dev", emit=first.append)
+    pushed = write_shop(tmp_path, **ALONE | {"total": eight.format(asks)})
 
-    applied(pushed, engine, store, "dev", emit=second.append)
-    applied(pushed, engine, store, emit=merge.append)
+    plan_and_apply(pushed, engine, store, "dev", emit=second.append)
+    plan_and_apply(pushed, engine, store, emit=merge.append)
 
-    assert [asked(first), asked(second), asked(merge)] == [[], ["unique_values"], []]
+    assert [audit_names(first), audit_names(second), audit_names(merge)] == [[], ["unique_values"], []]
 
 
 def test_a_merge_asks_no_audit_that_its_pull_request_asked_of_each_batch(tmp_path: Path, engine: SparkEngine) -> None:
     store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
-    applied(written(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
+    plan_and_apply(write_shop(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
     asks = ", audits (unique_values(columns := (total)))"
-    project = written(tmp_path, **ALONE | {"total": TOTAL.replace("7", "8").format(asks)})
+    project = write_shop(tmp_path, **ALONE | {"total": TOTAL.replace("7", "8").format(asks)})
     in_dev, in_prod = list[Event](), list[Event]()
 
-    applied(project, engine, store, "dev", emit=in_dev.append)
-    applied(project, engine, store, emit=in_prod.append)
+    plan_and_apply(project, engine, store, "dev", emit=in_dev.append)
+    plan_and_apply(project, engine, store, emit=in_prod.append)
 
-    assert [asked(in_dev), asked(in_prod)] == [["unique_values"], []]
+    assert [audit_names(in_dev), audit_names(in_prod)] == [["unique_values"], []]

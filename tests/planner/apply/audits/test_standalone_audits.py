@@ -15,7 +15,7 @@ from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.intervals import Cron, Interval
 from mergeplan.planner.model.model import Audit
 from mergeplan.planner.state.store import StateStore
-from tests.planner.shop import ALONE, applied, written
+from tests.planner.shop import ALONE, plan_and_apply, write_shop
 
 TOTAL = "MODEL (name shop.total, kind FULL);\nSELECT {} AS total"
 SHOWN = "MODEL (name shop.shown, kind VIEW);\nSELECT total FROM shop.total"
@@ -23,35 +23,35 @@ AUDIT = "AUDIT (name few, standalone true{});\nSELECT * FROM shop.shown WHERE to
 FILES = ALONE | {"total": TOTAL.format(7), "shown": SHOWN}
 
 
-def told(events: list[Event]) -> list[tuple[str, int]]:
+def audit_counts(events: list[Event]) -> list[tuple[str, int]]:
     return [(each.result.name, each.result.count) for each in events if isinstance(each, AuditRan)]
 
 
-def with_audit(root: Path, header: str, **files: str) -> Path:
+def project_with_audit(root: Path, header: str, **files: str) -> Path:
     (root / "audits").mkdir(exist_ok=True)
     (root / "audits" / "few.sql").write_text(AUDIT.format(header))
-    written(root, **FILES | files)
+    write_shop(root, **FILES | files)
     return root
 
 
 def test_it_is_asked_once_of_a_set_of_tables_and_again_when_one_is_written(tmp_path: Path, engine: SparkEngine) -> None:
     store, events = StateStore(f"sqlite:///{tmp_path / 'state.db'}"), []  # type: ignore[var-annotated]
-    with_audit(tmp_path, ", defaults (most = 6)")
+    project_with_audit(tmp_path, ", defaults (most = 6)")
 
     for environment, total in (("prod", 7), ("dev", 8), ("prod", 8)):
         events.append([])
-        project = written(tmp_path, **FILES | {"total": TOTAL.format(total)})
-        assert applied(project, engine, store, environment, emit=events[-1].append).promoted
+        project = write_shop(tmp_path, **FILES | {"total": TOTAL.format(total)})
+        assert plan_and_apply(project, engine, store, environment, emit=events[-1].append).promoted
 
-    assert [told(each) for each in events] == [[("few", 1)], [("few", 1)], []]
+    assert [audit_counts(each) for each in events] == [[("few", 1)], [("few", 1)], []]
 
 
 def test_a_blocking_one_that_finds_rows_forbids_the_promotion(tmp_path: Path, engine: SparkEngine) -> None:
     store = StateStore(f"sqlite:///{tmp_path / 'state.db'}")
-    with_audit(tmp_path, ", blocking true, defaults (most = 6)")
-    project = written(tmp_path, **FILES)
+    project_with_audit(tmp_path, ", blocking true, defaults (most = 6)")
+    project = write_shop(tmp_path, **FILES)
 
-    first, second = (applied(project, engine, store) for _ in range(2))
+    first, second = (plan_and_apply(project, engine, store) for _ in range(2))
 
     assert first.promoted is second.promoted is None
     assert str(first.failures[0].error) == "audits/few.sql:1: The standalone audit `few` found 1 row."
@@ -59,9 +59,9 @@ def test_a_blocking_one_that_finds_rows_forbids_the_promotion(tmp_path: Path, en
 
 
 def test_one_that_spark_refuses_is_told_at_its_file(tmp_path: Path, engine: SparkEngine) -> None:
-    with_audit(tmp_path, ", defaults (most = nothing)")
+    project_with_audit(tmp_path, ", defaults (most = nothing)")
 
-    outcome = applied(written(tmp_path, **FILES), engine, StateStore(f"sqlite:///{tmp_path / 'state.db'}"))
+    outcome = plan_and_apply(write_shop(tmp_path, **FILES), engine, StateStore(f"sqlite:///{tmp_path / 'state.db'}"))
 
     assert outcome.promoted is None
     assert str(outcome.failures[0].error).startswith("audits/few.sql:1: The audit `few` cannot run: ")
@@ -108,7 +108,7 @@ def test_what_it_cannot_be_is_told_with_its_line(tmp_path: Path, audit: str, tol
     (tmp_path / "audits" / "a.sql").write_text(audit)
 
     with pytest.raises(ProjectErrors) as error:
-        written(tmp_path, **FILES)
+        write_shop(tmp_path, **FILES)
 
     assert str(error.value).startswith(f"audits/a.sql:{told}")
 
@@ -116,7 +116,7 @@ def test_what_it_cannot_be_is_told_with_its_line(tmp_path: Path, audit: str, tol
 def test_a_model_cannot_call_it(tmp_path: Path) -> None:
     calling = TOTAL.replace("FULL", "FULL, audits (few)").format(7)
     with pytest.raises(ProjectErrors) as error:
-        with_audit(tmp_path, ", defaults (most = 6)", total=calling)
+        project_with_audit(tmp_path, ", defaults (most = 6)", total=calling)
 
     assert str(error.value) == (
         "models/total.sql:1: The audit `few` is a standalone audit. Remove it from `audits`: it runs on its own."
@@ -126,9 +126,11 @@ def test_a_model_cannot_call_it(tmp_path: Path) -> None:
 def test_an_audit_that_is_skipped_is_never_asked(tmp_path: Path, engine: SparkEngine) -> None:
     (tmp_path / "audits").mkdir()
     (tmp_path / "audits" / "own.sql").write_text("AUDIT (name own, skip true);\nSELECT * FROM @this_model")
-    with_audit(tmp_path, ", skip true, defaults (most = 6)")
-    project = written(tmp_path, **FILES | {"total": TOTAL.replace("FULL", "FULL, audits (own)").format(7)})
+    project_with_audit(tmp_path, ", skip true, defaults (most = 6)")
+    project = write_shop(tmp_path, **FILES | {"total": TOTAL.replace("FULL", "FULL, audits (own)").format(7)})
     events: list[Event] = []
 
-    assert applied(project, engine, StateStore(f"sqlite:///{tmp_path / 'state.db'}"), emit=events.append).promoted
-    assert told(events) == []
+    assert plan_and_apply(
+        project, engine, StateStore(f"sqlite:///{tmp_path / 'state.db'}"), emit=events.append
+    ).promoted
+    assert audit_counts(events) == []

@@ -14,12 +14,12 @@ from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import environment, snapshot
 from tests.planner.project.test_loader import CONFIG, project_of
-from tests.planner.shop import FILES, NOW, applied, rows, written
+from tests.planner.shop import FILES, NOW, plan_and_apply, rows, write_shop
 
 VIEWS = environment("dev", snapshot("shop.a"), snapshot("shop.b"))
 
 
-def said(root: Path, key: str, statement: str, shown: Environment = VIEWS) -> list[str]:
+def ran_statements(root: Path, key: str, statement: str, shown: Environment = VIEWS) -> list[str]:
     """The statements that run for an environment."""
     project = load_project(project_of(root, {"config.yaml": f"{CONFIG}{key}:\n- {statement}\n"}), NOW)
     return [text for _, text in statements_of(project, shown, key)]
@@ -42,7 +42,7 @@ def said(root: Path, key: str, statement: str, shown: Environment = VIEWS) -> li
     ],
 )
 def test_statements_are_about_the_environments_own_views(statement: str, texts: list[str], tmp_path: Path) -> None:
-    assert said(tmp_path, AFTER, statement) == texts
+    assert ran_statements(tmp_path, AFTER, statement) == texts
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_statements_are_about_the_environments_own_views(statement: str, texts: 
 )
 def test_a_statement_that_reaches_further_is_refused(statement: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(ProjectError) as error:
-        said(tmp_path, BEFORE, f"'{statement}'")
+        ran_statements(tmp_path, BEFORE, f"'{statement}'")
 
     assert str(error.value).startswith(told)
 
@@ -69,7 +69,7 @@ def test_they_run_around_the_application(tmp_path: Path, engine: SparkEngine) ->
     both = "after_all: \"@EACH(@views, v -> ALTER VIEW @v SET TBLPROPERTIES ('env' = @this_env))\"\n"
     store = StateStore(f"sqlite:///{tmp_path}/state.db")
 
-    applied(written(tmp_path / "shop", **none, config=FILES["config.yaml"] + both), engine, store)
+    plan_and_apply(write_shop(tmp_path / "shop", **none, config=FILES["config.yaml"] + both), engine, store)
 
     assert ("env", "prod") in rows(engine, "SHOW TBLPROPERTIES shop.apart")
     store.close()

@@ -15,13 +15,13 @@ from mergeplan.planner.snapshot.content_hash import Content
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days
-from tests.planner.shop import applied, planned, written
+from tests.planner.shop import make_plan, plan_and_apply, write_shop
 
 A, B = "mergeplan__s.s__a__1", "mergeplan__s.s__b__1"
 
 
 @pytest.fixture
-def filled(store: StateStore) -> StateStore:
+def store_with_table(store: StateStore) -> StateStore:
     for table in (A, B):
         store.tables.register(table, [Column("id", "int")])
         store.intervals.record(table, days(1, 9))
@@ -31,38 +31,41 @@ def filled(store: StateStore) -> StateStore:
     return store
 
 
-def test_what_is_restated_is_forgotten_in_every_table_at_once_with_what_was_known_of_it(filled: StateStore) -> None:
+def test_what_is_restated_is_forgotten_in_every_table_at_once_with_what_was_known_of_it(
+    store_with_table: StateStore,
+) -> None:
     with ExitStack() as held:
         leases = [
-            held.enter_context(filled.leases.hold(name, "test")) for name in ("prod", table_lease(A), table_lease(B))
+            held.enter_context(store_with_table.leases.hold(name, "test"))
+            for name in ("prod", table_lease(A), table_lease(B))
         ]
-        filled.restatements.begin("p1", "prod", {A: (days(3, 4),), B: (days(1, 9),)}, leases=leases)
+        store_with_table.restatements.begin("p1", "prod", {A: (days(3, 4),), B: (days(1, 9),)}, leases=leases)
 
-    assert filled.intervals.load_timelines([A, B]) == {A: (days(1, 2), days(5, 9)), B: ()}
-    assert not filled.contents.load([A])[A].known
-    assert not filled.passed_audits.names_for(A)
-    assert filled.plans.get("p1").tables == (A, B)
+    assert store_with_table.intervals.load_timelines([A, B]) == {A: (days(1, 2), days(5, 9)), B: ()}
+    assert not store_with_table.contents.load([A])[A].known
+    assert not store_with_table.passed_audits.names_for(A)
+    assert store_with_table.plans.get("p1").tables == (A, B)
 
 
-def test_who_lost_a_lease_forgets_nothing(filled: StateStore) -> None:
-    with filled.leases.hold("prod", "test") as lease, pytest.raises(LeaseHeld):
-        filled.restatements.begin("p1", "prod", {A: (days(3, 4),)}, leases=[lease, Lease(table_lease(A), 99)])
+def test_who_lost_a_lease_forgets_nothing(store_with_table: StateStore) -> None:
+    with store_with_table.leases.hold("prod", "test") as lease, pytest.raises(LeaseHeld):
+        store_with_table.restatements.begin("p1", "prod", {A: (days(3, 4),)}, leases=[lease, Lease(table_lease(A), 99)])
 
-    assert filled.intervals.load_timelines([A]) == {A: (days(1, 9),)}
+    assert store_with_table.intervals.load_timelines([A]) == {A: (days(1, 9),)}
 
 
 def test_nothing_is_computed_from_a_table_that_is_being_restated(engine: SparkEngine, tmp_path: Path) -> None:
     store = StateStore(f"sqlite:///{tmp_path}/state.db")
-    project = written(tmp_path / "shop", shown="", apart="")
-    applied(project, engine, store)
+    project = write_shop(tmp_path / "shop", shown="", apart="")
+    plan_and_apply(project, engine, store)
     days_table = store.environments.get("prod").snapshots["shop.daily"].table
     total = "MODEL (name shop.total, kind FULL);\nSELECT count(*) AS total FROM shop.daily"
-    edited = written(tmp_path / "shop", total=total, shown="", apart="")
-    plan = planned(edited, store, "dev")
+    edited = write_shop(tmp_path / "shop", total=total, shown="", apart="")
+    plan = make_plan(edited, store, "dev")
     store.intervals.forget(days_table, days(2, 3))
 
     with pytest.raises(PlanMoved, match=f"`{days_table}` lacks 2026-01-02 - 2026-01-03 now: it is being computed anew"):
-        applied(edited, engine, store, "dev", plan=plan)
+        plan_and_apply(edited, engine, store, "dev", plan=plan)
 
     assert not store.environments.get("dev").exists
     store.close()

@@ -13,7 +13,7 @@ from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.schedule import Window
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import DAY, FIRST
-from tests.planner.shop import FILES, NOW, applied, planned, written
+from tests.planner.shop import FILES, NOW, make_plan, plan_and_apply, write_shop
 
 LOUDER = FILES["models/daily.sql"].replace("price FROM", "price + 1 AS price FROM")
 
@@ -21,9 +21,9 @@ LOUDER = FILES["models/daily.sql"].replace("price FROM", "price + 1 AS price FRO
 @pytest.fixture
 def second(tmp_path: Path, engine: SparkEngine, store: StateStore) -> Plan:
     """Five days are in prod; three of another version are asked for in dev."""
-    applied(written(tmp_path / "shop"), engine, store)
-    changed = written(tmp_path / "shop", daily=LOUDER)
-    return planned(changed, store, "dev", Window(NOW, FIRST + 2 * DAY, FIRST + 5 * DAY))
+    plan_and_apply(write_shop(tmp_path / "shop"), engine, store)
+    changed = write_shop(tmp_path / "shop", daily=LOUDER)
+    return make_plan(changed, store, "dev", Window(NOW, FIRST + 2 * DAY, FIRST + 5 * DAY))
 
 
 @pytest.mark.prove
@@ -51,7 +51,7 @@ def test_bytes_are_told_where_what_is_read_stands(second: Plan, engine: SparkEng
 
 
 def test_a_first_plan_cannot_tell_but_for_the_seed(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
-    first = planned(written(tmp_path / "shop"), store)
+    first = make_plan(write_shop(tmp_path / "shop"), store)
 
     found = forecast(first, store, engine, NOW)
 

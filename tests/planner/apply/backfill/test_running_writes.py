@@ -41,7 +41,7 @@ class Runs:
     def batch(self, writes: TableWrites, day: Interval = DAYS[0]) -> BatchWrites:
         return writes.batch_writes("shop.orders", day, [PARENT], self.events.append)
 
-    def killed(self, operation: Operation = FIRST, asked: str = "rows", day: Interval = DAYS[0]) -> None:
+    def kill_write(self, operation: Operation = FIRST, asked: str = "rows", day: Interval = DAYS[0]) -> None:
         """A run that begins a write, and dies."""
         with self.store.leases.hold(table_lease(TABLE), "a run") as lease:
             self.batch(TableWrites(self.store, cast(Engine, self.server), TABLE, lease), day).begin(asked, operation)
@@ -65,12 +65,12 @@ def _runs(store: StateStore, state_url: str) -> Runs:
 
 
 def test_the_next_run_waits_for_just_what_it_would_write(runs: Runs) -> None:
-    runs.killed()
+    runs.kill_write()
     assert (runs.next(), runs.server.ended) == (FIRST, [])
 
 
 def test_a_write_of_another_text_is_ended_before_the_table_is_written(runs: Runs) -> None:
-    runs.killed()
+    runs.kill_write()
     assert runs.next("other rows") is None
     assert runs.server.ended == [FIRST]
     assert runs.store.running_writes.list_unfinished(TABLE) == ()
@@ -86,21 +86,21 @@ def test_what_becomes_of_a_write_that_was_left_is_said(runs: Runs) -> None:
 
 @pytest.mark.parametrize("table", [TABLE, PARENT])
 def test_a_write_is_ended_when_somebody_may_have_written_its_table_or_one_that_it_reads(runs: Runs, table: str) -> None:
-    runs.killed()
+    runs.kill_write()
     runs.touch(table)
     assert (runs.next(), runs.server.ended) == (None, [FIRST])
 
 
 def test_a_write_of_another_interval_is_ended(runs: Runs) -> None:
-    runs.killed()
+    runs.kill_write()
     assert (runs.next(days=DAYS[1:]), runs.server.ended) == (None, [FIRST])
     longer = Interval(DAYS[0].start, DAYS[1].end)
-    runs.killed()
+    runs.kill_write()
     assert (runs.next(days=[longer]), runs.server.ended) == (None, [FIRST, FIRST])
 
 
 def test_a_write_of_another_version_of_mergeplan_is_ended(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs.killed()
+    runs.kill_write()
     monkeypatch.setattr("mergeplan.planner.apply.backfill.running_writes.version", lambda name: "next")
     assert (runs.next(), runs.server.ended) == (None, [FIRST])
 
@@ -126,7 +126,7 @@ def test_who_has_lost_the_table_begins_no_write(runs: Runs) -> None:
 
 
 def test_what_is_known_of_a_dropped_table_and_what_runs_now_are_not_kept(runs: Runs) -> None:
-    runs.killed()
+    runs.kill_write()
     exported: Any = runs.store.transfers.export()
     assert "operations" not in exported["tables"]
     runs.store.tables.forget([TABLE])

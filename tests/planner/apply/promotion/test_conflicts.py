@@ -32,11 +32,11 @@ def test_a_conflict_is_tried_again_a_few_times(conflict: QueryError) -> None:
 
 
 def test_who_has_lost_the_lease_writes_no_more() -> None:
-    def lost() -> None:
+    def lose_lease() -> None:
         raise LeaseHeld("taken over")
 
     with pytest.raises(LeaseHeld):
-        retry_on_conflict(failing([CONFLICT]), lost)
+        retry_on_conflict(failing([CONFLICT]), lose_lease)
 
 
 def test_other_errors_are_not_repeated() -> None:

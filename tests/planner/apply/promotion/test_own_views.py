@@ -24,7 +24,7 @@ ID = (Column("id", "int"),)
 
 
 @pytest.fixture
-def built(store: StateStore, engine: SparkEngine) -> Callable[[str], Snapshot]:
+def build_table(store: StateStore, engine: SparkEngine) -> Callable[[str], Snapshot]:
     """Builds the table of a snapshot, with the row 1."""
 
     def build(name: str) -> Snapshot:
@@ -37,33 +37,33 @@ def built(store: StateStore, engine: SparkEngine) -> Callable[[str], Snapshot]:
     return build
 
 
-def shown(engine: SparkEngine, *views: str) -> list[object]:
+def view_values(engine: SparkEngine, *views: str) -> list[object]:
     return [engine.fetch(f"SELECT * FROM {view}").rows[0][0] for view in views]
 
 
-def to(store: StateStore, engine: SparkEngine, new: Environment, *, replaces: bool = False) -> None:
+def promote_to(store: StateStore, engine: SparkEngine, new: Environment, *, replaces: bool = False) -> None:
     with store.leases.hold(new.name, "test") as lease:
         wanted = Wanted(store.environments.get(new.name), new, "p1", "ann", swap=SwapOptions(replaces=replaces))
         promote(store, engine, lease, wanted, emit=silent)
 
 
 def test_a_view_of_others_in_the_place_of_a_new_one_forbids_the_promotion_and_stays(
-    store: StateStore, engine: SparkEngine, built: Callable[[str], Snapshot]
+    store: StateStore, engine: SparkEngine, build_table: Callable[[str], Snapshot]
 ) -> None:
     engine.catalog.swap_view(ViewText("s.b", "SELECT 7 AS other"))
 
     with pytest.raises(QueryError, match="a view that mergeplan did not make"):
-        to(store, engine, environment("prod", built("s.a"), built("s.b"), built("s.c")))
+        promote_to(store, engine, environment("prod", build_table("s.a"), build_table("s.b"), build_table("s.c")))
 
-    assert (shown(engine, "s.b"), engine.catalog.objects("s")) == ([7], {"b"})
+    assert (view_values(engine, "s.b"), engine.catalog.objects("s")) == ([7], {"b"})
     assert store.promotions.pending() == ()
 
 
 @pytest.mark.parametrize(("replaces", "left"), [(True, ["a", "b"]), (False, ["b"])])
 def test_a_promotion_that_was_cut_off_knows_its_own_views_from_others(
-    store: StateStore, engine: SparkEngine, built: Callable[[str], Snapshot], *, replaces: bool, left: list[str]
+    store: StateStore, engine: SparkEngine, build_table: Callable[[str], Snapshot], *, replaces: bool, left: list[str]
 ) -> None:
-    a, b = built("s.a"), built("s.b")
+    a, b = build_table("s.a"), build_table("s.b")
     engine.catalog.swap_view(ViewText("s.a", f"SELECT `id` FROM `mergeplan__s`.`{a.table.rpartition('.')[2]}`"))
     engine.catalog.swap_view(ViewText("s.b", "SELECT 7 AS other"))
     with store.leases.hold("prod", "test") as lease:
@@ -73,15 +73,15 @@ def test_a_promotion_that_was_cut_off_knows_its_own_views_from_others(
 
     recover(store, engine, silent)
 
-    assert (engine.catalog.objects("s"), shown(engine, "s.b")) == (set(left), [1 if replaces else 7])
+    assert (engine.catalog.objects("s"), view_values(engine, "s.b")) == (set(left), [1 if replaces else 7])
 
 
 def test_a_view_that_an_earlier_state_left_is_ours(
-    store: StateStore, engine: SparkEngine, built: Callable[[str], Snapshot]
+    store: StateStore, engine: SparkEngine, build_table: Callable[[str], Snapshot]
 ) -> None:
-    a = built("s.a")
+    a = build_table("s.a")
     engine.catalog.swap_view(ViewText("s.a", f"SELECT `id` FROM `mergeplan__s`.`{a.table.rpartition('.')[2]}`"))
 
-    to(store, engine, environment("prod", a))
+    promote_to(store, engine, environment("prod", a))
 
-    assert shown(engine, "s.a") == [1]
+    assert view_values(engine, "s.a") == [1]

@@ -17,24 +17,24 @@ from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.environments import Cause, HistoryAction
 from mergeplan.planner.state.store import StateStore
-from tests.planner.apply.promotion.test_promotion import Breaking, _built, shown, to  # noqa: F401 - a fixture
+from tests.planner.apply.promotion.test_promotion import Breaking, _built, promote_to, view_values  # noqa: F401 - a fixture
 from tests.planner.builders import FIRST, days, environment, snapshot
 
 NOW = FIRST + timedelta(days=9)  # 2026-01-10
 
 
 def test_rollback_goes_to_what_was_shown_before(
-    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+    store: StateStore, engine: SparkEngine, build_table: Callable[..., Snapshot]
 ) -> None:
-    a1, a2, b1 = built("s.a", 1), built("s.a", 2), built("s.b", 1)
-    to(store, engine, environment("prod", a1))
-    to(store, engine, environment("prod", a2, b1))
+    a1, a2, b1 = build_table("s.a", 1), build_table("s.a", 2), build_table("s.b", 1)
+    promote_to(store, engine, environment("prod", a1))
+    promote_to(store, engine, environment("prod", a2, b1))
 
     with store.leases.hold("prod", "ann") as lease:
         done = rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), AskedBy("ann"), emit=silent)
 
     assert done == Promoted("prod", 3, added=0, swapped=1, dropped=1, unchanged=0)
-    assert (shown(engine, "s.a"), set(engine.catalog.objects("s"))) == ([1], {"a"})
+    assert (view_values(engine, "s.a"), set(engine.catalog.objects("s"))) == ([1], {"a"})
     newest = store.environments.history("prod")[0]
     assert (newest.action, newest.note) == (HistoryAction.ROLLED_BACK, "back to revision 1")
 
@@ -50,40 +50,40 @@ def test_rollback_goes_to_what_was_shown_before(
 def test_rollback_to_nowhere_is_refused(
     store: StateStore,
     engine: SparkEngine,
-    built: Callable[..., Snapshot],
+    build_table: Callable[..., Snapshot],
     revision: int | None,
     error: type[Exception],
     message: str,
 ) -> None:
-    to(store, engine, environment("prod", built("s.a", 1)))
+    promote_to(store, engine, environment("prod", build_table("s.a", 1)))
 
     with store.leases.hold("prod", "ann") as lease, pytest.raises(error, match=message):
         rollback(store, engine, lease, build_rollback(store, "prod", revision, NOW), emit=silent)
 
 
 def test_rollback_passes_over_what_showed_the_same_and_what_was_undone(
-    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+    store: StateStore, engine: SparkEngine, build_table: Callable[..., Snapshot]
 ) -> None:
-    a1, a2, a3 = built("s.a", 1), built("s.a", 2), built("s.a", 3)
-    to(store, engine, environment("prod", a1))
+    a1, a2, a3 = build_table("s.a", 1), build_table("s.a", 2), build_table("s.a", 3)
+    promote_to(store, engine, environment("prod", a1))
     error = QueryError("no")
     with pytest.raises(QueryError):
-        to(store, Breaking(engine, "s.a", error), environment("prod", a2))  # type: ignore[arg-type]
-    to(store, engine, environment("prod", a3))
-    to(store, engine, environment("prod", a3))
+        promote_to(store, Breaking(engine, "s.a", error), environment("prod", a2))  # type: ignore[arg-type]
+    promote_to(store, engine, environment("prod", a3))
+    promote_to(store, engine, environment("prod", a3))
 
     with store.leases.hold("prod", "ann") as lease:
         rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
 
-    assert shown(engine, "s.a") == [1]
+    assert view_values(engine, "s.a") == [1]
 
 
 def test_rollback_names_a_table_that_is_gone(
-    store: StateStore, engine: SparkEngine, built: Callable[..., Snapshot]
+    store: StateStore, engine: SparkEngine, build_table: Callable[..., Snapshot]
 ) -> None:
-    a1, a2 = built("s.a", 1), built("s.a", 2)
-    to(store, engine, environment("prod", a1))
-    to(store, engine, environment("prod", a2))
+    a1, a2 = build_table("s.a", 1), build_table("s.a", 2)
+    promote_to(store, engine, environment("prod", a1))
+    promote_to(store, engine, environment("prod", a2))
     store.tables.forget([a1.table])
 
     with (
@@ -92,10 +92,10 @@ def test_rollback_names_a_table_that_is_gone(
     ):
         rollback(store, engine, lease, build_rollback(store, "prod", None, NOW), emit=silent)
 
-    assert shown(engine, "s.a") == [2]
+    assert view_values(engine, "s.a") == [2]
 
 
-def filled(store: StateStore, name: str, version: str, last: int) -> Snapshot:
+def fill_by_day(store: StateStore, name: str, version: str, last: int) -> Snapshot:
     """A table by day that the state knows, which holds January up to a day."""
     start, query = FIRST, "SELECT d FROM raw.t"
     model = Model(name, Kind.INCREMENTAL_BY_TIME_RANGE, "m.sql", 1, "", query, time_column="d", start=start)
@@ -105,7 +105,7 @@ def filled(store: StateStore, name: str, version: str, last: int) -> Snapshot:
     return made
 
 
-def decided(store: StateStore, *shown: Environment) -> RollbackPlan:
+def decide_rollback(store: StateStore, *shown: Environment) -> RollbackPlan:
     """What a rollback of these promotions, one after another, would do; no view is made."""
     with store.leases.hold("prod", "test") as lease:
         for new in shown:
@@ -115,9 +115,9 @@ def decided(store: StateStore, *shown: Environment) -> RollbackPlan:
 
 
 def test_what_today_s_table_holds_and_the_one_before_lacks_is_computed_by_the_next_run(store: StateStore) -> None:
-    before, today, same = (filled(store, *each) for each in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 3)))
+    before, today, same = (fill_by_day(store, *each) for each in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 3)))
 
-    plan = decided(store, environment("prod", before, same), environment("prod", today, same))
+    plan = decide_rollback(store, environment("prod", before, same), environment("prod", today, same))
 
     (behind,) = plan.behind
     assert (behind.shown.table, behind.held) == (before.table, (days(1, 4),))
@@ -128,18 +128,18 @@ def test_what_today_s_table_holds_and_the_one_before_lacks_is_computed_by_the_ne
 
 
 def test_time_that_was_restated_since_counts_as_lacking_in_the_table_of_before(store: StateStore) -> None:
-    before, today = filled(store, "s.a", "v1", 8), filled(store, "s.a", "v2", 8)
+    before, today = fill_by_day(store, "s.a", "v1", 8), fill_by_day(store, "s.a", "v2", 8)
     store.intervals.forget(before.table, days(2, 3))
 
-    (behind,) = decided(store, environment("prod", before), environment("prod", today)).behind
+    (behind,) = decide_rollback(store, environment("prod", before), environment("prod", today)).behind
 
     assert (behind.lacks, behind.due[0]) == ((days(2, 3),), days(2, 3))
 
 
 def test_a_view_that_comes_back_one_that_goes_and_a_table_that_is_gone_are_named(store: StateStore) -> None:
-    kept, old, new = (filled(store, name, "v1", 8) for name in ("s.kept", "s.old", "s.new"))
+    kept, old, new = (fill_by_day(store, name, "v1", 8) for name in ("s.kept", "s.old", "s.new"))
 
-    plan = decided(store, environment("prod", kept, old), environment("prod", kept, new))
+    plan = decide_rollback(store, environment("prod", kept, old), environment("prod", kept, new))
     store.tables.forget([old.table])
     gone = build_rollback(store, "prod", None, NOW)
 

@@ -79,7 +79,7 @@ def prod(store: StateStore, engine: SparkEngine) -> dict[int, Environment]:
                 engine.catalog.swap_view(ViewText(each.table, values, stands=Stands.NOTHING))
             store.tables.register(each.table, columns)
         maps[number] = environment("prod", *made)
-    to(store, engine, maps[1])
+    promote_to(store, engine, maps[1])
     return maps
 
 
@@ -90,18 +90,18 @@ def version(name: str, number: int) -> Snapshot:
     return snapshot(replace(model, column_descriptions=(("id", f"of {number}"),)), f"v{number}")
 
 
-def to(store: StateStore, engine: Any, new: Environment, wait: float | None = 0.0) -> None:
+def promote_to(store: StateStore, engine: Any, new: Environment, wait: float | None = 0.0) -> None:
     with store.leases.hold("prod", "test") as lease:
         wanted = Wanted(store.environments.get("prod"), new, swap=SwapOptions(wait))
         promote(store, engine, lease, wanted, emit=silent)
 
 
-def described(engine: SparkEngine) -> list[str]:
+def view_texts(engine: SparkEngine) -> list[str]:
     texts = (str(engine.fetch(f"SHOW CREATE TABLE s.{name}").rows[0][0]) for name in "abcde")
     return [re.sub(r"'transient_lastDdlTime' = '\d+'", "", text) for text in texts]
 
 
-def shown(engine: SparkEngine) -> list[object]:
+def view_rows(engine: SparkEngine) -> list[object]:
     return [engine.fetch(f"SELECT * FROM s.{name}").rows for name in sorted(engine.catalog.objects("s"))]
 
 
@@ -121,8 +121,8 @@ def test_readers_see_an_atomic_promotion_at_one_moment(
     """Behaviour 50: whatever a query joins, directly or through subqueries, all of it is of one revision."""
     read, by_one = Read(engine), Read(engine)
 
-    to(store, read, prod[2])
-    to(store, by_one, prod[1], wait=None)
+    promote_to(store, read, prod[2])
+    promote_to(store, by_one, prod[1], wait=None)
 
     assert set(read.reads) == {(1,), (2,)}
     assert (1, 2) in by_one.reads, "one by one they are seen"
@@ -131,12 +131,12 @@ def test_readers_see_an_atomic_promotion_at_one_moment(
 def test_after_an_atomic_promotion_views_are_as_after_any_other(
     store: StateStore, engine: SparkEngine, prod: dict[int, Environment]
 ) -> None:
-    to(store, engine, prod[2])
-    texts = described(engine)
-    to(store, engine, prod[1], wait=None)
-    to(store, engine, prod[2], wait=None)
+    promote_to(store, engine, prod[2])
+    texts = view_texts(engine)
+    promote_to(store, engine, prod[1], wait=None)
+    promote_to(store, engine, prod[2], wait=None)
 
-    assert texts == described(engine)
+    assert texts == view_texts(engine)
     assert engine.catalog.objects("s") == set("abcde")
 
 
@@ -149,33 +149,33 @@ def test_an_atomic_promotion_that_is_cut_off_is_finished_at_one_moment(
     killed, next_one = Read(engine, last), Read(engine)
 
     with pytest.raises(Killed):
-        to(store, killed, prod[2])
+        promote_to(store, killed, prod[2])
     recover(store, next_one, silent)  # type: ignore[arg-type]
 
     reads = [each for each in (*killed.reads, *next_one.reads) if each]
     assert set(reads) == {(1,), (2,)}
     assert reads == sorted(reads), "nobody saw the new rows and then the old ones again"
-    assert shown(engine) == [((2,),), ((2, 7),), *[((2,),)] * 3]
+    assert view_rows(engine) == [((2,),), ((2, 7),), *[((2,),)] * 3]
 
 
 @pytest.mark.prove
 def test_an_atomic_promotion_that_fails_goes_back_at_one_moment(
     store: StateStore, engine: SparkEngine, prod: dict[int, Environment]
 ) -> None:
-    before, read = shown(engine), Read(engine, fails="s.e")
+    before, read = view_rows(engine), Read(engine, fails="s.e")
 
     with pytest.raises(QueryError):
-        to(store, read, prod[2])
+        promote_to(store, read, prod[2])
 
     assert set(read.reads) == {(1,), (2,)}
-    assert shown(engine) == before
+    assert view_rows(engine) == before
     assert store.promotions.pending() == ()
 
 
 def test_a_switch_that_nobody_needs_any_more_goes_like_a_table(
     store: StateStore, engine: SparkEngine, prod: dict[int, Environment]
 ) -> None:
-    to(store, engine, prod[2])
+    promote_to(store, engine, prod[2])
     (switch,) = [name for name in engine.catalog.objects("mergeplan__s") if name.startswith("promotion_")]
 
     gone = sweep(store, engine, datetime.now(UTC) + timedelta(days=2), timedelta(days=9), emit=silent)

@@ -17,7 +17,7 @@ from mergeplan.planner.model.model import AuditCall, Model
 SLOW = "SELECT COUNT(*) FROM RANGE(1000000000000) AS a WHERE SIN(id) > 2"
 
 
-def asked_to_end() -> None:
+def refuse_to_go_on() -> None:
     raise Cancelled("the run was cancelled.")
 
 
@@ -37,7 +37,7 @@ def test_what_runs_when_the_time_is_up_is_cancelled_and_spark_goes_on(engine: En
 
 
 def test_who_ends_the_run_ends_it_and_not_the_comparison_alone(engine: Engine) -> None:
-    budget = Budget(engine, 0.3, 10, asked_to_end)
+    budget = Budget(engine, 0.3, 10, refuse_to_go_on)
 
     with pytest.raises(Cancelled, match="the run was cancelled"), budget.enforce():
         engine.fetch(SLOW)

@@ -38,13 +38,13 @@ CELLS = {
 SAME = {"-0D": "0D", "1.50001D": "1.5D", "MAP('b', 2, 'a', 1)": "MAP('a', 1, 'b', 2)"}  # with three decimals
 
 
-def compared(engine: Engine, first: str, second: str, **options: object) -> TableDiff:
+def compare(engine: Engine, first: str, second: str, **options: object) -> TableDiff:
     for name, sql in (("one", first), ("two", second)):
         engine.catalog.swap_view(ViewText(f"diff.{name}", sql))
     return compare_tables(engine, ("a", "b"), ("diff.one", "diff.two"), DiffOptions(**options))  # type: ignore[arg-type]
 
 
-def selected(rows: Sequence[Row]) -> str:
+def select_rows(rows: Sequence[Row]) -> str:
     shown = ", ".join(
         f"CAST({name} AS {kind}) AS {name}" for name, kind in {"k": "int", "j": "string", **TYPES}.items()
     )
@@ -52,7 +52,7 @@ def selected(rows: Sequence[Row]) -> str:
     return f"SELECT {shown} FROM VALUES {cells} AS t(k, j, {', '.join(TYPES)})"
 
 
-def expected(first: Sequence[Row], second: Sequence[Row]) -> tuple[int, int, int, int]:
+def expect_counts(first: Sequence[Row], second: Sequence[Row]) -> tuple[int, int, int, int]:
     """Rows of either table only, common rows, and those of them that differ, for keys of one row each."""
     one, two = ({row[:2]: tuple(SAME.get(str(c), c) for c in row[2:]) for row in rows} for rows in (first, second))
     common = one.keys() & two.keys()
@@ -69,10 +69,10 @@ def test_the_numbers_are_those_of_a_comparison_row_by_row(engine: Engine, seed: 
     second = [drawn(row[:2]) if rng.random() < 0.4 else row for row in kept]
     second += [drawn(key) for key in keys if key not in {row[:2] for row in first}][:4]
 
-    diff = compared(engine, selected(first), selected(second), on=("k", "j"))
+    diff = compare(engine, select_rows(first), select_rows(second), on=("k", "j"))
 
     rows = diff.rows
-    assert (*rows.only, rows.common, rows.changed) == expected(first, second)
+    assert (*rows.only, rows.common, rows.changed) == expect_counts(first, second)
     assert rows.counts == (len(first), len(second))
     assert rows.null_keys == tuple(sum("NULL" in row[:2] for row in side) for side in (first, second))
     assert (rows.duplicate_keys, diff.schema.same) == ((0, 0), True)
@@ -87,7 +87,7 @@ def test_few_many_and_most_rows_that_differ_are_counted_alike(
 ) -> None:
     second = f"SELECT id AS k, IF(id % {every} = 0, -1, id) AS v, 1 AS w FROM RANGE(1, 60001)"
 
-    rows = compared(engine, "SELECT id AS k, id AS v, 1 AS w FROM RANGE(60000)", second, on=("k",)).rows
+    rows = compare(engine, "SELECT id AS k, id AS v, 1 AS w FROM RANGE(60000)", second, on=("k",)).rows
 
     changed = 59_999 // every
     assert (rows.counts, rows.only, rows.common, rows.changed) == ((60_000, 60_000), (1, 1), 59_999, changed)
@@ -99,7 +99,7 @@ def test_keys_of_several_rows_are_matched_one_by_one_where_most_rows_differ(engi
     one = "SELECT INT(NULLIF(id, 7)) AS k, id AS v FROM RANGE(2000)"
     first, second = f"{one} UNION ALL SELECT 5, -1", f"SELECT k, -v - 2 AS v FROM ({one}) UNION ALL SELECT 5, -2"
 
-    rows = compared(engine, first, second, on=("k",)).rows
+    rows = compare(engine, first, second, on=("k",)).rows
 
     assert (rows.counts, rows.only, rows.common) == ((2001, 2001), (0, 0), 2001)
     assert (rows.changed, rows.null_keys, rows.duplicate_keys) == (2001, (1, 1), (1, 1))
@@ -108,8 +108,8 @@ def test_keys_of_several_rows_are_matched_one_by_one_where_most_rows_differ(engi
 def test_equal_tables_are_the_same_whatever_the_order_and_how_often_a_row_comes(engine: Engine) -> None:
     rows = "SELECT id % 7 AS k, IF(id % 3 = 0, NULL, 'x') AS v FROM RANGE({}) ORDER BY {}"
 
-    same = compared(engine, rows.format(100, "id"), rows.format(100, "-id"), on=("k",))
-    more = compared(engine, rows.format(100, "id"), rows.format(102, "id"), on=("k",))
+    same = compare(engine, rows.format(100, "id"), rows.format(100, "-id"), on=("k",))
+    more = compare(engine, rows.format(100, "id"), rows.format(102, "id"), on=("k",))
 
     assert same.same
     assert (same.rows.counts, same.rows.common, same.rows.columns) == ((100, 100), 100, (("v", 0),))
@@ -122,7 +122,7 @@ def test_whole_rows_are_compared_as_multisets_without_a_key(engine: Engine) -> N
     sides = [[(rng.randrange(4), rng.choice(["NULL", "'x'"])) for _ in range(20)] for _ in range(2)]
     texts = [f"SELECT * FROM VALUES {', '.join(f'({a}, {b})' for a, b in side)} AS t(a, b)" for side in sides]
 
-    diff = compared(engine, *texts)
+    diff = compare(engine, *texts)
 
     counts = defaultdict(int, Counter(sides[0]))
     lonely = {row: counts[row] - count for row, count in Counter(sides[1]).items()} | {
@@ -143,8 +143,8 @@ def test_columns_are_renamed_left_out_rounded_and_restricted(engine: Engine) -> 
     )
     given = {"on": ("k",), "renamed": (("old", "new"),), "skip": frozenset({"noise"})}
 
-    whole = compared(engine, first, second, decimals=1, **given)
-    strict = compared(engine, first, second, decimals=2, where="new = 'a' AND k < 3", samples=2, **given)
+    whole = compare(engine, first, second, decimals=1, **given)
+    strict = compare(engine, first, second, decimals=2, where="new = 'a' AND k < 3", samples=2, **given)
 
     assert (whole.schema.added, whole.schema.removed) == ((("come", "string"),), (("gone", "int"),))
     assert dict(whole.rows.columns) == {"p": 0, "new": 1}
@@ -164,7 +164,7 @@ def test_columns_are_renamed_left_out_rounded_and_restricted(engine: Engine) -> 
 )
 def test_a_column_that_is_not_there_is_told(engine: Engine, options: dict[str, object], told: str) -> None:
     with pytest.raises(RequestError) as error:
-        compared(engine, "SELECT 1 AS k, 1 AS v", "SELECT 1 AS k, 'a' AS v", **options)
+        compare(engine, "SELECT 1 AS k, 1 AS v", "SELECT 1 AS k, 'a' AS v", **options)
 
     assert str(error.value).startswith(told)
 

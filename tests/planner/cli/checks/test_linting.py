@@ -12,7 +12,7 @@ RULES = "\nlinter:\n  enabled: true\n  {key}: [noselectstar]\n"
 
 
 @pytest.fixture
-def starred(offline: CommandLine) -> CommandLine:
+def star_project(offline: CommandLine) -> CommandLine:
     """`mergeplan` in the example, with a model that says `SELECT *`."""
     write_example(offline.root)
     offline.write("models/star.sql", STAR)
@@ -25,10 +25,10 @@ def rule(shell: CommandLine, key: str) -> None:
     shell.write("config.yaml", (shell.root / "config.yaml").read_text() + RULES.format(key=key))
 
 
-def test_a_broken_rule_is_an_error_with_its_place_and_exit_code_1(starred: CommandLine) -> None:
-    rule(starred, "rules")
+def test_a_broken_rule_is_an_error_with_its_place_and_exit_code_1(star_project: CommandLine) -> None:
+    rule(star_project, "rules")
 
-    ran = starred("lint")
+    ran = star_project("lint")
 
     place = "models/star.sql:2:8: noselectstar"
     assert (ran.code, ran.err) == (1, "")
@@ -38,10 +38,10 @@ def test_a_broken_rule_is_an_error_with_its_place_and_exit_code_1(starred: Comma
     )
 
 
-def test_a_warning_is_told_and_stops_nothing(starred: CommandLine) -> None:
-    rule(starred, "warn_rules")
+def test_a_warning_is_told_and_stops_nothing(star_project: CommandLine) -> None:
+    rule(star_project, "warn_rules")
 
-    ran, only = starred("lint", "-o", "json"), starred("lint", "--model", "sqlmesh_example.*")
+    ran, only = star_project("lint", "-o", "json"), star_project("lint", "--model", "sqlmesh_example.*")
 
     assert ran.code == 0
     assert ran.lines[0] == {
@@ -52,45 +52,45 @@ def test_a_warning_is_told_and_stops_nothing(starred: CommandLine) -> None:
     assert (only.code, only.out) == (0, "3 models opened. Nothing found.\n")
 
 
-def test_a_plan_ends_at_a_broken_rule_before_spark_is_started(starred: CommandLine) -> None:
-    rule(starred, "rules")
+def test_a_plan_ends_at_a_broken_rule_before_spark_is_started(star_project: CommandLine) -> None:
+    rule(star_project, "rules")
 
-    ran, skipped = starred("plan"), starred("plan", "--skip-linter", "--skip-tests", "--no-prompts")
+    ran, skipped = star_project("plan"), star_project("plan", "--skip-linter", "--skip-tests", "--no-prompts")
 
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("Error: models/star.sql:2: noselectstar: the outermost SELECT uses `*`")
     assert skipped.code == 0
 
 
-def test_a_plan_tells_warnings_first(starred: CommandLine) -> None:
-    rule(starred, "warn_rules")
+def test_a_plan_tells_warnings_first(star_project: CommandLine) -> None:
+    rule(star_project, "warn_rules")
 
-    text = starred("plan", "--skip-tests", "--no-prompts")
-    told = starred("plan", "--skip-tests", "-o", "json").lines
+    text = star_project("plan", "--skip-tests", "--no-prompts")
+    told = star_project("plan", "--skip-tests", "-o", "json").lines
 
     assert text.out.startswith("Warning: models/star.sql:2:8: noselectstar: ")
     assert [each["event"] for each in told] == ["lint", "plan", "result"]
 
 
-def test_a_linter_without_rules_says_so(starred: CommandLine) -> None:
-    told = starred("lint").out
+def test_a_linter_without_rules_says_so(star_project: CommandLine) -> None:
+    told = star_project("lint").out
 
-    starred.write("config.yaml", (starred.root / "config.yaml").read_text() + "\nlinter: {enabled: true}\n")
+    star_project.write("config.yaml", (star_project.root / "config.yaml").read_text() + "\nlinter: {enabled: true}\n")
 
     assert told == (
         "4 models opened. Nothing found. "
         "No rules: set `linter: {enabled: true, rules: ...}` in config.yaml to check some.\n"
     )
-    assert starred("lint").out == (
+    assert star_project("lint").out == (
         "4 models opened. Nothing found. The linter has no rules: name them under `linter: rules` in config.yaml.\n"
     )
 
 
-def test_a_model_that_cannot_be_opened_fails_lint_and_is_named_once_by_a_plan(starred: CommandLine) -> None:
-    starred.write("models/wrong.sql", "MODEL (name shop.wrong, kind FULL);\nSELECT x FRM shop.star WHERE x >\n")
-    starred.write("models/reader.sql", "MODEL (name shop.reader, kind FULL);\nSELECT x FROM shop.wrong\n")
+def test_a_model_that_cannot_be_opened_fails_lint_and_is_named_once_by_a_plan(star_project: CommandLine) -> None:
+    star_project.write("models/wrong.sql", "MODEL (name shop.wrong, kind FULL);\nSELECT x FRM shop.star WHERE x >\n")
+    star_project.write("models/reader.sql", "MODEL (name shop.reader, kind FULL);\nSELECT x FROM shop.wrong\n")
 
-    ran, planned = starred("lint"), starred("plan", "--skip-tests", "--no-prompts")
+    ran, planned = star_project("lint"), star_project("plan", "--skip-tests", "--no-prompts")
 
     assert ran.code == 1
     assert ran.out.startswith("Error: models/wrong.sql:2:14: refusedmodel: The query is not valid spark SQL near ")
@@ -101,23 +101,27 @@ def test_a_model_that_cannot_be_opened_fails_lint_and_is_named_once_by_a_plan(st
     assert (planned.code, planned.out.count("models/wrong.sql:2")) == (0, 1)
 
 
-def test_a_model_that_cannot_be_opened_warns_where_the_linter_says_so(starred: CommandLine) -> None:
-    rule(starred, "warn_rules")
-    starred.write("config.yaml", (starred.root / "config.yaml").read_text().replace("noselectstar", "refusedmodel"))
-    starred.write("models/wrong.sql", "MODEL (name shop.wrong, kind FULL);\nSELECT x FRM shop.star WHERE x >\n")
+def test_a_model_that_cannot_be_opened_warns_where_the_linter_says_so(star_project: CommandLine) -> None:
+    rule(star_project, "warn_rules")
+    star_project.write(
+        "config.yaml", (star_project.root / "config.yaml").read_text().replace("noselectstar", "refusedmodel")
+    )
+    star_project.write("models/wrong.sql", "MODEL (name shop.wrong, kind FULL);\nSELECT x FRM shop.star WHERE x >\n")
 
-    assert starred("lint").code == 0
+    assert star_project("lint").code == 0
 
 
-def test_a_missing_package_is_reported_without_advice_about_external_models(starred: CommandLine) -> None:
-    config = (starred.root / "config.yaml").read_text()
-    starred.write("config.yaml", config + RULES.format(key="rules").replace("noselectstar", "nomissingexternalmodels"))
+def test_a_missing_package_is_reported_without_advice_about_external_models(star_project: CommandLine) -> None:
+    config = (star_project.root / "config.yaml").read_text()
+    star_project.write(
+        "config.yaml", config + RULES.format(key="rules").replace("noselectstar", "nomissingexternalmodels")
+    )
     made = "for n in 'pq':\n    @model(f'shop.{n}', columns={'x': 'int'})\n    def execute(context, **kwargs): ...\n"
     code = f"import nowhere\nfrom sqlmesh import model\n{made}"
-    starred.write("models/made.py", code)
-    starred.write("models/reader.sql", "MODEL (name shop.reader, kind FULL);\nSELECT x FROM shop.p\n")
+    star_project.write("models/made.py", code)
+    star_project.write("models/reader.sql", "MODEL (name shop.reader, kind FULL);\nSELECT x FROM shop.p\n")
 
-    ran = starred("lint")
+    ran = star_project("lint")
 
     assert "models/made.py:1: refusedmodel" in ran.out
     assert "Install it in mergeplan's environment, and name it in requirements.txt." in ran.out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.planner.cli.conftest import CommandLine
-from tests.planner.shop import written
+from tests.planner.shop import write_shop
 
 MIDDLE = """MODEL (name shop.middle, kind FULL);
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY total) AS m FROM shop.total"""
@@ -14,7 +14,7 @@ SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY total) AS m FROM shop.total""
 @pytest.fixture
 def shop(offline: CommandLine) -> CommandLine:
     """`mergeplan` in the shop, where no Spark may be started."""
-    written(offline.root, middle=MIDDLE)
+    write_shop(offline.root, middle=MIDDLE)
     return offline
 
 

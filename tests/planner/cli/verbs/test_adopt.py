@@ -54,13 +54,13 @@ def rows(engine: SparkEngine, sql: str) -> list[tuple[object, ...]]:
     return list(engine.fetch(sql).rows)
 
 
-def adopted(project: CommandLine, *tables: str) -> None:
+def adopt_all(project: CommandLine, *tables: str) -> None:
     done = project("adopt", *tables, "--auto-apply", *AT)
     assert done.code == 0, done.out + done.err
 
 
 def test_after_an_adoption_the_first_plan_and_run_have_nothing_to_do(legacy: CommandLine, engine: SparkEngine) -> None:
-    adopted(legacy, *BOTH)
+    adopt_all(legacy, *BOTH)
     plan, ran = legacy("plan", "-o", "json", *AT).result["plan"], legacy("run", "-o", "json", *AT).result
 
     assert (plan["empty"], plan["models"], ran["plan"]["models"]) == (True, [], [])
@@ -77,7 +77,7 @@ def test_what_costs_nothing_comes_into_prod_with_the_tables(legacy: CommandLine,
     legacy.write("models/count.sql", "MODEL (name shop.count, kind FULL);\nSELECT count(name) AS n FROM shop.sold")
     run(engine, "CREATE TABLE legacy.count USING parquet AS SELECT 5L AS n")
     alone = legacy("adopt", "--table", "shop.count=legacy.count", *AT)
-    adopted(legacy, *BOTH, "--table", "shop.count=legacy.count")
+    adopt_all(legacy, *BOTH, "--table", "shop.count=legacy.count")
 
     assert (alone.code, "reads `shop.daily`, which is neither adopted nor in prod." in alone.err) == (1, True)
     assert legacy("plan", "-o", "json", *AT).result["plan"]["empty"]
@@ -89,7 +89,7 @@ def test_what_costs_nothing_comes_into_prod_with_the_tables(legacy: CommandLine,
 def test_an_edit_computes_only_what_it_must_and_a_rollback_shows_the_adopted_rows(
     legacy: CommandLine, engine: SparkEngine
 ) -> None:
-    adopted(legacy, *BOTH)
+    adopt_all(legacy, *BOTH)
     legacy.edit("models/total.sql", "sum(price)", "sum(price) + 1")
     done = legacy("plan", "--auto-apply", "-o", "json", *AT).result
 
@@ -103,7 +103,7 @@ def test_an_edit_computes_only_what_it_must_and_a_rollback_shows_the_adopted_row
 def test_neither_a_rebuilt_model_nor_the_janitor_touches_a_table_of_others(
     legacy: CommandLine, engine: SparkEngine
 ) -> None:
-    adopted(legacy, *BOTH)
+    adopt_all(legacy, *BOTH)
     legacy.edit("models/daily.sql", "SELECT id, price", "SELECT id, price + 0.0 AS price")
     assert legacy("plan", "--auto-apply", *AT).code == 0
     gone = sweep(legacy.state, engine, datetime.now(UTC) + timedelta(days=2), timedelta(), emit=silent)
@@ -117,7 +117,7 @@ def test_neither_a_rebuilt_model_nor_the_janitor_touches_a_table_of_others(
 def test_a_table_that_stands_where_the_view_will_makes_room_for_it(legacy: CommandLine, engine: SparkEngine) -> None:
     run(engine, "CREATE SCHEMA IF NOT EXISTS shop", "CREATE TABLE shop.total USING parquet AS SELECT 1500L AS total")
     refused = legacy("adopt", *BOTH, "--dry-run", *AT)
-    adopted(legacy, "--table", "shop.daily=legacy.daily", "--table", "shop.total=shop.total")
+    adopt_all(legacy, "--table", "shop.daily=legacy.daily", "--table", "shop.total=shop.total")
 
     assert (refused.code, "`shop.total` is a table, and the view of `shop.total`" in refused.err) == (4, True)
     assert rows(engine, "SELECT total FROM shop.total") == rows(engine, "SELECT total FROM shop.total__adopted")
@@ -156,7 +156,7 @@ def test_what_a_crash_had_moved_is_back_with_the_next_command(legacy: CommandLin
     legacy.engine = engine
     assert legacy("plan", "dev", "--no-prompts", "-o", "json", *AT).code == 0
     assert engine.catalog.standing("shop.total__adopted") is None
-    adopted(legacy, *tables)
+    adopt_all(legacy, *tables)
     assert legacy("plan", "-o", "json", *AT).result["plan"]["empty"]
 
 
@@ -213,7 +213,7 @@ def test_a_merged_table_is_adopted_up_to_the_day_that_is_declared(legacy: Comman
     )
     run(engine, "CREATE TABLE legacy.last USING parquet AS SELECT id, 7 AS price FROM raw.events")
     refused = legacy("adopt", "--table", "shop.last=legacy.last", *AT)
-    adopted(legacy, "--table", "shop.last=legacy.last", "--end", "2026-01-04")
+    adopt_all(legacy, "--table", "shop.last=legacy.last", "--end", "2026-01-04")
     assert legacy("run", *AT).code == 0
 
     assert (refused.code, "do not say up to which day" in refused.out) == (1, True)

@@ -8,7 +8,7 @@ import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import TODAY, CommandLine, Ran
-from tests.planner.shop import ALONE, rows, written
+from tests.planner.shop import ALONE, rows, write_shop
 
 Shop = Callable[..., CommandLine]
 AT = ("--execution-time", TODAY)
@@ -21,12 +21,12 @@ AUDITED = "MODEL (name shop.total, kind FULL, audits (not_null(columns := (a))))
 SMALL = {**ALONE, "total": ONE}
 
 
-def shown(mergeplan: CommandLine, *arguments: str) -> str:
+def show_plan(mergeplan: CommandLine, *arguments: str) -> str:
     """The id of a plan that was only shown."""
     return str(mergeplan("plan", *arguments, "--no-prompts", *JSON, *AT).result["plan"]["id"])
 
 
-def promoted(mergeplan: CommandLine, *arguments: str) -> Ran:
+def promote(mergeplan: CommandLine, *arguments: str) -> Ran:
     ran = mergeplan("plan", *arguments, "--auto-apply", *JSON, *AT)
     assert ran.code == 0, ran.out
     return ran
@@ -51,7 +51,7 @@ def test_a_plan_that_was_shown_is_applied_by_its_id(shop: Shop, engine: SparkEng
 
 def test_after_an_edit_it_is_refused_and_the_edit_named(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
-    plan = shown(mergeplan, "dev")
+    plan = show_plan(mergeplan, "dev")
     mergeplan.write("models/total.sql", TWO)
 
     ran = mergeplan("apply", plan)
@@ -64,10 +64,10 @@ def test_after_an_edit_it_is_refused_and_the_edit_named(shop: Shop, engine: Spar
 
 def test_after_prod_moved_it_is_refused_and_prod_named(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote(mergeplan)
     mergeplan.write("models/total.sql", TWO)
-    plan = shown(mergeplan, "dev")
-    promoted(mergeplan)
+    plan = show_plan(mergeplan, "dev")
+    promote(mergeplan)
 
     ran = mergeplan("apply", plan, *JSON)
 
@@ -79,7 +79,7 @@ def test_after_prod_moved_it_is_refused_and_prod_named(shop: Shop) -> None:
 
 def test_a_plan_is_applied_once(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    plan = shown(mergeplan)
+    plan = show_plan(mergeplan)
     assert mergeplan("apply", plan).code == 0
 
     ran = mergeplan("apply", plan)
@@ -91,7 +91,7 @@ def test_a_plan_is_applied_once(shop: Shop) -> None:
 @pytest.mark.parametrize("plan", ["../x", "/etc/passwd", "..", "a/b"])
 def test_a_path_is_no_plan_and_nothing_is_looked_up_or_written_there(offline: CommandLine, plan: str) -> None:
     home = offline.root / "shop"
-    written(home, **SMALL)
+    write_shop(home, **SMALL)
     (offline.root / "x").write_text("{}")
     mergeplan = CommandLine(home)
 
@@ -104,7 +104,7 @@ def test_a_path_is_no_plan_and_nothing_is_looked_up_or_written_there(offline: Co
 
 @pytest.mark.parametrize("options", [{"environment": "dev", "words_from": None}, {"environment": "dev", "select": 7}])
 def test_a_plan_that_another_version_saved_is_planned_again(offline: CommandLine, options: dict[str, object]) -> None:
-    written(offline.root, **SMALL)
+    write_shop(offline.root, **SMALL)
     offline.state.plans.save("abcdef123456", "dev", options=options)
 
     ran = offline("apply", "abcdef123456")
@@ -117,7 +117,7 @@ def test_what_sparks_parser_refuses_of_a_shown_plan_ends_its_apply_before_anythi
     shop: Shop, engine: SparkEngine
 ) -> None:
     mergeplan = shop(**ALONE, total="MODEL (name shop.total, kind FULL);\nSELECT\n  CAST(1 AS TEXT) AS a")
-    plan = shown(mergeplan, "dev")
+    plan = show_plan(mergeplan, "dev")
 
     ran = mergeplan("apply", plan, *JSON)
 
@@ -130,7 +130,7 @@ def test_what_sparks_parser_refuses_of_a_shown_plan_ends_its_apply_before_anythi
 
 def test_a_blocking_audit_stops_the_promotion_and_shows_the_rows(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote(mergeplan)
     mergeplan.write("models/total.sql", AUDITED.format("(1, 10), (NULL, 20), (NULL, 30)"))
 
     ran = mergeplan("plan", "--auto-apply", *AT)
@@ -149,7 +149,7 @@ def test_after_mending_what_an_audit_found_the_next_plan_goes_through(shop: Shop
     failed = mergeplan("plan", "--auto-apply", *JSON, *AT)
     mergeplan.write("models/total.sql", AUDITED.format("(1, 10), (2, 20)"))
 
-    promoted(mergeplan)
+    promote(mergeplan)
 
     found = next(line for line in failed.lines if line["event"] == "audit")
     assert (failed.code, kinds(failed)) == (4, ["AuditFailed"])
@@ -181,7 +181,7 @@ def test_after_mending_a_query_only_what_is_missing_is_computed(shop: Shop) -> N
     failed = mergeplan("plan", "--auto-apply", *JSON, *AT)
     mergeplan.write("models/total.sql", cast.format("1"))
 
-    ran = promoted(mergeplan)
+    ran = promote(mergeplan)
 
     error = next(line for line in failed.lines if line["event"] == "error")
     assert (failed.code, error["path"], error["line"], error["kind"]) == (1, "models/total.sql", 1, "QueryError")
@@ -211,7 +211,7 @@ def test_run_computes_the_days_since_and_leaves_views_alone(shop: Shop, engine: 
 def test_a_plan_for_another_moment_is_applied_as_of_that_moment(shop: Shop) -> None:
     mergeplan = shop(total="", shown="", apart="")
 
-    ran = mergeplan("apply", shown(mergeplan, "dev"), *JSON)
+    ran = mergeplan("apply", show_plan(mergeplan, "dev"), *JSON)
 
     assert ran.code == 0
     daily = next(model for model in ran.result["plan"]["models"] if model["name"] == "shop.daily")

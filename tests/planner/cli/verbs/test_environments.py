@@ -33,15 +33,15 @@ WRITTEN = """# mine
 SMALL = {**ALONE, "total": ONE}
 
 
-def promoted(mergeplan: CommandLine, environment: str = "prod") -> None:
+def promote_environment(mergeplan: CommandLine, environment: str = "prod") -> None:
     assert mergeplan("plan", environment, "--auto-apply", "--execution-time", TODAY).code == 0
 
 
 def test_rollback_shows_what_was_there_before_and_computes_nothing(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     mergeplan.write("models/total.sql", TWO)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
 
     ran = mergeplan("rollback", "prod", "--who", "ann", "--note", "too early")
     back = mergeplan("rollback", "prod", "--to", "2", "--output", "json")
@@ -58,7 +58,7 @@ def test_rollback_shows_what_was_there_before_and_computes_nothing(shop: Shop, e
 
 def test_a_dry_run_of_a_rollback_says_what_would_move_and_starts_no_spark(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     mergeplan.write("models/total.sql", TWO)
     mergeplan.write("models/more.sql", "MODEL (name shop.more, kind VIEW);\nSELECT 1 AS b")
     assert mergeplan("plan", "--auto-apply", "--execution-time", TODAY, "--note", "#7").code == 0
@@ -81,9 +81,9 @@ def test_a_dry_run_of_a_rollback_says_what_would_move_and_starts_no_spark(shop: 
 
 def test_a_dry_run_and_a_rollback_name_the_table_that_is_gone_before_anything_moves(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     mergeplan.write("models/total.sql", TWO)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     before = mergeplan.state.environments.get_revision("prod", 1).snapshots["shop.total"].table
     mergeplan.state.tables.forget([before])
     mergeplan.opened.clear()
@@ -118,7 +118,7 @@ def test_a_rollback_names_the_days_that_runs_computed_since_and_the_next_run_com
 
 def test_rollback_to_where_there_is_nothing_is_refused(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
 
     first = mergeplan("rollback", "prod")
     unknown = mergeplan("rollback", "prod", "--to", "9")
@@ -132,9 +132,9 @@ def test_rollback_to_where_there_is_nothing_is_refused(shop: Shop) -> None:
 
 def test_invalidate_drops_an_environment_and_what_only_it_used(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     mergeplan.write("models/total.sql", TWO)
-    promoted(mergeplan, "dev")
+    promote_environment(mergeplan, "dev")
     assert len(engine.catalog.objects("mergeplan__shop")) == 2
 
     ran = mergeplan("invalidate", "dev")
@@ -148,7 +148,7 @@ def test_invalidate_drops_an_environment_and_what_only_it_used(shop: Shop, engin
 
 def test_the_janitor_drops_what_nobody_needs_and_says_so_first(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
 
     dry = mergeplan("janitor", "--days", "0", "--dry-run")
     ran = mergeplan("janitor", "--days", "0", "--output", "json")
@@ -160,9 +160,9 @@ def test_the_janitor_drops_what_nobody_needs_and_says_so_first(shop: Shop, engin
 
 def test_the_janitor_forgets_revisions_that_are_older_than_the_history_is_kept(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     mergeplan.write("models/total.sql", TWO)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     mergeplan.edit("config.yaml", "default_gateway", "history_ttl: in 0 days\nsnapshot_ttl: in 0 days\ndefault_gateway")
 
     said = mergeplan("janitor").out
@@ -176,7 +176,7 @@ def test_the_janitor_names_the_tables_whose_old_versions_go_and_why_others_keep_
     shop: Shop, engine: SparkEngine
 ) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     one, two = (
         snapshot(Model(f"lake.{name}", Kind.FULL, "m.sql", 1, "", "SELECT 1 AS id", table_format="delta"))
         for name in ("one", "two")
@@ -201,10 +201,10 @@ def test_the_janitor_names_the_tables_whose_old_versions_go_and_why_others_keep_
 
 def test_an_environment_expires_unless_a_plan_renews_it(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     mergeplan.write("models/total.sql", TWO)
     mergeplan.edit("config.yaml", "default_gateway", "environment_ttl: in 0 days\ndefault_gateway")
-    promoted(mergeplan, "dev")
+    promote_environment(mergeplan, "dev")
 
     listed = mergeplan("environments", "-o", "json").result["environments"]
     dry = mergeplan("janitor", "--dry-run")
@@ -221,15 +221,15 @@ def test_an_environment_expires_unless_a_plan_renews_it(shop: Shop, engine: Spar
 
 def test_a_plan_that_has_nothing_to_do_renews_its_environment(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     mergeplan.write("models/total.sql", TWO)
-    promoted(mergeplan, "dev")
+    promote_environment(mergeplan, "dev")
     first = mergeplan.state.environments.get("dev").expires_at
 
-    promoted(mergeplan, "dev")
+    promote_environment(mergeplan, "dev")
     second = mergeplan.state.environments.get("dev").expires_at
     mergeplan.edit("config.yaml", "default_gateway", "pinned_environments: [dev]\ndefault_gateway")
-    promoted(mergeplan, "dev")
+    promote_environment(mergeplan, "dev")
 
     assert first is not None
     assert second is not None
@@ -239,12 +239,12 @@ def test_a_plan_that_has_nothing_to_do_renews_its_environment(shop: Shop) -> Non
 
 def test_a_plan_that_only_fills_a_table_renews_its_environment(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     mergeplan.write("models/total.sql", TWO)
     assert mergeplan("plan", "dev", "--auto-apply", "--skip-backfill", "--execution-time", TODAY).code == 0
     first = mergeplan.state.environments.get("dev")
 
-    promoted(mergeplan, "dev")
+    promote_environment(mergeplan, "dev")
     second = mergeplan.state.environments.get("dev")
 
     assert first.expires_at and second.expires_at
@@ -253,9 +253,9 @@ def test_a_plan_that_only_fills_a_table_renews_its_environment(shop: Shop) -> No
 
 def test_a_plan_that_is_only_shown_or_that_fails_renews_nothing(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     mergeplan.write("models/total.sql", TWO)
-    promoted(mergeplan, "dev")
+    promote_environment(mergeplan, "dev")
     expires = mergeplan.state.environments.get("dev").expires_at
 
     shown = mergeplan("plan", "dev", "--no-prompts", "--execution-time", TODAY)
@@ -269,20 +269,20 @@ def test_a_plan_that_is_only_shown_or_that_fails_renews_nothing(shop: Shop) -> N
 
 def test_views_and_tables_move_with_the_next_plans_when_their_naming_changes(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     mergeplan.write("models/total.sql", TWO)
-    promoted(mergeplan, "dev")
+    promote_environment(mergeplan, "dev")
     keys = "environment_suffix_target: table\nphysical_schema_mapping: {'^shop$': store}\n"
     mergeplan.edit("config.yaml", "default_gateway", keys + "default_gateway")
 
-    promoted(mergeplan, "dev")
+    promote_environment(mergeplan, "dev")
     moved = (
         engine.catalog.objects("shop__dev"),
         engine.catalog.objects("shop"),
         rows(engine, "SELECT a FROM shop.total__dev"),
     )
     mergeplan.edit("models/total.sql", "2", "3")
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     built = rows(engine, "SELECT a FROM shop.total")
     back = mergeplan("rollback", "prod")
     gone = mergeplan("invalidate", "dev")
@@ -296,10 +296,10 @@ def test_views_and_tables_move_with_the_next_plans_when_their_naming_changes(sho
 
 def test_diff_tells_how_the_project_or_an_environment_differs(shop: Shop) -> None:
     mergeplan = shop(**SMALL, more="MODEL (name shop.more, kind VIEW);\nSELECT a FROM shop.total")
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     same = mergeplan("diff", "prod")
     mergeplan.write("models/total.sql", TWO)
-    promoted(mergeplan, "dev")
+    promote_environment(mergeplan, "dev")
     mergeplan.write("models/extra.sql", "MODEL (name shop.extra);\nSELECT 1 AS x")
 
     local = mergeplan("diff", "prod")
@@ -320,7 +320,7 @@ def test_diff_tells_how_the_project_or_an_environment_differs(shop: Shop) -> Non
 
 def test_the_state_goes_out_and_comes_back(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote_environment(mergeplan)
 
     out = mergeplan("state", "export", "-o", "state.json")
     again = mergeplan("state", "export", "-o", "state.json", answer="n\n")
@@ -336,7 +336,7 @@ def test_the_state_goes_out_and_comes_back(shop: Shop, engine: SparkEngine) -> N
     assert replaced.result["environment_names"] == ["prod"]
     assert broken.err.startswith("Error: `other.json` is not JSON: ")
     assert mergeplan("rollback", "prod").err.startswith("Error: `prod` has no earlier revision.")
-    promoted(mergeplan)
+    promote_environment(mergeplan)
     assert rows(engine, "SELECT a FROM shop.total") == [(1,)]
 
 
@@ -353,7 +353,7 @@ def test_tables_of_others_are_written_down_and_audited_before_they_are_read(shop
     mergeplan.write("external_models.yaml", f"{file}  audits:\n  - not_null(columns := b)\n")
     stopped = mergeplan("plan", "--auto-apply", "--execution-time", TODAY)
     engine.catalog.swap_view(ViewText("ext.raw", "SELECT 1 AS a, 'x' AS b"))
-    promoted(mergeplan)
+    promote_environment(mergeplan)
 
     assert strict.err == (
         "Error: models/total.sql:2: `shop.total` reads `ext.none`, which is neither a model nor in Spark's catalog. "

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.planner.cli.conftest import CommandLine
-from tests.planner.cli.test_start import imported_by
+from tests.planner.cli.test_start import imports_of
 from tests.planner.parsing.test_custom_kind import FILE, REPLACE, code
-from tests.planner.shop import written
+from tests.planner.shop import write_shop
 
 ODD = "MODEL (name shop.odd, kind FULL);\nSELECT id, n FROM raw.stuff"
 SPENT = """
@@ -48,7 +48,7 @@ flowchart LR
 @pytest.fixture
 def shop(offline: CommandLine) -> CommandLine:
     """`mergeplan` in the shop, where no Spark may be started."""
-    written(offline.root)
+    write_shop(offline.root)
     return offline
 
 
@@ -238,7 +238,7 @@ def test_a_project_without_models_has_an_empty_graph(shop: CommandLine) -> None:
 def test_neither_imports_spark(arguments: list[str], shop: CommandLine) -> None:
     code = f"from mergeplan.planner.cli.main import VERBS, run\nrun(VERBS, {[*arguments, '-p', str(shop.root)]})"
 
-    assert "pyspark" not in imported_by(code)
+    assert "pyspark" not in imports_of(code)
     assert shop.opened == []
 
 

@@ -20,7 +20,7 @@ OTHER = "MODEL (name shop.other, kind FULL);\nSELECT a FROM shop.total"
 SMALL = {**ALONE, "total": ONE}
 
 
-def promoted(mergeplan: CommandLine, *arguments: str) -> Ran:
+def promote(mergeplan: CommandLine, *arguments: str) -> Ran:
     """A plan that was applied."""
     ran = mergeplan("plan", *arguments, "--auto-apply", "--output", "json", *AT)
     assert ran.code == 0, ran.out
@@ -44,7 +44,7 @@ def test_without_a_yes_nothing_is_done(answer: str, shop: Shop, engine: SparkEng
 
 
 def test_with_json_there_are_only_json_lines_and_the_last_is_the_result(shop: Shop) -> None:
-    ran = promoted(shop(**SMALL, reader=READER))
+    ran = promote(shop(**SMALL, reader=READER))
 
     assert ran.err == ""
     assert [line["event"] for line in ran.lines] == [
@@ -80,10 +80,10 @@ def test_explain_tells_what_would_be_done_and_does_none_of_it(shop: Shop, engine
 
 def test_a_reader_of_the_altered_column_is_recomputed_and_another_is_not(shop: Shop) -> None:
     mergeplan = shop(**SMALL, reader=READER, other=OTHER)
-    promoted(mergeplan)
+    promote(mergeplan)
     mergeplan.write("models/total.sql", TWO)
 
-    ran = promoted(mergeplan, "dev")
+    ran = promote(mergeplan, "dev")
 
     assert categories(ran) == {
         "shop.total": "breaking",
@@ -95,10 +95,10 @@ def test_a_reader_of_the_altered_column_is_recomputed_and_another_is_not(shop: S
 
 def test_a_word_overrules_the_rule_and_is_kept_for_the_next_plan(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL, reader=READER)
-    promoted(mergeplan)
+    promote(mergeplan)
     mergeplan.write("models/total.sql", TWO)
 
-    said = promoted(mergeplan, "dev", "--categorize", "Shop.Total=Non-Breaking", "--who", "ann")
+    said = promote(mergeplan, "dev", "--categorize", "Shop.Total=Non-Breaking", "--who", "ann")
     again = mergeplan("plan", "--overrides-from", "dev", "-o", "json", "--no-prompts", *AT)
 
     assert categories(said) == {"shop.total": "non_breaking", "shop.reader": "indirect_non_breaking"}
@@ -110,12 +110,12 @@ def test_a_word_overrules_the_rule_and_is_kept_for_the_next_plan(shop: Shop, eng
 
 def test_a_word_that_is_taken_back_leaves_the_rule_to_decide_here_and_at_the_merge(shop: Shop) -> None:
     mergeplan = shop(**SMALL, reader=READER)
-    promoted(mergeplan)
+    promote(mergeplan)
     mergeplan.write("models/total.sql", TWO)
     ruled = categories(mergeplan("plan", "dev", "-o", "json", "--no-prompts", *AT))
-    promoted(mergeplan, "dev", "--categorize", "shop.total=non-breaking")
+    promote(mergeplan, "dev", "--categorize", "shop.total=non-breaking")
 
-    back = promoted(mergeplan, "dev", "--categorize", "shop.total=reset")
+    back = promote(mergeplan, "dev", "--categorize", "shop.total=reset")
     merged = mergeplan("plan", "--overrides-from", "dev", "-o", "json", "--no-prompts", *AT)
 
     assert categories(back) == categories(merged) == ruled != {"shop.total": "non_breaking"}
@@ -124,21 +124,21 @@ def test_a_word_that_is_taken_back_leaves_the_rule_to_decide_here_and_at_the_mer
 def test_a_category_is_kept_also_where_it_moves_no_table(shop: Shop) -> None:
     """A model that nothing reads: its table stands already, and the plan that changes its category is empty."""
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote(mergeplan)
     mergeplan.write("models/total.sql", TWO)
-    promoted(mergeplan, "dev")
+    promote(mergeplan, "dev")
 
-    promoted(mergeplan, "dev", "--categorize", "shop.total=non-breaking", "--who", "ann")
-    kept = promoted(mergeplan, "dev")
-    promoted(mergeplan, "dev", "--categorize", "shop.total=reset")
+    promote(mergeplan, "dev", "--categorize", "shop.total=non-breaking", "--who", "ann")
+    kept = promote(mergeplan, "dev")
+    promote(mergeplan, "dev", "--categorize", "shop.total=reset")
 
     assert [row["who"] for row in kept.result["plan"]["overrides"]] == ["ann"]
-    assert promoted(mergeplan, "dev").result["plan"]["overrides"] == []
+    assert promote(mergeplan, "dev").result["plan"]["overrides"] == []
 
 
 def test_a_category_for_a_model_that_is_not_changed_names_those_that_are(shop: Shop) -> None:
     mergeplan = shop(**SMALL, reader=READER)
-    promoted(mergeplan)
+    promote(mergeplan)
     mergeplan.write("models/total.sql", TWO)
 
     ran = mergeplan("plan", "dev", "--categorize", "shop.totl=breaking", *AT)
@@ -163,7 +163,7 @@ def test_what_a_run_that_was_cut_off_has_promoted_is_told_to_who_plans_under_its
 
 def test_an_environment_without_differences_says_so(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote(mergeplan)
 
     ran = mergeplan("plan", "dev", "--no-prompts", *AT)
 
@@ -175,7 +175,7 @@ def test_an_environment_without_differences_says_so(shop: Shop) -> None:
 def test_start_and_end_bound_what_is_computed(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(total="", shown="", apart="")
 
-    ran = promoted(mergeplan, "dev", "--start", "2026-01-02", "--end", "2026-01-03")
+    ran = promote(mergeplan, "dev", "--start", "2026-01-02", "--end", "2026-01-03")
 
     batches = [line["interval"] for line in ran.lines if line.get("model") == "shop.daily" and line["event"] == "batch"]
     assert batches == [["2026-01-02", "2026-01-03"], ["2026-01-03", "2026-01-04"]]
@@ -183,7 +183,7 @@ def test_start_and_end_bound_what_is_computed(shop: Shop, engine: SparkEngine) -
 
 
 def test_skip_backfill_leaves_new_tables_empty_and_promotes(shop: Shop, engine: SparkEngine) -> None:
-    ran = promoted(shop(**SMALL), "--skip-backfill")
+    ran = promote(shop(**SMALL), "--skip-backfill")
 
     assert ran.result["applied"]
     assert not [line for line in ran.lines if line["event"] == "batch"]
@@ -193,7 +193,7 @@ def test_skip_backfill_leaves_new_tables_empty_and_promotes(shop: Shop, engine: 
 def test_empty_backfill_leaves_new_tables_empty_and_nothing_is_due_afterwards(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
 
-    ran = promoted(mergeplan, "--empty-backfill")
+    ran = promote(mergeplan, "--empty-backfill")
 
     assert ran.result["plan"]["models"][0]["recorded"] == [["1970-01-01", "2026-01-06"]]
     assert not [line for line in ran.lines if line["event"] == "batch"]
@@ -204,11 +204,11 @@ def test_empty_backfill_leaves_new_tables_empty_and_nothing_is_due_afterwards(sh
 
 def test_only_the_selected_change_is_planned(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL, reader=READER)
-    promoted(mergeplan)
+    promote(mergeplan)
     mergeplan.write("models/total.sql", THREE)
     mergeplan.write("models/other.sql", OTHER)
 
-    ran = promoted(mergeplan, "dev", "--select-model", "shop.other", "--include-unmodified")
+    ran = promote(mergeplan, "dev", "--select-model", "shop.other", "--include-unmodified")
 
     assert categories(ran) == {"shop.other": None}
     assert rows(engine, "SELECT * FROM shop__dev.total") == [(1, 2)]
@@ -233,7 +233,7 @@ def test_a_failing_unit_test_stops_the_plan(shop: Shop, engine: SparkEngine) -> 
 
 def test_a_removed_column_that_is_still_read_blocks_the_plan(shop: Shop) -> None:
     mergeplan = shop(**SMALL, reader=READER)
-    promoted(mergeplan)
+    promote(mergeplan)
     mergeplan.write("models/total.sql", "MODEL (name shop.total, kind FULL);\nSELECT 1 AS a")
 
     as_text = mergeplan("plan", "--auto-apply", *AT)
@@ -249,7 +249,7 @@ def test_a_model_that_reads_a_table_nobody_defined_knows_its_columns(shop: Shop,
     engine.fetch("CREATE TABLE default.raw USING parquet AS SELECT 7 AS id, 'x' AS name")
     mergeplan = shop(**{**ALONE, "total": "MODEL (name shop.total, kind FULL);\nSELECT * FROM default.raw"})
 
-    promoted(mergeplan)
+    promote(mergeplan)
     wrong = shop(**{**ALONE, "total": "MODEL (name shop.total, kind FULL);\nSELECT nme FROM default.raw"})("plan", *AT)
 
     assert rows(engine, "SELECT id, name FROM shop.total") == [(7, "x")]
@@ -260,7 +260,7 @@ def test_a_model_that_reads_a_table_nobody_defined_knows_its_columns(shop: Shop,
 
 def test_without_a_name_the_plan_is_for_the_environment_that_the_project_names(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote(mergeplan)
     config = mergeplan.root / "config.yaml"
     config.write_text(config.read_text() + "default_target_environment: dev\n")
 
@@ -269,13 +269,13 @@ def test_without_a_name_the_plan_is_for_the_environment_that_the_project_names(s
 
 def test_a_forward_only_plan_is_told_with_its_preview_and_refused_with_what_is_wrong(shop: Shop) -> None:
     mergeplan = shop(**SMALL)
-    promoted(mergeplan)
+    promote(mergeplan)
     mergeplan.write("models/total.sql", THREE)
 
     text = mergeplan("plan", "dev", "--forward-only", "--no-prompts", *AT).out
     assert "Directly Modified: shop__dev.total (Forward-only (preview))" in text
     assert "shop__dev.total: [full refresh] (preview)" in text
-    ran = promoted(mergeplan, "dev", "--categorize", "shop.total=forward-only")
+    ran = promote(mergeplan, "dev", "--categorize", "shop.total=forward-only")
     (total,) = ran.result["plan"]["models"]
     assert (total["category"], total["preview"], len(total["keeps"])) == ("forward_only", True, 1)
     assert "mergeplan__shop.shop__total__preview_" in total["table"]

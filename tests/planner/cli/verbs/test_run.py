@@ -29,7 +29,7 @@ def until(batch):
 FILES = {**ALONE, "total": "", "daily": DAILY, "copy": COPY}
 
 
-def at(mergeplan: CommandLine, moment: str, *arguments: str) -> Ran:
+def run_at(mergeplan: CommandLine, moment: str, *arguments: str) -> Ran:
     return mergeplan("run", *arguments, "--output", "json", "--execution-time", moment)
 
 
@@ -48,12 +48,12 @@ def mergeplan(shop: Shop) -> CommandLine:
 def test_a_unit_that_is_not_over_is_computed_at_each_run_and_its_readers_wait(
     mergeplan: CommandLine, engine: SparkEngine
 ) -> None:
-    first, again = at(mergeplan, "2026-01-06 06:00:00"), at(mergeplan, "2026-01-06 07:00:00")
+    first, again = run_at(mergeplan, "2026-01-06 06:00:00"), run_at(mergeplan, "2026-01-06 07:00:00")
 
     assert batches(first) == batches(again) == [("shop.daily", ["2026-01-06", "2026-01-07"])]
     assert rows(engine, "SELECT max(day(day)) FROM shop.daily") == [(6,)]
     assert rows(engine, "SELECT max(day(day)) FROM shop.copy") == [(5,)]
-    upstream = at(mergeplan, "2026-01-07 00:00:00", "--select-model", "shop.copy", "--no-auto-upstream")
+    upstream = run_at(mergeplan, "2026-01-07 00:00:00", "--select-model", "shop.copy", "--no-auto-upstream")
     assert batches(upstream) == []
 
 
@@ -66,20 +66,20 @@ def test_a_run_leaves_what_signals_hold_back_for_a_later_one_and_says_so(
     mergeplan.edit("models/daily.sql", "name shop.daily", "name shop.daily, signals (until())")
     mergeplan("plan", "--auto-apply", "--execution-time", "2026-01-06 05:00:00")
 
-    told, again = mergeplan("run", "--execution-time", night), at(mergeplan, night)
+    told, again = mergeplan("run", "--execution-time", night), run_at(mergeplan, night)
     mergeplan.edit("signals/until.py", "01-07", "01-08")
 
     assert (told.code, batches(again)) == (0, [])
     assert "- shop.daily: 2026-01-08 - 2026-01-08 waits for `until`" in told.out
     assert {"event": "late", "model": "shop.daily", "signals": ["until"], "intervals": [late]} in again.lines
     assert rows(engine, "SELECT max(day(day)) FROM shop.copy") == [(7,)]
-    assert batches(at(mergeplan, night)) == [("shop.daily", late), ("shop.copy", late)]
+    assert batches(run_at(mergeplan, night)) == [("shop.daily", late), ("shop.copy", late)]
 
 
 def test_models_restate_themselves_when_their_cron_has_struck_and_once(mergeplan: CommandLine) -> None:
     later = "2027-01-06 00:00:00"  # a Wednesday, after everything was first shown
-    behind = at(mergeplan, later, "--end", "2026-01-05")
-    again = at(mergeplan, later, "--end", "2026-01-05")
+    behind = run_at(mergeplan, later, "--end", "2026-01-05")
+    again = run_at(mergeplan, later, "--end", "2026-01-05")
     table = mergeplan.state.environments.get("prod").snapshots["shop.daily"].table
 
     assert {"event": "restating", "models": ["shop.daily"]} in behind.lines
@@ -90,7 +90,7 @@ def test_models_restate_themselves_when_their_cron_has_struck_and_once(mergeplan
 
 def test_a_second_run_at_the_same_time_does_nothing_and_says_so(mergeplan: CommandLine) -> None:
     with mergeplan.state.leases.hold("prod", "run of prod"):
-        ran, as_text = at(mergeplan, "2026-01-09"), mergeplan("run")
+        ran, as_text = run_at(mergeplan, "2026-01-09"), mergeplan("run")
 
     assert ran.result["ok"]
     assert ran.result["skipped"] == as_text.out.strip()

@@ -29,7 +29,7 @@ def ids(engine: SparkEngine, table: str = "s.t") -> list[object]:
     return [row[0] for row in engine.fetch(f"SELECT id FROM {table} ORDER BY id").rows]
 
 
-def written(engine: SparkEngine, *rows: int) -> None:
+def write_rows(engine: SparkEngine, *rows: int) -> None:
     engine.tables.create(T)
     for id in rows:
         engine.tables.replace(T, f"SELECT {id} id")
@@ -40,7 +40,7 @@ def merge(engine: SparkEngine, id: int, batch: str) -> None:
 
 
 def test_versions_that_were_replaced_long_ago_go_with_their_files_and_once_is_enough(engine: SparkEngine) -> None:
-    written(engine, 1, 2, 3)
+    write_rows(engine, 1, 2, 3)
     before = files(engine, "s.t")
     now = later(engine, 6, "s.t")
     assert engine.tables.expire("s.t", WEEK, now) == Expiry()
@@ -53,7 +53,7 @@ def test_versions_that_were_replaced_long_ago_go_with_their_files_and_once_is_en
 
 
 def test_versions_stay_for_as_long_as_they_are_to_be_kept(engine: SparkEngine) -> None:
-    written(engine, 1, 2)
+    write_rows(engine, 1, 2)
     now = later(engine, 40, "s.t")
 
     assert engine.tables.expire("s.t", timedelta(days=60), now) == Expiry()
@@ -65,7 +65,7 @@ def test_versions_stay_for_as_long_as_they_are_to_be_kept(engine: SparkEngine) -
 def test_what_a_merge_began_from_stays_for_its_repetition_and_for_taking_it_back(
     days: int, engine: SparkEngine
 ) -> None:
-    written(engine, 9, 1)
+    write_rows(engine, 9, 1)
     later(engine, 40, "s.t")
     merge(engine, 2, FIRST)
     now = later(engine, days, "s.t") if FORMAT == "delta" else later(engine, 40, "s.t")
@@ -80,7 +80,7 @@ def test_what_a_merge_began_from_stays_for_its_repetition_and_for_taking_it_back
 
 
 def test_the_next_merge_lets_go_of_what_the_one_before_it_began_from(engine: SparkEngine) -> None:
-    written(engine, 1)
+    write_rows(engine, 1)
     merge(engine, 2, FIRST)
     now = later(engine, 40, "s.t")
     merge(engine, 3, SECOND)
@@ -93,7 +93,7 @@ def test_the_next_merge_lets_go_of_what_the_one_before_it_began_from(engine: Spa
 
 
 def test_a_compaction_by_hand_tells_nothing_of_batches(engine: SparkEngine) -> None:
-    written(engine, 1)
+    write_rows(engine, 1)
     merge(engine, 2, FIRST)
     engine.fetch(COMPACT[FORMAT])
 
@@ -107,7 +107,7 @@ def test_a_compaction_by_hand_tells_nothing_of_batches(engine: SparkEngine) -> N
 
 @pytest.mark.skipif(FORMAT != "delta", reason="only Delta shares files between tables")
 def test_a_clone_may_be_cleaned_and_its_source_may_not(engine: SparkEngine) -> None:
-    written(engine, 1)
+    write_rows(engine, 1)
     clone = Table("s.clone", T.columns, format=FORMAT)
     engine.tables.take_over(clone, "s.t", ())
     engine.fetch("INSERT INTO s.clone VALUES (5)")
@@ -126,7 +126,7 @@ def test_a_clone_may_be_cleaned_and_its_source_may_not(engine: SparkEngine) -> N
 @pytest.mark.skipif(FORMAT != "delta", reason="a property of Delta's")
 def test_a_longer_retention_of_the_tables_own_counts_and_a_shorter_one_is_no_licence(engine: SparkEngine) -> None:
     own = "delta.deletedFileRetentionDuration"
-    written(engine, 1, 2)
+    write_rows(engine, 1, 2)
     now = later(engine, 15, "s.t")
     engine.fetch(f"ALTER TABLE s.t SET TBLPROPERTIES ('{own}' = 'interval 20 days')")
     assert engine.tables.expire("s.t", WEEK, now) == Expiry()
@@ -139,7 +139,7 @@ def test_a_longer_retention_of_the_tables_own_counts_and_a_shorter_one_is_no_lic
 
 @pytest.mark.skipif(FORMAT != "iceberg", reason="Iceberg's tags")
 def test_what_a_tag_names_stays(engine: SparkEngine) -> None:
-    written(engine, 1, 2)
+    write_rows(engine, 1, 2)
     first = engine.fetch("SELECT snapshot_id FROM s.t.snapshots ORDER BY committed_at").rows[0][0]
     spark = engine._sessions.shared.spark  # the statement for it needs Iceberg's extension
     table = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, "s.t")

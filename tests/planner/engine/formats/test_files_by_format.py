@@ -31,7 +31,7 @@ MAPPED = "'delta.columnMapping.mode' = 'name', 'delta.minReaderVersion' = '2', '
 
 
 @pytest.fixture
-def filled(engine: SparkEngine) -> SparkEngine:
+def five_days(engine: SparkEngine) -> SparkEngine:
     """A table with five days in as many files."""
     engine.tables.create(DAILY)
     engine.tables.replace_interval(DAILY, ROWS, ALL)
@@ -57,75 +57,77 @@ def diff(engine: SparkEngine) -> TableDiff:
     return compare_tables(engine, ("a", "b"), ("s.one", "s.other"), DiffOptions(), by_files=True)
 
 
-def test_tables_of_the_same_files_are_said_to_be_so_though_no_file_can_be_read(filled: SparkEngine) -> None:
-    second(filled)
-    for file in folder(filled).rglob("*.parquet"):
+def test_tables_of_the_same_files_are_said_to_be_so_though_no_file_can_be_read(five_days: SparkEngine) -> None:
+    second(five_days)
+    for file in folder(five_days).rglob("*.parquet"):
         file.unlink()
 
-    found = diff(filled)
+    found = diff(five_days)
 
     assert (found.same, found.same_files) == (True, True)
 
 
-def test_a_table_is_the_same_as_itself_whatever_its_features(filled: SparkEngine) -> None:
+def test_a_table_is_the_same_as_itself_whatever_its_features(five_days: SparkEngine) -> None:
     if FORMAT == "delta":
-        filled.fetch("ALTER TABLE s.one SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-        filled.fetch("DELETE FROM s.one WHERE id = 2")
+        five_days.fetch("ALTER TABLE s.one SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+        five_days.fetch("DELETE FROM s.one WHERE id = 2")
 
-    assert are_same_files(filled, ("s.one", "s.one"), NAMES)
-
-
-def test_a_commit_to_either_table_makes_them_other_files(filled: SparkEngine) -> None:
-    second(filled)
-    filled.fetch("INSERT INTO s.one (day, id, name, mergeplan_period) VALUES (date'2026-01-01', 9, 'b', '2026-01-01')")
-
-    assert not same(filled)
-    assert (diff(filled).same_files, diff(filled).rows.only) == (False, (1, 0))
-    assert same(filled, "mergeplan_period > '2026-01-01'") is (FORMAT == "delta")
+    assert are_same_files(five_days, ("s.one", "s.one"), NAMES)
 
 
-@delta
-def test_rows_that_a_deletion_vector_hides_are_read(filled: SparkEngine) -> None:
-    filled.fetch("ALTER TABLE s.one SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-    filled.fetch("INSERT INTO s.one SELECT date'2026-01-01', id + 10, 'b', '2026-01-01' FROM range(50)")
-    second(filled)
-    before = set(filled._sessions.run("SELECT * FROM s.other").inputFiles())
-    filled.fetch("DELETE FROM s.other WHERE id IN (11, 25)")
-
-    assert set(filled._sessions.run("SELECT * FROM s.other").inputFiles()) == before  # the same files by their names
-    assert (diff(filled).same_files, diff(filled).rows.same) == (False, False)
-
-
-@delta
-def test_a_column_that_was_dropped_and_added_again_is_read(filled: SparkEngine) -> None:
-    filled.fetch(f"ALTER TABLE s.one SET TBLPROPERTIES ({MAPPED})")
-    second(filled)
-    filled.fetch("ALTER TABLE s.other DROP COLUMN name")
-    filled.fetch("ALTER TABLE s.other ADD COLUMN name string")
-
-    assert set(filled._sessions.run("SELECT * FROM s.other").inputFiles()) == set(
-        filled._sessions.run("SELECT * FROM s.one").inputFiles()
+def test_a_commit_to_either_table_makes_them_other_files(five_days: SparkEngine) -> None:
+    second(five_days)
+    five_days.fetch(
+        "INSERT INTO s.one (day, id, name, mergeplan_period) VALUES (date'2026-01-01', 9, 'b', '2026-01-01')"
     )
-    assert (diff(filled).same_files, diff(filled).rows.same) == (False, False)
+
+    assert not same(five_days)
+    assert (diff(five_days).same_files, diff(five_days).rows.only) == (False, (1, 0))
+    assert same(five_days, "mergeplan_period > '2026-01-01'") is (FORMAT == "delta")
 
 
 @delta
-def test_a_wider_type_is_read(filled: SparkEngine) -> None:
-    second(filled)
-    filled.fetch("ALTER TABLE s.other SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
-    filled.fetch("ALTER TABLE s.other ALTER COLUMN id TYPE bigint")
+def test_rows_that_a_deletion_vector_hides_are_read(five_days: SparkEngine) -> None:
+    five_days.fetch("ALTER TABLE s.one SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    five_days.fetch("INSERT INTO s.one SELECT date'2026-01-01', id + 10, 'b', '2026-01-01' FROM range(50)")
+    second(five_days)
+    before = set(five_days._sessions.run("SELECT * FROM s.other").inputFiles())
+    five_days.fetch("DELETE FROM s.other WHERE id IN (11, 25)")
 
-    assert not same(filled, columns=("id",))
-    assert not same(filled, columns=("name",))  # its log tells how files are read now
+    assert set(five_days._sessions.run("SELECT * FROM s.other").inputFiles()) == before  # the same files by their names
+    assert (diff(five_days).same_files, diff(five_days).rows.same) == (False, False)
 
 
 @delta
-def test_a_column_that_only_the_clone_has_leaves_the_others_the_same(filled: SparkEngine) -> None:
-    second(filled)
-    filled.fetch("ALTER TABLE s.other ADD COLUMNS (more int)")
+def test_a_column_that_was_dropped_and_added_again_is_read(five_days: SparkEngine) -> None:
+    five_days.fetch(f"ALTER TABLE s.one SET TBLPROPERTIES ({MAPPED})")
+    second(five_days)
+    five_days.fetch("ALTER TABLE s.other DROP COLUMN name")
+    five_days.fetch("ALTER TABLE s.other ADD COLUMN name string")
 
-    assert same(filled)
-    assert not same(filled, columns=("id", "more"))
+    assert set(five_days._sessions.run("SELECT * FROM s.other").inputFiles()) == set(
+        five_days._sessions.run("SELECT * FROM s.one").inputFiles()
+    )
+    assert (diff(five_days).same_files, diff(five_days).rows.same) == (False, False)
+
+
+@delta
+def test_a_wider_type_is_read(five_days: SparkEngine) -> None:
+    second(five_days)
+    five_days.fetch("ALTER TABLE s.other SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    five_days.fetch("ALTER TABLE s.other ALTER COLUMN id TYPE bigint")
+
+    assert not same(five_days, columns=("id",))
+    assert not same(five_days, columns=("name",))  # its log tells how files are read now
+
+
+@delta
+def test_a_column_that_only_the_clone_has_leaves_the_others_the_same(five_days: SparkEngine) -> None:
+    second(five_days)
+    five_days.fetch("ALTER TABLE s.other ADD COLUMNS (more int)")
+
+    assert same(five_days)
+    assert not same(five_days, columns=("id", "more"))
 
 
 @iceberg
@@ -138,24 +140,24 @@ def test_a_column_that_only_the_clone_has_leaves_the_others_the_same(filled: Spa
         ["ALTER TABLE s.other SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')", "DELETE FROM s.other"],
     ],
 )
-def test_whatever_is_committed_to_an_iceberg_table_its_rows_are_read(filled: SparkEngine, edits: list[str]) -> None:
-    second(filled)
-    assert same(filled)
+def test_whatever_is_committed_to_an_iceberg_table_its_rows_are_read(five_days: SparkEngine, edits: list[str]) -> None:
+    second(five_days)
+    assert same(five_days)
 
     for edit in edits:
-        filled.fetch(edit)
+        five_days.fetch(edit)
 
-    assert not same(filled)
+    assert not same(five_days)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_whatever_is_done_to_two_tables_the_same_files_hold_the_same_rows(filled: SparkEngine, seed: int) -> None:
+def test_whatever_is_done_to_two_tables_the_same_files_hold_the_same_rows(five_days: SparkEngine, seed: int) -> None:
     rng, known = random.Random(seed), 0  # noqa: S311  # reproducible
-    second(filled)
+    second(five_days)
     for _ in range(8):
-        edited(filled, rng, rng.choice(["s.one", "s.other"]))
-        said = same(filled)
-        first, other = (filled.fetch(f"SELECT day, id, name FROM {each} ORDER BY ALL").rows for each in EACH)
+        edit_table(five_days, rng, rng.choice(["s.one", "s.other"]))
+        said = same(five_days)
+        first, other = (five_days.fetch(f"SELECT day, id, name FROM {each} ORDER BY ALL").rows for each in EACH)
         assert not said or first == other
         known += said
     assert known or seed
@@ -165,7 +167,7 @@ EACH = ("s.one", "s.other")
 VECTORS = "'delta.enableDeletionVectors' = 'true', 'write.delete.mode' = 'merge-on-read'"
 
 
-def edited(engine: SparkEngine, rng: random.Random, name: str) -> None:
+def edit_table(engine: SparkEngine, rng: random.Random, name: str) -> None:
     """One edit of a table, or the other one made anew of the first one's files."""
     id, day = rng.randrange(5), f"2026-01-0{rng.randrange(1, 6)}"
     match rng.choice(["again", "again", "add", "delete", "update", "vectors", "column", "compact", "rewrite"]):

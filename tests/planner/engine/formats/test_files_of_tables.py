@@ -38,7 +38,7 @@ def days(first: int, after: int) -> Interval:
     return Interval(datetime(2026, 1, first, tzinfo=UTC), datetime(2026, 1, after, tzinfo=UTC))
 
 
-def filled(engine: SparkEngine, table: Table, sql: str = ROWS) -> None:
+def fill(engine: SparkEngine, table: Table, sql: str = ROWS) -> None:
     engine.tables.create(table)
     if table.partitioning:
         engine.tables.replace_interval(table, sql, days(1, 6))
@@ -46,9 +46,9 @@ def filled(engine: SparkEngine, table: Table, sql: str = ROWS) -> None:
         engine.tables.replace(table, sql)
 
 
-def taken_over(engine: SparkEngine, table: Table, *, rows: Iterable[Interval] = (days(1, 6),)) -> Table:
+def take_over(engine: SparkEngine, table: Table, *, rows: Iterable[Interval] = (days(1, 6),)) -> Table:
     """A table that was filled, and then another one over its files."""
-    filled(engine, table)
+    fill(engine, table)
     other = replace(table, name="s.other")
     engine.tables.take_over(other, table.name, tuple(rows))
     return other
@@ -65,7 +65,7 @@ def one_day(engine: SparkEngine, table: Table, id: int, name: str = "b") -> None
 
 @pytest.mark.parametrize("table", [WHOLE, BY_DAY, HIDDEN, ORC], ids=["whole", "by day", "hidden", "orc"])
 def test_a_table_over_anothers_files_is_known_to_be_so_without_a_job(engine: SparkEngine, table: Table) -> None:
-    other = taken_over(engine, table)
+    other = take_over(engine, table)
     before = engine.jobs()
 
     assert same(engine, table.name)
@@ -79,7 +79,7 @@ def test_a_table_over_anothers_files_is_known_to_be_so_without_a_job(engine: Spa
 
 
 def test_over_spark_connect_the_files_are_the_same_too(engine: SparkEngine) -> None:
-    other = taken_over(engine, HIDDEN)
+    other = take_over(engine, HIDDEN)
     session = ConnectSession(Server(engine._shared.server().url, tuple(session_conf(Connection()).items())))
     try:
         found = SparkEngine(session).tables.files(other.name)
@@ -91,7 +91,7 @@ def test_over_spark_connect_the_files_are_the_same_too(engine: SparkEngine) -> N
 
 
 def test_an_interval_is_compared_by_its_own_partitions(engine: SparkEngine) -> None:
-    other = taken_over(engine, BY_DAY)
+    other = take_over(engine, BY_DAY)
     one_day(engine, other, 3)
 
     tables = (BY_DAY.name, other.name)
@@ -101,7 +101,7 @@ def test_an_interval_is_compared_by_its_own_partitions(engine: SparkEngine) -> N
 
 
 def test_days_that_one_table_lacks_or_that_became_empty_are_not_the_same(engine: SparkEngine) -> None:
-    other = taken_over(engine, HIDDEN, rows=[days(1, 4)])
+    other = take_over(engine, HIDDEN, rows=[days(1, 4)])
     assert not same(engine, HIDDEN.name)
 
     engine.tables.drop(other.name)
@@ -112,7 +112,7 @@ def test_days_that_one_table_lacks_or_that_became_empty_are_not_the_same(engine:
 
 
 def test_a_column_that_the_files_lack_leaves_the_others_the_same(engine: SparkEngine) -> None:
-    filled(engine, BY_DAY)
+    fill(engine, BY_DAY)
     wider = replace(BY_DAY, name="s.other", columns=(*COLUMNS, Column("more", "int")))
     engine.tables.take_over(wider, BY_DAY.name, (days(1, 6),))
 
@@ -136,7 +136,7 @@ def test_the_same_files_under_another_schema_are_read(engine: SparkEngine, decla
 
 
 def test_two_tables_with_other_defaults_for_one_column_are_read(engine: SparkEngine) -> None:
-    filled(engine, WHOLE)
+    fill(engine, WHOLE)
     for name, default in (("s.one", 7), ("s.other", 8)):
         engine.tables.take_over(replace(WHOLE, name=name), WHOLE.name, ())
         engine.fetch(f"ALTER TABLE {name} ADD COLUMNS (more int DEFAULT {default})")
@@ -152,7 +152,7 @@ def test_two_tables_with_other_defaults_for_one_column_are_read(engine: SparkEng
     ids=["glob", "secret", "merge"],
 )
 def test_other_options_of_reading_are_other_rows(engine: SparkEngine, options: str) -> None:
-    filled(engine, WHOLE)
+    fill(engine, WHOLE)
     place, columns = place_of(engine, WHOLE.name), "day date, id int, name string"
     engine.fetch(f"CREATE TABLE s.other ({columns}) USING parquet OPTIONS ({options}) LOCATION '{place}'")
 
@@ -160,7 +160,7 @@ def test_other_options_of_reading_are_other_rows(engine: SparkEngine, options: s
 
 
 def test_comments_are_no_difference(engine: SparkEngine) -> None:
-    other = taken_over(engine, BY_DAY)
+    other = take_over(engine, BY_DAY)
     engine.catalog.comment_columns(other.name, (Column("name", "string", "who"),))
 
     assert same(engine, BY_DAY.name)
@@ -180,7 +180,7 @@ def test_partitions_that_others_laid_out_are_read(engine: SparkEngine) -> None:
 
 
 def test_views_other_formats_and_what_is_not_there_are_unknown(engine: SparkEngine) -> None:
-    filled(engine, WHOLE)
+    fill(engine, WHOLE)
     engine.catalog.swap_view(ViewText("s.view", f"SELECT * FROM {WHOLE.name}"))
     engine.fetch("CREATE TABLE s.text (name string) USING csv")
 
@@ -191,7 +191,7 @@ def test_views_other_formats_and_what_is_not_there_are_unknown(engine: SparkEngi
 
 def test_a_table_that_is_cached_is_read(engine: SparkEngine) -> None:
     """Of a cached table Spark names no files."""
-    taken_over(engine, BY_DAY)
+    take_over(engine, BY_DAY)
     for name in ("s.daily", "s.other"):
         engine.fetch(f"CACHE TABLE {name}")
 
@@ -202,7 +202,7 @@ def test_a_table_that_is_cached_is_read(engine: SparkEngine) -> None:
 
 
 def test_a_file_that_came_since_spark_looked_last_is_in_both(engine: SparkEngine) -> None:
-    other = taken_over(engine, BY_DAY)
+    other = take_over(engine, BY_DAY)
     assert same(engine, BY_DAY.name)
     file = next(Path(unquote(urlparse(place_of(engine, BY_DAY.name)).path)).rglob("day=2026-01-02/*.parquet"))
     file.with_name("part-more.parquet").write_bytes(file.read_bytes())
@@ -225,9 +225,9 @@ def test_whatever_is_done_to_two_tables_the_same_files_hold_the_same_rows(
     engine: SparkEngine, table: Table, seed: int
 ) -> None:
     rng = random.Random(seed)  # noqa: S311  # reproducible
-    pair, known = [table, taken_over(engine, table)], 0
+    pair, known = [table, take_over(engine, table)], 0
     for _ in range(8):
-        edited(engine, rng, pair[rng.randrange(2)], pair)
+        edit_table(engine, rng, pair[rng.randrange(2)], pair)
         said = same(engine, table.name)
         first, second = (engine.fetch(f"SELECT {', '.join(NAMES)} FROM {each.name} ORDER BY ALL").rows for each in pair)
         assert not said or first == second
@@ -235,18 +235,18 @@ def test_whatever_is_done_to_two_tables_the_same_files_hold_the_same_rows(
     assert known or seed
 
 
-def edited(engine: SparkEngine, rng: random.Random, table: Table, pair: list[Table]) -> None:
+def edit_table(engine: SparkEngine, rng: random.Random, table: Table, pair: list[Table]) -> None:
     """One edit of a table, or the other one made over its files once more."""
     id = rng.randrange(5)
     match rng.choice(["one day", "all", "added", "empty", "taken over", "taken over", "column"]):
         case "one day" if table.partitioning:
             one_day(engine, table, id, rng.choice("ab"))
         case "one day" | "all":
-            filled(engine, table, ROWS.replace("'a'", f"'{rng.choice('ab')}'"))
+            fill(engine, table, ROWS.replace("'a'", f"'{rng.choice('ab')}'"))
         case "empty" if table.partitioning:
             engine.tables.replace_interval(table, f"{ROWS} WHERE false", days(id + 1, id + 2))
         case "added":
-            engine.fetch(f"INSERT INTO {table.name} ({', '.join(NAMES)}) {inserted(table, id)}")
+            engine.fetch(f"INSERT INTO {table.name} ({', '.join(NAMES)}) {insert_sql(table, id)}")
         case "column":
             engine.fetch(f"ALTER TABLE {table.name} ADD COLUMNS (c{rng.randrange(10**9)} int DEFAULT {id})")
         case "taken over":
@@ -254,7 +254,7 @@ def edited(engine: SparkEngine, rng: random.Random, table: Table, pair: list[Tab
             engine.tables.take_over(pair[1], pair[0].name, (days(1, 6),))
 
 
-def inserted(table: Table, id: int) -> str:
+def insert_sql(table: Table, id: int) -> str:
     return f"SELECT date_add(date'2026-01-01', {id}), {id}, 'c'"
 
 

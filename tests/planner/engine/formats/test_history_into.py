@@ -62,35 +62,35 @@ def moment(day: int | None) -> str:
     return "NULL" if day is None else f"'2026-01-0{day}'"
 
 
-def at(run: int) -> datetime:
+def run_time(run: int) -> datetime:
     return datetime(2026, 1, 1 + run, 11, tzinfo=UTC)
 
 
-def into_of(rows: Sequence[Row], history: History, run: int, keys: tuple[str, ...] = ("id",)) -> MergeInto:
-    found = versions_into(batch_of(rows, TABLE.name, keys), history, at(run))
+def merge_rule(rows: Sequence[Row], history: History, run: int, keys: tuple[str, ...] = ("id",)) -> MergeInto:
+    found = versions_into(batch_of(rows, TABLE.name, keys), history, run_time(run))
     assert found is not None
     return found
 
 
-def begun(engine: SparkEngine, table: Table, rows: Sequence[Row], history: History, keys: tuple[str, ...]) -> None:
+def begin(engine: SparkEngine, table: Table, rows: Sequence[Row], history: History, keys: tuple[str, ...]) -> None:
     engine.tables.drop(table.name)
     engine.tables.create(table)
-    engine.tables.replace(table, versions(batch_of(rows, "", keys), history, at(0)))
+    engine.tables.replace(table, versions(batch_of(rows, "", keys), history, run_time(0)))
 
 
-def unasked(base: str) -> str:
+def refuse_base(base: str) -> str:
     raise AssertionError(f"all rows of {base} are written again")
 
 
-def held(engine: SparkEngine, of: str = TABLE.name) -> tuple[tuple[object, ...], ...]:
+def table_rows(engine: SparkEngine, of: str = TABLE.name) -> tuple[tuple[object, ...], ...]:
     return engine.fetch(f"SELECT id, `na``me`, at, valid_from, valid_to FROM {of} ORDER BY ALL").rows
 
 
-def merged(engine: SparkEngine, table: Table, run: int, rows: Sequence[Row], history: History, *keys: str) -> None:
+def merge_batch(engine: SparkEngine, table: Table, run: int, rows: Sequence[Row], history: History, *keys: str) -> None:
     """The batch is merged, and the table holds what the SELECT says."""
-    wanted = held(engine, f"({versions(batch_of(rows, table.name, keys), history, at(run))})")
-    engine.tables.merge(table, unasked, f"aaaaaaa{run}00000000", into_of(rows, history, run, keys))
-    assert held(engine) == wanted
+    wanted = table_rows(engine, f"({versions(batch_of(rows, table.name, keys), history, run_time(run))})")
+    engine.tables.merge(table, refuse_base, f"aaaaaaa{run}00000000", merge_rule(rows, history, run, keys))
+    assert table_rows(engine) == wanted
 
 
 @pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
@@ -101,47 +101,47 @@ def test_merges_leave_what_the_select_of_all_versions_says(
     engine: SparkEngine, history: History, parts: tuple[PartitionColumn, ...], batches: list[list[Row]]
 ) -> None:
     table = replace(TABLE, parts=parts, listed=bool(parts))
-    begun(engine, table, batches[0], history, ("id",))
+    begin(engine, table, batches[0], history, ("id",))
     for run, rows in enumerate(batches[1:], start=1):
-        merged(engine, table, run, rows, history, "id")
+        merge_batch(engine, table, run, rows, history, "id")
 
 
 @pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
 @pytest.mark.parametrize("keys", KEYS.values(), ids=KEYS)
 def test_a_key_may_be_an_expression_or_several(engine: SparkEngine, history: History, keys: tuple[str, ...]) -> None:
-    begun(engine, TABLE, [(1, "a", 1), (2, "b", 1), (None, "c", 1)], history, keys)
-    merged(engine, TABLE, 1, [(1, "a", 2), (2, "x", 2), (6, "c", 1)], history, *keys)
-    merged(engine, TABLE, 2, [(2, "b", 3), (None, "c", 3)], history, *keys)
+    begin(engine, TABLE, [(1, "a", 1), (2, "b", 1), (None, "c", 1)], history, keys)
+    merge_batch(engine, TABLE, 1, [(1, "a", 2), (2, "x", 2), (6, "c", 1)], history, *keys)
+    merge_batch(engine, TABLE, 2, [(2, "b", 3), (None, "c", 3)], history, *keys)
 
 
 def test_versions_in_force_that_became_of_one_key_all_end(engine: SparkEngine) -> None:
     history = HISTORIES["by all columns, deletes"]
-    begun(engine, TABLE, [(1, "a", 1), (1, "b", 1), (2, "a", 1), (2, "b", 1)], history, ("id", "`na``me`"))
-    merged(engine, TABLE, 1, [(1, "b", 2)], history, "id")
+    begin(engine, TABLE, [(1, "a", 1), (1, "b", 1), (2, "a", 1), (2, "b", 1)], history, ("id", "`na``me`"))
+    merge_batch(engine, TABLE, 1, [(1, "b", 2)], history, "id")
 
 
 def test_a_merge_that_another_run_did_meanwhile_is_not_done_twice(engine: SparkEngine) -> None:
     history, rows = HISTORIES["by all columns, deletes"], [(1, "x", 1), (3, "c", 1)]
-    begun(engine, TABLE, [(1, "a", 1), (2, "b", 1)], history, ("id",))
-    engine.fetch(f"CREATE OR REPLACE TEMPORARY VIEW before AS {into_of(rows, history, 1).rows}")
+    begin(engine, TABLE, [(1, "a", 1), (2, "b", 1)], history, ("id",))
+    engine.fetch(f"CREATE OR REPLACE TEMPORARY VIEW before AS {merge_rule(rows, history, 1).rows}")
     computed = engine.fetch("SELECT * FROM before").rows
-    merged(engine, TABLE, 1, rows, history, "id")
-    wanted = held(engine)
+    merge_batch(engine, TABLE, 1, rows, history, "id")
+    wanted = table_rows(engine)
     listed = ", ".join(
         "(" + ", ".join("NULL" if cell is None else f"'{str(cell).removesuffix('+00:00')}'" for cell in row) + ")"
         for row in computed
     )
     again = f"SELECT * FROM VALUES {listed} AS t(id, `na``me`, at, valid_from, valid_to, mergeplan_does)"
-    engine.tables.merge(TABLE, unasked, "bbbbbbbb00000000", replace(into_of(rows, history, 1), rows=again))
-    assert held(engine) == wanted
+    engine.tables.merge(TABLE, refuse_base, "bbbbbbbb00000000", replace(merge_rule(rows, history, 1), rows=again))
+    assert table_rows(engine) == wanted
 
 
 def test_files_without_a_version_that_ends_stay(engine: SparkEngine) -> None:
     table, history = replace(TABLE, parts=(BY_ID,), listed=True), HISTORIES["by time"]
-    begun(engine, table, [(1, "a", 1), (2, "b", 1), (3, "c", 1)], history, ("id",))
+    begin(engine, table, [(1, "a", 1), (2, "b", 1), (3, "c", 1)], history, ("id",))
     path = "_metadata.file_path" if FORMAT == "delta" else "_file"
     files = {row[0] for row in engine.fetch(f"SELECT DISTINCT {path} FROM {TABLE.name}").rows}
-    merged(engine, table, 1, [(1, "a", 2), (2, "b", 1), (3, "c", 1), (4, "d", 1)], history, "id")
+    merge_batch(engine, table, 1, [(1, "a", 2), (2, "b", 1), (3, "c", 1), (4, "d", 1)], history, "id")
 
     stayed = files & {row[0] for row in engine.fetch(f"SELECT DISTINCT {path} FROM {TABLE.name}").rows}
     assert len(stayed) == 2
@@ -149,11 +149,13 @@ def test_files_without_a_version_that_ends_stay(engine: SparkEngine) -> None:
 
 def test_two_rows_of_one_key_are_refused_and_nothing_is_written(engine: SparkEngine) -> None:
     history = HISTORIES["by column"]
-    begun(engine, TABLE, [(1, "a", 1)], history, ("id",))
-    before = held(engine)
+    begin(engine, TABLE, [(1, "a", 1)], history, ("id",))
+    before = table_rows(engine)
     with pytest.raises(QueryError, match="returns more than one row for the key"):
-        merged(engine, TABLE, 1, [(2, "a", 1), (2, "b", 1)], history, "id")
+        merge_batch(engine, TABLE, 1, [(2, "a", 1), (2, "b", 1)], history, "id")
     with pytest.raises(QueryError, match="returns more than one row for the key"):
-        twice = replace(into_of([(1, "b", 1)], history, 1), rows=into_of([(2, "a", 1), (2, "b", 1)], history, 1).rows)
-        engine.tables.merge(TABLE, unasked, "aaaaaaaa00000000", twice)
-    assert held(engine) == before
+        twice = replace(
+            merge_rule([(1, "b", 1)], history, 1), rows=merge_rule([(2, "a", 1), (2, "b", 1)], history, 1).rows
+        )
+        engine.tables.merge(TABLE, refuse_base, "aaaaaaaa00000000", twice)
+    assert table_rows(engine) == before

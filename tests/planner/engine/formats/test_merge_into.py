@@ -47,14 +47,14 @@ def batch_of(case: str, base: str, rows: str = NEW) -> MergeBatch:
     return MergeBatch("shop.t", query, base, COLUMNS, CASES[case][2])
 
 
-def into_of(case: str, rows: str = NEW) -> MergeInto:
+def merge_rule(case: str, rows: str = NEW) -> MergeInto:
     when, only, _ = CASES[case]
     found = upsert_into(batch_of(case, "", rows), when, only, dates(days(1, 1), NOW))
     assert found is not None
     return found
 
 
-def filled(engine: SparkEngine, table: Table) -> list[str]:
+def fill(engine: SparkEngine, table: Table) -> list[str]:
     """The table with the old rows; the files that it has."""
     engine.tables.drop(table.name)
     engine.tables.create(table)
@@ -67,7 +67,7 @@ def files(engine: SparkEngine, table: Table) -> list[str]:
     return [str(row[0]) for row in engine.fetch(f"SELECT DISTINCT {path} FROM {table.name}").rows]
 
 
-def unasked(base: str) -> str:
+def refuse_base(base: str) -> str:
     raise AssertionError(f"all rows of {base} are written again")
 
 
@@ -77,14 +77,14 @@ def test_a_merge_leaves_what_the_select_of_all_rows_says(
     engine: SparkEngine, case: str, parts: tuple[PartitionColumn, ...]
 ) -> None:
     table, (when, only, _) = replace(PLAIN, parts=parts, listed=bool(parts)), CASES[case]
-    filled(engine, table)
+    fill(engine, table)
 
     def select(base: str) -> str:
         return upsert(batch_of(case, base), when, only, dates(days(1, 1), NOW))
 
     wanted = engine.fetch(f"SELECT * FROM ({select(table.name)}) ORDER BY ALL").rows
     whole = bool(when) and parts == (HIDDEN,)  # nobody knows the hidden column of a row that WHENs made
-    done = engine.tables.merge(table, select if whole else unasked, "aaaaaaaa00000000", into_of(case))
+    done = engine.tables.merge(table, select if whole else refuse_base, "aaaaaaaa00000000", merge_rule(case))
 
     assert engine.fetch(f"SELECT id, `na``me`, n FROM {table.name} ORDER BY ALL").rows == wanted
     assert whole or done.rows == 3
@@ -92,20 +92,20 @@ def test_a_merge_leaves_what_the_select_of_all_rows_says(
 
 def test_files_without_a_changed_row_stay(engine: SparkEngine) -> None:
     table = replace(PLAIN, parts=(BY_N,), listed=True)
-    before = filled(engine, table)
+    before = fill(engine, table)
 
-    engine.tables.merge(table, unasked, "aaaaaaaa00000000", into_of("all", "(2, 'B', 20)"))
+    engine.tables.merge(table, refuse_base, "aaaaaaaa00000000", merge_rule("all", "(2, 'B', 20)"))
 
     assert len(set(before) & set(files(engine, table))) == 2
 
 
 def test_a_merge_is_known_by_its_batch_repeated_from_before_it_and_taken_back(engine: SparkEngine) -> None:
-    filled(engine, PLAIN)
+    fill(engine, PLAIN)
     add, (when, only, _) = "WHEN MATCHED THEN UPDATE SET target.n = target.n + source.n", CASES["set"]
     assert add == when
     for _ in range(2):  # the second one repeats it: from the rows before, all of them
         engine.tables.merge(
-            PLAIN, lambda base: upsert(batch_of("set", base), when, only, {}), "aaaaaaaa00000000", into_of("set")
+            PLAIN, lambda base: upsert(batch_of("set", base), when, only, {}), "aaaaaaaa00000000", merge_rule("set")
         )
         assert engine.fetch(f"SELECT n FROM {PLAIN.name} WHERE id = 1").rows == ((15,),)
 
@@ -114,26 +114,26 @@ def test_a_merge_is_known_by_its_batch_repeated_from_before_it_and_taken_back(en
 
 
 def test_two_rows_of_one_key_are_refused_and_nothing_is_written(engine: SparkEngine) -> None:
-    filled(engine, PLAIN)
+    fill(engine, PLAIN)
     with pytest.raises(QueryError, match="returns more than one row for the key"):
-        engine.tables.merge(PLAIN, unasked, "aaaaaaaa00000000", into_of("all", "(7, 'A', 5), (7, 'B', 6)"))
+        engine.tables.merge(PLAIN, refuse_base, "aaaaaaaa00000000", merge_rule("all", "(7, 'A', 5), (7, 'B', 6)"))
 
     assert engine.fetch(f"SELECT count(*) FROM {PLAIN.name}").rows == ((3,),)
 
 
 def test_a_model_with_settings_of_its_own_is_merged_in_its_session(engine: SparkEngine) -> None:
-    filled(engine, PLAIN)
+    fill(engine, PLAIN)
     with engine.separate_session(("CREATE TEMPORARY VIEW seen AS SELECT 2 id, 'z' `na``me`, 9 n",), ()):
-        into = replace(into_of("all"), rows="SELECT * FROM seen")
-        engine.tables.merge(PLAIN, unasked, "aaaaaaaa00000000", into)
+        into = replace(merge_rule("all"), rows="SELECT * FROM seen")
+        engine.tables.merge(PLAIN, refuse_base, "aaaaaaaa00000000", into)
 
     assert engine.fetch(f"SELECT n FROM {PLAIN.name} WHERE id = 2").rows == ((9,),)
 
 
 @pytest.mark.parametrize("rows", ["SELECT 1 id, uuid() `na``me`, 1 n", "SELECT 1 id, 'a' `na``me`, 1 n WHERE false"])
 def test_rows_may_be_made_anew_each_time_or_be_none(engine: SparkEngine, rows: str) -> None:
-    filled(engine, PLAIN)
-    done = engine.tables.merge(PLAIN, unasked, "aaaaaaaa00000000", replace(into_of("all"), rows=rows))
+    fill(engine, PLAIN)
+    done = engine.tables.merge(PLAIN, refuse_base, "aaaaaaaa00000000", replace(merge_rule("all"), rows=rows))
 
     assert engine.fetch(f"SELECT count(*) FROM {PLAIN.name}").rows == ((3,),)
     assert engine.fetch(f"SELECT count(*) FROM {PLAIN.name} WHERE n = 1 AND id = 1").rows == ((done.rows,),)

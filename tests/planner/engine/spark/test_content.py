@@ -106,7 +106,7 @@ ROWS = [
 ]
 
 
-def written(engine: SparkEngine, name: str, sql: str) -> Table:
+def write_table(engine: SparkEngine, name: str, sql: str) -> Table:
     """A table of files with a query's rows: what Spark folds while it plans is hashed by other code."""
     engine.fetch(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     engine.fetch(f"DROP TABLE IF EXISTS {SCHEMA}.{name}")
@@ -116,7 +116,7 @@ def written(engine: SparkEngine, name: str, sql: str) -> Table:
 
 def content(engine: SparkEngine, sql: str, columns: ColumnSet | None = None) -> Content:
     """The content of a query's rows."""
-    table = written(engine, "x", sql if sql.startswith("SELECT") else f"SELECT * FROM {sql}")
+    table = write_table(engine, "x", sql if sql.startswith("SELECT") else f"SELECT * FROM {sql}")
     asked = tuple(sorted(column.name for column in table.columns)) if columns is None else columns
     return engine.tables.contents(table, [asked])[asked][WHOLE]
 
@@ -126,7 +126,7 @@ def january(first: int, last: int) -> Interval:
     return Interval(start + timedelta(days=first - 1), start + timedelta(days=last))
 
 
-def filled(engine: SparkEngine, table: Table, sql: str) -> Table:
+def fill_table(engine: SparkEngine, table: Table, sql: str) -> Table:
     """A table with these rows."""
     engine.tables.create(table)
     engine.tables.replace(table, sql)
@@ -138,7 +138,7 @@ def test_values_that_a_reader_can_tell_apart_have_different_contents(engine: Spa
     found = []
     for side in (0, 1, 1):
         columns = ", ".join(f"{pair[side]} {name}" for name, pair in zip(names, VALUES, strict=True))
-        found.append(engine.tables.contents(written(engine, "v", f"SELECT {columns}"), [(name,) for name in names]))
+        found.append(engine.tables.contents(write_table(engine, "v", f"SELECT {columns}"), [(name,) for name in names]))
     one, other, again = found
 
     assert set(one) == {(name,) for name in names}
@@ -152,7 +152,9 @@ def test_rows_that_a_reader_can_tell_apart_have_different_contents(engine: Spark
 
 
 def test_the_time_zone_of_the_session_is_no_content(engine: SparkEngine) -> None:
-    table = written(engine, "x", "SELECT timestamp'2024-10-27 00:30:00Z' a, array(timestamp'2024-10-27 00:30:00Z') b")
+    table = write_table(
+        engine, "x", "SELECT timestamp'2024-10-27 00:30:00Z' a, array(timestamp'2024-10-27 00:30:00Z') b"
+    )
     conf = engine._sessions.current.spark.conf
     before = str(conf.get("spark.sql.session.timeZone"))
     here = engine.tables.contents(table, [("a",), ("b",)])
@@ -165,9 +167,9 @@ def test_the_time_zone_of_the_session_is_no_content(engine: SparkEngine) -> None
 
 
 def test_files_and_their_order_are_no_content(engine: SparkEngine) -> None:
-    one = filled(engine, ORDERS, "SELECT id a, string(id % 7) b FROM range(0, 500, 1, 1)")
+    one = fill_table(engine, ORDERS, "SELECT id a, string(id % 7) b FROM range(0, 500, 1, 1)")
     many = "SELECT /*+ REPARTITION(9) */ 499 - id a, string((499 - id) % 7) b FROM range(500) ORDER BY b"
-    other = filled(engine, Table(f"{SCHEMA}.other", PAIR), many)
+    other = fill_table(engine, Table(f"{SCHEMA}.other", PAIR), many)
 
     found = [engine.tables.contents(table, [("a", "b")])[("a", "b")][WHOLE] for table in (one, other)]
 
@@ -176,7 +178,7 @@ def test_files_and_their_order_are_no_content(engine: SparkEngine) -> None:
 
 
 def test_several_column_sets_are_told_by_one_pass(engine: SparkEngine) -> None:
-    filled(engine, ORDERS, "SELECT id a, string(id % 7) b FROM range(50)")
+    fill_table(engine, ORDERS, "SELECT id a, string(id % 7) b FROM range(50)")
     sets: list[ColumnSet] = [("a",), ("b",), ("a", "b"), (), ("a",)]
     fields = engine._sessions.run(f"SELECT * FROM {ORDERS.name}").schema.fields
     before = engine.jobs()
@@ -200,7 +202,7 @@ def test_a_column_that_is_not_asked_for_is_not_compared(engine: SparkEngine) -> 
 
 
 def test_a_table_without_rows_has_the_content_of_no_rows(engine: SparkEngine) -> None:
-    filled(engine, ORDERS, "SELECT 1 a, 'b' b WHERE false")
+    fill_table(engine, ORDERS, "SELECT 1 a, 'b' b WHERE false")
 
     found = engine.tables.contents(ORDERS, [("a",), ()])
 
@@ -218,7 +220,7 @@ def test_what_cannot_be_compared_is_left_out(engine: SparkEngine, odd: str) -> N
 
 
 def test_nothing_that_can_be_compared_means_no_job(engine: SparkEngine) -> None:
-    filled(engine, ORDERS, "SELECT 1 a, 'b' b")
+    fill_table(engine, ORDERS, "SELECT 1 a, 'b' b")
     before = engine.jobs()
 
     assert engine.tables.contents(ORDERS, [("missing",)]) == {}
@@ -287,7 +289,7 @@ def test_a_table_cut_by_time_can_be_asked_as_a_whole(engine: SparkEngine) -> Non
 
 
 def test_days_are_asked_only_of_tables_that_are_cut(engine: SparkEngine) -> None:
-    filled(engine, ORDERS, "SELECT 1 a, 'b' b")
+    fill_table(engine, ORDERS, "SELECT 1 a, 'b' b")
 
     with pytest.raises(ValueError, match="not partitioned by time"):
         engine.tables.contents(ORDERS, [("a",)], january(1, 1))
@@ -306,8 +308,8 @@ def test_rows_outside_every_period_are_no_answer(engine: SparkEngine) -> None:
 
 
 def test_a_table_that_another_session_pointed_elsewhere_is_read_there(engine: SparkEngine) -> None:
-    filled(engine, ORDERS, "SELECT 1L a, 'old' b")
-    moved = filled(engine, Table(f"{SCHEMA}.moved", PAIR), "SELECT 1L a, 'new' b")
+    fill_table(engine, ORDERS, "SELECT 1L a, 'old' b")
+    moved = fill_table(engine, Table(f"{SCHEMA}.moved", PAIR), "SELECT 1L a, 'new' b")
     old = engine.tables.contents(ORDERS, [("b",)])
     details = engine.fetch(f"DESCRIBE TABLE EXTENDED {moved.name}").rows
     (place,) = (row[1] for row in details if row[0] == "Location")
@@ -335,22 +337,22 @@ MANY_COLUMNS = tuple(Column(*pair.split(":")) for pair in "dt:date a:int b:strin
 MANY = Table(f"{SCHEMA}.many", MANY_COLUMNS, time_partitioning(MANY_COLUMNS, "dt", "", 86_400))
 
 
-def said(value: object) -> str:
+def value_sql(value: object) -> str:
     """A value in Spark SQL."""
     if isinstance(value, float):
         return f"double('{value}')"
     if isinstance(value, list):
-        return f"array({', '.join(map(said, value))})"
+        return f"array({', '.join(map(value_sql, value))})"
     return "NULL" if value is None else repr(value)
 
 
-def on_days(multisets: list[list[tuple[object, ...]]]) -> str:
+def days_query(multisets: list[list[tuple[object, ...]]]) -> str:
     """A query for all of these rows, each multiset on a day of its own."""
     types = [column.type for column in MANY_COLUMNS[1:]]
     rows = ["date(NULL), 0, '', 0D, array(0)"]
     for day, multiset in enumerate(multisets, start=1):
         for row in multiset:
-            cells = (f"cast({said(value)} as {kind})" for value, kind in zip(row, types, strict=True))
+            cells = (f"cast({value_sql(value)} as {kind})" for value, kind in zip(row, types, strict=True))
             rows.append(", ".join([f"date'2024-01-{day:02}'", *cells]))
     return f"SELECT * FROM VALUES ({'), ('.join(rows)}) t(dt, a, b, c, d)"
 
@@ -363,7 +365,7 @@ def test_contents_are_equal_if_and_only_if_the_rows_are(
     every = [*multisets, *(mix.sample(each, len(each)) for each in multisets), *(each[1:] for each in multisets)]
     engine.fetch(f"DROP TABLE IF EXISTS {MANY.name}")
     engine.tables.create(ORDERS)  # and with it the schema
-    engine.fetch(f"CREATE TABLE {MANY.name} USING parquet PARTITIONED BY (dt) AS {on_days(every)}")
+    engine.fetch(f"CREATE TABLE {MANY.name} USING parquet PARTITIONED BY (dt) AS {days_query(every)}")
     columns = ("a", "b", "c", "d")
 
     found = list(engine.tables.contents(MANY, [columns], january(1, len(every)))[columns].values())

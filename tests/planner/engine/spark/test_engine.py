@@ -25,11 +25,11 @@ ORDERS = Table("mergeplan__shop.orders", (Column("id", "bigint"), Column("name",
 DAYS = "SELECT date_add(date'2024-01-01', cast(id AS int)) dt, cast(id AS int) v FROM range(10)"
 
 
-def timed(name: str, *columns: Column, by: str, form: str = "", unit: int = 86_400) -> AnyTable:
+def table_by_time(name: str, *columns: Column, by: str, form: str = "", unit: int = 86_400) -> AnyTable:
     return Table(name, columns, time_partitioning(columns, by, form, unit))
 
 
-DAILY = timed("mergeplan__shop.daily", Column("dt", "date"), Column("v", "int"), by="dt")
+DAILY = table_by_time("mergeplan__shop.daily", Column("dt", "date"), Column("v", "int"), by="dt")
 
 
 def days(first: int, after: int) -> Interval:
@@ -228,7 +228,7 @@ def test_intervals_of_one_table_are_written_at_once(engine: SparkEngine) -> None
 
 
 def test_timestamps_are_cut_by_the_hour_in_a_hidden_column(engine: SparkEngine) -> None:
-    hourly = timed("mergeplan__shop.hourly", Column("at", "timestamp"), by="at", unit=3_600)
+    hourly = table_by_time("mergeplan__shop.hourly", Column("at", "timestamp"), by="at", unit=3_600)
     sql = "SELECT timestampadd(MINUTE, cast(20 * id AS int), timestamp'2024-01-01') at FROM range(9)"
     engine.tables.create(hourly)
     engine.tables.replace_interval(hourly, sql, days(1, 2))
@@ -242,7 +242,7 @@ def test_timestamps_are_cut_by_the_hour_in_a_hidden_column(engine: SparkEngine) 
 
 
 def test_hours_between_quarters_are_cut_where_they_start(engine: SparkEngine) -> None:
-    table = timed("mergeplan__shop.quarters", Column("at", "timestamp_ntz"), by="at", unit=900)
+    table = table_by_time("mergeplan__shop.quarters", Column("at", "timestamp_ntz"), by="at", unit=900)
     engine.tables.create(table)
 
     written = engine.tables.replace_interval(table, "SELECT timestamp_ntz'2024-01-01 10:44:59.9' at", days(1, 2))
@@ -261,7 +261,7 @@ def test_hours_between_quarters_are_cut_where_they_start(engine: SparkEngine) ->
     ],
 )
 def test_every_sort_of_time_column_is_cut_by_the_day(engine: SparkEngine, kind: str, form: str, literal: str) -> None:
-    table = timed("mergeplan__shop.texts", Column("ds", kind), by="ds", form=form)
+    table = table_by_time("mergeplan__shop.texts", Column("ds", kind), by="ds", form=form)
     engine.tables.create(table)
 
     written = engine.tables.replace_interval(table, f"SELECT {literal} AS ds UNION ALL SELECT null", days(2, 3))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from tests.planner.asking import fill, said
+from tests.planner.asking import fill, run_codes
 from tests.planner.engine.spark.attacks import IN_PYTHON, ORDINARY
 
 pytestmark = pytest.mark.prove
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.prove
 def test_an_ordinary_model_misses_nothing(engine: SparkEngine, tmp_path: Path) -> None:
     fill(engine)
 
-    found = said(engine, tmp_path, {**ORDINARY, **IN_PYTHON})
+    found = run_codes(engine, tmp_path, {**ORDINARY, **IN_PYTHON})
 
     del found["environment"]
     assert {name: text for name, text in found.items() if text != "done"} == {}

@@ -44,7 +44,7 @@ def test_an_error_in_place_of_a_plan_tells_nothing() -> None:
     assert parse_plan_bytes("Error occurred during query planning: \nno such table") is None
 
 
-def on_disk(files: Iterable[Path]) -> int:
+def disk_bytes(files: Iterable[Path]) -> int:
     return sum(file.stat().st_size for file in files)
 
 
@@ -66,14 +66,14 @@ def test_some_days_of_sixty_are_the_bytes_of_their_files(engine: SparkEngine, da
     scanned = engine.scan_bytes(some_days)
 
     assert len({file.parent for file in files}) == days
-    assert scanned == on_disk(files)
+    assert scanned == disk_bytes(files)
     assert engine.jobs() == before
 
 
 def test_what_a_query_reads_in_several_places_is_added_up(engine: SparkEngine) -> None:
     engine.tables.create(PRICES)
     engine.tables.replace(PRICES, "SELECT cast(id AS int) v FROM range(100)")
-    prices = on_disk(files_of(engine, f"SELECT * FROM {PRICES.name}"))
+    prices = disk_bytes(files_of(engine, f"SELECT * FROM {PRICES.name}"))
     twice = f"SELECT v, (SELECT max(v) FROM {PRICES.name}) AS most FROM {PRICES.name};"
 
     assert engine.scan_bytes(twice) == 2 * prices

@@ -80,7 +80,7 @@ def execute(context, **kwargs):
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """What came of a project, and of its server, on a Spark with ANSI off and another time zone."""
     root = tmp_path_factory.mktemp("settings")
     files = {
@@ -101,25 +101,25 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     yield json.loads(ran.stdout.splitlines()[-1])
 
 
-def test_the_time_zone_and_ansi_that_are_configured_hold_for_every_kind(told: dict[str, Any]) -> None:
+def test_the_time_zone_and_ansi_that_are_configured_hold_for_every_kind(answers: dict[str, Any]) -> None:
     local = [["23", "2026-01-02", "None"]]
 
-    assert told["planned"] == [0, ""]
-    assert told["rows"] == {"t": local, "v": local, "p": local}
-    assert told["read in UTC"] == {"t": local, "v": local}  # a view keeps what it was made under
+    assert answers["planned"] == [0, ""]
+    assert answers["rows"] == {"t": local, "v": local, "p": local}
+    assert answers["read in UTC"] == {"t": local, "v": local}  # a view keeps what it was made under
 
 
-def test_a_seed_is_read_in_the_time_zone_and_handed_on_in_utc(told: dict[str, Any]) -> None:
-    assert told["seed"] == ["2026-01-03T04:30:00+00:00"]
-    assert told["instant"] == ["1970-01-01T00:00:00+00:00"]
+def test_a_seed_is_read_in_the_time_zone_and_handed_on_in_utc(answers: dict[str, Any]) -> None:
+    assert answers["seed"] == ["2026-01-03T04:30:00+00:00"]
+    assert answers["instant"] == ["1970-01-01T00:00:00+00:00"]
 
 
-def test_another_time_zone_computes_every_model_anew(told: dict[str, Any]) -> None:
-    assert told["to UTC"] == {f"s.{name}": ["breaking", "settings-changed"] for name in ("seed", "t", "v", "p")}
+def test_another_time_zone_computes_every_model_anew(answers: dict[str, Any]) -> None:
+    assert answers["to UTC"] == {f"s.{name}": ["breaking", "settings-changed"] for name in ("seed", "t", "v", "p")}
 
 
-def test_a_server_with_settings_of_its_own_is_refused_until_they_are_written_down(told: dict[str, Any]) -> None:
-    refused, same, warm = told["server"]
+def test_a_server_with_settings_of_its_own_is_refused_until_they_are_written_down(answers: dict[str, Any]) -> None:
+    refused, same, warm = answers["server"]
 
     assert "settings of which config.yaml does not speak: `spark.sql.ansi.enabled: false`" in refused
     assert same == ["false", "America/New_York"]

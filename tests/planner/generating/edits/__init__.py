@@ -25,31 +25,31 @@ FAMILIES: Mapping[str, tuple[Edit, ...]] = {
 }
 WEIGHTS = (3, 3, 2, 2, 3, 3)
 COMMON = frozenset(
-    """table_as_cte rename_alias true_added swapped_operands wrapped_table unused_cte mirrored ordered other_column
-    captured literal_changed distinct_or_not connected_otherwise column_recased output_recased""".split()
+    """table_as_cte rename_alias true_added swap_operands wrap_table add_unused_cte mirror_comparison order_rows
+    other_column capture_name literal_changed distinct_or_not connect_otherwise column_recased output_recased""".split()
 )  # they fit nearly every query, and would leave the others no room
 
 
-def edited(rng: random.Random, sql: str, columns: Mapping[str, Columns]) -> tuple[str, tuple[str, ...]]:
+def edit_query(rng: random.Random, sql: str, columns: Mapping[str, Columns]) -> tuple[str, tuple[str, ...]]:
     """A query after some edits, and their names."""
     (family,) = rng.choices(list(FAMILIES), WEIGHTS)
     text, names = sql, list[str]()
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        for edit in _in_turn(rng, FAMILIES[family]):
-            if (after := applied(rng, edit, text, columns)) not in ("", text):
+        for edit in _shuffle_edits(rng, FAMILIES[family]):
+            if (after := apply_edit(rng, edit, text, columns)) not in ("", text):
                 text = after
                 names.append(f"{family}.{edit.__name__}")
                 break
     return text, tuple(names)
 
 
-def _in_turn(rng: random.Random, edits: tuple[Edit, ...]) -> list[Edit]:
+def _shuffle_edits(rng: random.Random, edits: tuple[Edit, ...]) -> list[Edit]:
     """The edits in the order in which they are tried; half the time those that seldom fit come first."""
     shuffled = rng.sample(edits, len(edits))
     return sorted(shuffled, key=lambda edit: edit.__name__ in COMMON) if rng.random() < 0.5 else shuffled
 
 
-def applied(rng: random.Random, edit: Edit, sql: str, columns: Mapping[str, Columns]) -> str:
+def apply_edit(rng: random.Random, edit: Edit, sql: str, columns: Mapping[str, Columns]) -> str:
     """The query after one edit; '' where it cannot be made."""
     tree = query_of(sql)
     try:

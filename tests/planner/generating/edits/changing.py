@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from .trees import Edited, add_where, is_plain, parsed
+from .trees import Edited, add_where, is_plain, parse
 
 NAMES = ("id", "item", "price", "flag", "d", "name", "ok", "w", "n", "v1", "v2", "g3", "extra", "extra")
 
@@ -25,7 +25,7 @@ def _add(e: Edited, select: exp.Select, name: str) -> bool:
         values += [output.unalias().sql("spark") for output in select.expressions if not output.find(exp.Star)]
         values += [column.sql("spark") for column in select.find_all(exp.Column)][:4]
         values += ["COUNT(*) OVER ()", "EXPLODE(ARRAY(1, 2))"] if e.rng.random() < 0.2 else []
-    output = exp.alias_(parsed(e.rng.choice(values)), name)
+    output = exp.alias_(parse(e.rng.choice(values)), name)
     at = e.rng.randrange(len(select.expressions) + 1)
     select.set("expressions", [*select.expressions[:at], output, *select.expressions[at:]])
     return True
@@ -43,7 +43,7 @@ def column_added_to_branches(e: Edited) -> bool:
     ]
     at = e.rng.choice((0, 99))
     for number, select in enumerate(branches):
-        value = parsed("1" if e.rng.random() < 0.7 else str(number))
+        value = parse("1" if e.rng.random() < 0.7 else str(number))
         outputs = list(select.expressions)
         outputs.insert(at, exp.alias_(value, "extra"))
         select.set("expressions", outputs)
@@ -58,7 +58,7 @@ def column_altered(e: Edited) -> bool:
     text, name = output.unalias().sql("spark"), output.alias_or_name
     way = e.rng.choice(("NULLIF({0}, {0})", "COALESCE({0}, {0})", "STRING({0})", "IF(TRUE, {0}, NULL)", "({0})",
                         "MAX({0}) OVER ()"))  # fmt: skip
-    output.replace(exp.alias_(parsed(way.format(text)), name))
+    output.replace(exp.alias_(parse(way.format(text)), name))
     return True
 
 
@@ -90,16 +90,16 @@ def columns_moved(e: Edited) -> bool:
     return True
 
 
-def filtered(e: Edited) -> bool:
+def filter_rows(e: Edited) -> bool:
     select = e.pick(e.selects("from_"))
     column = e.pick(c for c in select.find_all(exp.Column)) if select else None
     if select is None or column is None:
         return False
-    add_where(select, parsed(f"{column.sql('spark')} IS {e.rng.choice(('', 'NOT '))}NULL"))
+    add_where(select, parse(f"{column.sql('spark')} IS {e.rng.choice(('', 'NOT '))}NULL"))
     return True
 
 
-def unfiltered(e: Edited) -> bool:
+def unfilter_rows(e: Edited) -> bool:
     found = e.pick((s, c) for c in ("where", "having", "qualify", "limit", "laterals", "order") for s in e.selects(c))
     if found is None:
         return False
@@ -116,12 +116,12 @@ def join_added(e: Edited) -> bool:
         return False
     how = e.rng.choice(("LEFT JOIN", "JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", "CROSS JOIN"))
     on = "" if how == "CROSS JOIN" else f" ON STRING(j9.item) = STRING({column.sql('spark')})"
-    other = parsed(f"SELECT 1 FROM x {how} (SELECT item FROM s.items WHERE item > 10) AS j9{on}")
+    other = parse(f"SELECT 1 FROM x {how} (SELECT item FROM s.items WHERE item > 10) AS j9{on}")
     select.append("joins", other.args["joins"][0].copy())
     return True
 
 
-def grouped(e: Edited) -> bool:
+def group_rows(e: Edited) -> bool:
     select = e.pick(s for s in e.selects("from_") if is_plain(s) and not any(o.is_star for o in s.expressions))
     if select is None:
         return False
@@ -129,7 +129,7 @@ def grouped(e: Edited) -> bool:
     return True
 
 
-def limited(e: Edited) -> bool:
+def limit_rows(e: Edited) -> bool:
     if not isinstance(e.tree, exp.Select) or e.tree.args.get("limit") or e.tree.args.get("order"):
         return False
     e.tree.order_by("ALL", copy=False)
@@ -142,7 +142,7 @@ def generator_added(e: Edited) -> bool:
     if select is None:
         return False
     text = e.rng.choice(("EXPLODE(ARRAY(1, 2)) AS gx", "EXPLODE(ARRAY(1)) AS gx", "STACK(1, 1) AS gx"))
-    select.append("expressions", parsed(f"SELECT {text}").expressions[0].copy())
+    select.append("expressions", parse(f"SELECT {text}").expressions[0].copy())
     return True
 
 
@@ -151,12 +151,12 @@ def lateral_added(e: Edited) -> bool:
     if select is None:
         return False
     outer = e.rng.choice(("", "OUTER "))
-    made = parsed(f"SELECT 1 FROM x LATERAL VIEW {outer}EXPLODE(ARRAY(1, 2)) lx AS {e.rng.choice(NAMES)}")
+    made = parse(f"SELECT 1 FROM x LATERAL VIEW {outer}EXPLODE(ARRAY(1, 2)) lx AS {e.rng.choice(NAMES)}")
     select.append("laterals", made.args["laterals"][0].copy())
     return True
 
 
-def stacked(e: Edited) -> bool:
+def stack_rows(e: Edited) -> bool:
     """The query's rows come twice, or once and again none."""
     select = e.pick(s for s in e.selects("from_") if isinstance(s.parent, (exp.CTE, exp.Subquery)))
     if select is None or select.args.get("with_"):
@@ -170,6 +170,6 @@ def stacked(e: Edited) -> bool:
 
 ADDING = (column_added, column_added, column_added, column_added_to_branches)
 EDITS = (
-    column_altered, column_removed, column_renamed, columns_moved, filtered, unfiltered, join_added, grouped, limited,
-    generator_added, lateral_added, stacked,
+    column_altered, column_removed, column_renamed, columns_moved, filter_rows, unfilter_rows, join_added, group_rows,
+    limit_rows, generator_added, lateral_added, stack_rows,
 )  # fmt: skip

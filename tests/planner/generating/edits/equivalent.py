@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from .trees import Edited, add_where, clashing, conjuncts, is_plain, joined, kind_of, parsed, set_where
+from .trees import Edited, add_where, clashing, conjoin, conjuncts, is_plain, kind_of, parse, set_where
 
 FLIPPED = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE}
 NEGATED = {exp.GT: exp.LTE, exp.LTE: exp.GT, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.EQ: exp.NEQ, exp.NEQ: exp.EQ}
@@ -45,18 +45,18 @@ def rename_cte(e: Edited) -> bool:
     return True
 
 
-def unused_cte(e: Edited) -> bool:
+def add_unused_cte(e: Edited) -> bool:
     table = e.pick(e.columns)
     if not isinstance(e.tree, exp.Query) or table is None:
         return False
     name = e.rng.choice(("spare", table.split(".")[1]))
     if clashing(e, name):
         return False
-    e.tree.with_(name, parsed(f"SELECT * FROM {table}"), copy=False)
+    e.tree.with_(name, parse(f"SELECT * FROM {table}"), copy=False)
     return True
 
 
-def wrapped_table(e: Edited) -> bool:
+def wrap_table(e: Edited) -> bool:
     """A table becomes a subquery that passes it through."""
     table = e.pick(t for t in e.tables() if not t.args.get("pivots"))
     if table is None:
@@ -66,7 +66,7 @@ def wrapped_table(e: Edited) -> bool:
     bare = table.copy()
     bare.set("alias", None)
     bare.set("joins", None)
-    inner = parsed(f"SELECT {listed} FROM {bare.sql('spark')}")
+    inner = parse(f"SELECT {listed} FROM {bare.sql('spark')}")
     wrapped = exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(table.alias_or_name)))
     table.replace(wrapped)
     return True
@@ -77,7 +77,7 @@ def table_as_cte(e: Edited) -> bool:
     table = e.pick(t for t in e.tables() if t.db)
     if table is None or not isinstance(e.tree, exp.Query) or clashing(e, "passed"):
         return False
-    inner = parsed(f"SELECT * FROM {table.db}.{table.name}")
+    inner = parse(f"SELECT * FROM {table.db}.{table.name}")
     if not table.alias:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
     table.set("this", exp.to_identifier("passed"))
@@ -91,7 +91,7 @@ def table_as_cte(e: Edited) -> bool:
     return True
 
 
-def joined_otherwise(e: Edited) -> bool:
+def join_otherwise(e: Edited) -> bool:
     """INNER JOIN ... ON as a comma or cross join with WHERE; `JOIN` as `INNER JOIN`."""
     join = e.pick(j for j in e.tree.find_all(exp.Join) if kind_of(j) in ("INNER", "COMMA", "CROSS"))
     if join is None or not isinstance(join.parent, exp.Select):
@@ -110,7 +110,7 @@ def joined_otherwise(e: Edited) -> bool:
     return True
 
 
-def on_to_where(e: Edited) -> bool:
+def move_on_to_where(e: Edited) -> bool:
     """A part of an INNER join's ON moves to WHERE, or all of WHERE to it."""
     select = e.pick(
         s
@@ -122,16 +122,16 @@ def on_to_where(e: Edited) -> bool:
     join = e.rng.choice(select.args["joins"])
     parts, where = conjuncts(join.args["on"]), select.args.get("where")
     if where and e.rng.random() < 0.5 and join is select.args["joins"][-1]:
-        join.set("on", joined([*parts, *conjuncts(where.this)]))
+        join.set("on", conjoin([*parts, *conjuncts(where.this)]))
         select.set("where", None)
         return True
     moved = e.rng.choice(parts)
-    join.set("on", joined([part for part in parts if part is not moved]))
+    join.set("on", conjoin([part for part in parts if part is not moved]))
     add_where(select, moved)
     return True
 
 
-def swapped_sides(e: Edited) -> bool:
+def swap_sides(e: Edited) -> bool:
     """`a JOIN b` becomes `b JOIN a`; LEFT and RIGHT change places with the tables."""
     select = e.pick(
         s
@@ -154,7 +154,7 @@ def true_added(e: Edited) -> bool:
     select = e.pick(e.selects("from_"))
     if select is None:
         return False
-    add_where(select, parsed(e.rng.choice(("TRUE", "1 = 1", "NOT FALSE", "2 > 1"))))
+    add_where(select, parse(e.rng.choice(("TRUE", "1 = 1", "NOT FALSE", "2 > 1"))))
     return True
 
 
@@ -195,7 +195,7 @@ def having_to_where(e: Edited) -> bool:
     return True
 
 
-def nested_filter(e: Edited) -> bool:
+def nest_filter(e: Edited) -> bool:
     """A part of WHERE moves into a subquery around the only table."""
     select = e.pick(s for s in e.selects("where") if not s.args.get("joins") and not s.args.get("laterals"))
     if select is None or not isinstance(select.args["from_"].this, exp.Table):
@@ -213,7 +213,7 @@ def nested_filter(e: Edited) -> bool:
     return True
 
 
-def reordered_branches(e: Edited) -> bool:
+def reorder_branches(e: Edited) -> bool:
     union = e.pick(u for u in e.tree.find_all(exp.Union, exp.Intersect) if isinstance(u.this, exp.Select))
     if union is None or [o.alias_or_name for o in union.left.selects] != [o.alias_or_name for o in union.right.selects]:
         return False
@@ -223,7 +223,7 @@ def reordered_branches(e: Edited) -> bool:
     return True
 
 
-def ordered(e: Edited) -> bool:
+def order_rows(e: Edited) -> bool:
     if not isinstance(e.tree, exp.Select) or e.tree.args.get("order") or e.tree.args.get("limit"):
         return False
     e.tree.order_by("1", copy=False)
@@ -247,7 +247,7 @@ def cte_inlined(e: Edited) -> bool:
 
 
 EDITS = (
-    rename_alias, rename_cte, unused_cte, wrapped_table, table_as_cte, joined_otherwise, on_to_where, swapped_sides,
-    true_added, ordinals, distinct_as_group, having_to_where, nested_filter, reordered_branches, ordered,
+    rename_alias, rename_cte, add_unused_cte, wrap_table, table_as_cte, join_otherwise, move_on_to_where, swap_sides,
+    true_added, ordinals, distinct_as_group, having_to_where, nest_filter, reorder_branches, order_rows,
     cte_inlined,
 )  # fmt: skip

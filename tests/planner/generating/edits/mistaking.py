@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from .trees import Edited, add_where, parsed
+from .trees import Edited, add_where, parse
 
 SIDES = (("", ""), ("LEFT", ""), ("RIGHT", ""), ("FULL", ""), ("LEFT", "SEMI"), ("LEFT", "ANTI"))
 COMPARED = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ, exp.NEQ, exp.NullSafeEQ)
 
 
-def swapped_operands(e: Edited) -> bool:
+def swap_operands(e: Edited) -> bool:
     """The operands of what has a left and a right, whether it minds or not."""
     node = e.any(exp.Sub, exp.Div, exp.Mod, exp.DPipe, exp.GT, exp.LT, exp.LTE, exp.Add, exp.NullSafeEQ)
     if node is None:
@@ -21,7 +21,7 @@ def swapped_operands(e: Edited) -> bool:
     return True
 
 
-def compared_otherwise(e: Edited) -> bool:
+def compare_otherwise(e: Edited) -> bool:
     node = e.any(*COMPARED)
     if node is None:
         return False
@@ -40,13 +40,13 @@ def not_in_as_not_exists(e: Edited) -> bool:
     return True
 
 
-def counted_otherwise(e: Edited) -> bool:
+def count_otherwise(e: Edited) -> bool:
     node = e.any(exp.Count)
     column = e.pick(c for c in e.tree.find_all(exp.Column) if node and c.parent_select is node.parent_select)
     if node is None or column is None:
         return False
     text = column.sql("spark")
-    node.replace(parsed(e.rng.choice((f"COUNT({text})", f"COUNT(DISTINCT {text})", "COUNT(*)"))))
+    node.replace(parse(e.rng.choice((f"COUNT({text})", f"COUNT(DISTINCT {text})", "COUNT(*)"))))
     return True
 
 
@@ -73,7 +73,7 @@ def lambda_changed(e: Edited) -> bool:
     if e.rng.random() < 0.5:
         node.set(
             "this",
-            parsed("e IS NOT NULL") if isinstance(node.this, exp.Predicate) else exp.Paren(this=node.this.copy()),
+            parse("e IS NOT NULL") if isinstance(node.this, exp.Predicate) else exp.Paren(this=node.this.copy()),
         )
         return True
     column = e.pick(e.tree.find_all(exp.Column))
@@ -116,7 +116,7 @@ def window_changed(e: Edited) -> bool:
         frame = e.rng.choice(("ROWS BETWEEN 1 PRECEDING AND CURRENT ROW",
                               "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
                               "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"))  # fmt: skip
-        window.set("spec", parsed(f"SUM(x) OVER (ORDER BY y {frame})").args["spec"].copy())
+        window.set("spec", parse(f"SUM(x) OVER (ORDER BY y {frame})").args["spec"].copy())
     elif way == 2 and window.args.get("partition_by"):
         window.set("partition_by", window.args["partition_by"][1:] or None)
     elif order:
@@ -135,11 +135,11 @@ def literal_changed(e: Edited) -> bool:
     if node.is_string:
         node.replace(exp.Literal.string(e.rng.choice((node.this.upper(), node.this.lower(), f"{node.this} "))))
     else:
-        node.replace(parsed(e.rng.choice((f"{node.this}0", "1", "2", f"{int(float(node.this))}.0"))))
+        node.replace(parse(e.rng.choice((f"{node.this}0", "1", "2", f"{int(float(node.this))}.0"))))
     return True
 
 
-def connected_otherwise(e: Edited) -> bool:
+def connect_otherwise(e: Edited) -> bool:
     """AND and OR for one another, a part left out, a NOT taken inside wrongly, NULL taken for FALSE."""
     node = e.any(exp.And, exp.Or, exp.Not, exp.EQ, exp.In)
     match node:
@@ -152,7 +152,7 @@ def connected_otherwise(e: Edited) -> bool:
             node.replace(
                 exp.Paren(this=exp.EQ(this=exp.Paren(this=node.this.copy()), expression=exp.false()))
                 if e.rng.random() < 0.5
-                else exp.Paren(this=parsed(f"COALESCE({node.this.sql('spark')}, TRUE) = FALSE"))
+                else exp.Paren(this=parse(f"COALESCE({node.this.sql('spark')}, TRUE) = FALSE"))
             )
         case None:
             return False
@@ -186,6 +186,6 @@ def function_changed(e: Edited) -> bool:
 
 
 EDITS = (
-    swapped_operands, compared_otherwise, not_in_as_not_exists, counted_otherwise, case_shuffled, lambda_changed,
-    other_column, other_column, window_changed, literal_changed, connected_otherwise, function_changed,
+    swap_operands, compare_otherwise, not_in_as_not_exists, count_otherwise, case_shuffled, lambda_changed,
+    other_column, other_column, window_changed, literal_changed, connect_otherwise, function_changed,
 )  # fmt: skip

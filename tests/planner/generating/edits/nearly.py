@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from .trees import Edited, add_where, conjuncts, joined, kind_of, parsed, set_where
+from .trees import Edited, add_where, conjoin, conjuncts, kind_of, parse, set_where
 
 SIDES = (("", ""), ("LEFT", ""), ("RIGHT", ""), ("FULL", ""), ("LEFT", "SEMI"), ("LEFT", "ANTI"))
 COMPARED = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ, exp.NEQ, exp.NullSafeEQ)
@@ -93,7 +93,7 @@ def join_kind(e: Edited) -> bool:
     return True
 
 
-def on_or_where(e: Edited) -> bool:
+def move_on_or_where(e: Edited) -> bool:
     """A part of any join's ON moves to WHERE, or a part of WHERE to ON."""
     join = e.pick(j for j in e.tree.find_all(exp.Join) if j.args.get("on"))
     if join is None or not isinstance(join.parent, exp.Select):
@@ -103,10 +103,10 @@ def on_or_where(e: Edited) -> bool:
     if where and e.rng.random() < 0.5:
         moved = e.rng.choice(conjuncts(where.this))
         set_where(select, [part for part in conjuncts(where.this) if part is not moved])
-        join.set("on", joined([*parts, moved]))
+        join.set("on", conjoin([*parts, moved]))
         return True
     moved = e.rng.choice(parts)
-    join.set("on", joined([part for part in parts if part is not moved]))
+    join.set("on", conjoin([part for part in parts if part is not moved]))
     add_where(select, moved)
     return True
 
@@ -125,7 +125,7 @@ def joins_reordered(e: Edited) -> bool:
     return True
 
 
-def captured(e: Edited) -> bool:
+def capture_name(e: Edited) -> bool:
     """An output takes the name of a column that its query reads, or two outputs exchange their names."""
     found = e.pick(e.outputs())
     if found is None:
@@ -158,7 +158,7 @@ def grouping_changed(e: Edited) -> bool:
     e.rng.shuffle(keys)
     text = ", ".join(key.sql("spark") for key in keys)
     by = e.rng.choice((f"ROLLUP ({text})", f"CUBE ({text})", text, f"GROUPING SETS (({text}), ())"))
-    select.set("group", parsed(f"SELECT 1 FROM t GROUP BY {by}").args["group"].copy())
+    select.set("group", parse(f"SELECT 1 FROM t GROUP BY {by}").args["group"].copy())
     return True
 
 
@@ -194,7 +194,7 @@ def limit_changed(e: Edited) -> bool:
     return True
 
 
-def shadowed(e: Edited) -> bool:
+def shadow_name(e: Edited) -> bool:
     """A CTE takes the name of a table or of another CTE, or a table is read in its place."""
     cte = e.any(exp.CTE)
     if cte is None:
@@ -239,11 +239,11 @@ def no_longer_kind(e: Edited) -> bool:
     parts = conjuncts(join.args["on"]) if join else []
     if join is None or len(parts) < 2:
         return False
-    join.set("on", joined(parts[:-1]))
+    join.set("on", conjoin(parts[:-1]))
     return True
 
 
 EDITS = (
-    filter_moved_inside, having_or_where, set_operator, distinct_or_not, join_kind, on_or_where, joins_reordered,
-    captured, grouping_changed, subquery_merged, limit_changed, shadowed, table_exchanged, no_longer_kind,
+    filter_moved_inside, having_or_where, set_operator, distinct_or_not, join_kind, move_on_or_where, joins_reordered,
+    capture_name, grouping_changed, subquery_merged, limit_changed, shadow_name, table_exchanged, no_longer_kind,
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from .trees import Edited, parsed
+from .trees import Edited, parse
 
 SORTS = ("order", "sort", "cluster", "distribute")
 
@@ -39,7 +39,7 @@ def order_comes(e: Edited) -> bool:
     if select is None or not names:
         return False
     how = e.rng.choice(("ORDER BY {} DESC", "SORT BY {}", "CLUSTER BY {}", "DISTRIBUTE BY {}"))
-    told = parsed(f"SELECT 1 FROM x {how.format(e.rng.choice(names))}")
+    told = parse(f"SELECT 1 FROM x {how.format(e.rng.choice(names))}")
     for key in SORTS:
         if told.args.get(key):
             select.set(key, told.args[key].copy())

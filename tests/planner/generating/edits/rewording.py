@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from .trees import Edited, add_where, parsed
+from .trees import Edited, add_where, parse
 
 FLIPPED = {exp.GT: exp.LT, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.LTE: exp.GTE}
 NEGATED = {exp.GT: exp.LTE, exp.LTE: exp.GT, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.EQ: exp.NEQ, exp.NEQ: exp.EQ}
 
 
-def swapped_operands(e: Edited) -> bool:
+def swap_operands(e: Edited) -> bool:
     node = e.any(exp.Add, exp.Mul, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.And, exp.Or)
     if node is None:
         return False
@@ -20,7 +20,7 @@ def swapped_operands(e: Edited) -> bool:
     return True
 
 
-def mirrored(e: Edited) -> bool:
+def mirror_comparison(e: Edited) -> bool:
     """`a > b` becomes `b < a`."""
     node = e.any(*FLIPPED)
     if node is None:
@@ -29,7 +29,7 @@ def mirrored(e: Edited) -> bool:
     return True
 
 
-def negated(e: Edited) -> bool:
+def negate_comparison(e: Edited) -> bool:
     """`a > b` becomes `NOT a <= b`."""
     node = e.any(*NEGATED)
     if node is None:
@@ -49,7 +49,7 @@ def de_morgan(e: Edited) -> bool:
     return True
 
 
-def between_expanded(e: Edited) -> bool:
+def expand_between(e: Edited) -> bool:
     node = e.any(exp.Between)
     if node is None:
         return False
@@ -59,7 +59,7 @@ def between_expanded(e: Edited) -> bool:
     return True
 
 
-def in_spelled(e: Edited) -> bool:
+def spell_in(e: Edited) -> bool:
     """IN as an OR of equalities, or with its list in another order."""
     node = e.pick(n for n in e.tree.find_all(exp.In) if n.expressions)
     if node is None:
@@ -90,12 +90,12 @@ def case_or_if(e: Edited) -> bool:
     return True
 
 
-def respelled(e: Edited) -> bool:
+def respell(e: Edited) -> bool:
     """One expression in other words."""
     node = e.any(exp.Count, exp.Not, exp.Coalesce, exp.Is, exp.Paren, exp.Literal, exp.Filter, exp.If, exp.Concat)
     match node:
         case exp.Count() if isinstance(node.this, exp.Star):
-            node.replace(parsed("COUNT(1)"))
+            node.replace(parse("COUNT(1)"))
         case exp.Not():
             node.replace(exp.Paren(this=exp.Not(this=exp.Paren(this=exp.Not(this=exp.Paren(this=node.copy()))))))
         case exp.Filter() if isinstance(node.this, exp.Sum):
@@ -104,9 +104,9 @@ def respelled(e: Edited) -> bool:
                 return False
             node.replace(exp.Sum(this=exp.Case(ifs=[exp.If(this=condition, true=what)])))
         case exp.Literal() if node.is_int and isinstance(node.parent, (exp.Add, exp.GT, exp.EQ, exp.Coalesce)):
-            node.replace(parsed(f"({int(node.this) - 1} + 1)"))
+            node.replace(parse(f"({int(node.this) - 1} + 1)"))
         case exp.Coalesce() if len(node.expressions) == 1:
-            node.replace(parsed(f"NVL({node.this.sql('spark')}, {node.expressions[0].sql('spark')})"))
+            node.replace(parse(f"NVL({node.this.sql('spark')}, {node.expressions[0].sql('spark')})"))
         case exp.Expr() if not isinstance(node, (exp.Literal, exp.Count)):
             node.replace(exp.Paren(this=node.copy()))
         case _:
@@ -114,7 +114,7 @@ def respelled(e: Edited) -> bool:
     return True
 
 
-def in_or_exists(e: Edited) -> bool:
+def turn_in_to_exists(e: Edited) -> bool:
     """`x IN (SELECT y ...)` in a WHERE becomes EXISTS."""
     node = e.pick(
         n for n in e.tree.find_all(exp.In) if n.args.get("query") and isinstance(n.parent, (exp.Where, exp.And))
@@ -129,6 +129,6 @@ def in_or_exists(e: Edited) -> bool:
 
 
 EDITS = (
-    swapped_operands, mirrored, negated, de_morgan, between_expanded, in_spelled, case_or_if, respelled,
-    in_or_exists,
+    swap_operands, mirror_comparison, negate_comparison, de_morgan, expand_between, spell_in, case_or_if, respell,
+    turn_in_to_exists,
 )  # fmt: skip

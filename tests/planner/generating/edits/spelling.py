@@ -10,7 +10,7 @@ from tests.planner.generating.edits.trees import Edited
 KEYWORDS: dict[str, type[exp.Expr]] = {"current_user": exp.CurrentUser, "current_date": exp.CurrentDate}
 
 
-def _in_other_case(name: str) -> str:
+def _other_case(name: str) -> str:
     return name.upper() if name == name.lower() else name.lower()
 
 
@@ -20,7 +20,7 @@ def lambda_recased(e: Edited) -> bool:
     variable = e.pick(node.expressions) if node else None
     if variable is None:
         return False
-    variable.replace(exp.to_identifier(_in_other_case(variable.name)))
+    variable.replace(exp.to_identifier(_other_case(variable.name)))
     return True
 
 
@@ -31,7 +31,7 @@ def lambda_capturing(e: Edited) -> bool:
     variable = e.pick(node.expressions) if node else None
     if node is None or column is None or variable is None:
         return False
-    name = _in_other_case(column.name)
+    name = _other_case(column.name)
     for use in [each for each in node.find_all(exp.Identifier) if each.name.lower() == variable.name.lower()]:
         use.replace(exp.to_identifier(name))
     return True
@@ -75,7 +75,7 @@ def column_recased(e: Edited) -> bool:
     column = e.pick(c for c in e.tree.find_all(exp.Column) if isinstance(c.this, exp.Identifier))
     if column is None:
         return False
-    column.this.replace(exp.to_identifier(_in_other_case(column.name)))
+    column.this.replace(exp.to_identifier(_other_case(column.name)))
     return True
 
 
@@ -85,7 +85,7 @@ def output_recased(e: Edited) -> bool:
     if found is None:
         return False
     _, output = found
-    output.replace(exp.alias_(output.unalias().copy(), _in_other_case(output.alias_or_name)))
+    output.replace(exp.alias_(output.unalias().copy(), _other_case(output.alias_or_name)))
     return True
 
 
@@ -98,7 +98,7 @@ def field_recased(e: Edited) -> bool:
     if field is None:
         return False
     key = "alias" if isinstance(field, exp.Alias) else "this"
-    field.set(key, exp.to_identifier(_in_other_case(field.args[key].name)))
+    field.set(key, exp.to_identifier(_other_case(field.args[key].name)))
     return True
 
 

@@ -51,7 +51,7 @@ class Edited:
         ]
 
 
-def parsed(sql: str) -> exp.Expr:
+def parse(sql: str) -> exp.Expr:
     """An expression."""
     return sqlglot.parse_one(sql, dialect="spark")
 
@@ -67,7 +67,7 @@ def conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
     return [*conjuncts(node.left), *conjuncts(node.right)] if isinstance(node, exp.And) else [node] if node else []
 
 
-def joined(parts: Sequence[exp.Expr]) -> exp.Expr:
+def conjoin(parts: Sequence[exp.Expr]) -> exp.Expr:
     """The parts with AND between them, TRUE for none."""
     found = [exp.Paren(this=part.copy()) if isinstance(part, exp.Or) else part.copy() for part in parts]
     return exp.and_(*found, copy=False) if found else exp.true()
@@ -75,7 +75,7 @@ def joined(parts: Sequence[exp.Expr]) -> exp.Expr:
 
 def set_where(select: exp.Expr, parts: Sequence[exp.Expr]) -> None:
     """Give a SELECT this WHERE, or none."""
-    select.set("where", exp.Where(this=joined(parts)) if parts else None)
+    select.set("where", exp.Where(this=conjoin(parts)) if parts else None)
 
 
 def add_where(select: exp.Expr, part: exp.Expr) -> None:

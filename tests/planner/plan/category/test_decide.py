@@ -9,7 +9,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.plan.change import Category, ChangeKind
 from mergeplan.planner.snapshot.environment import Environment
-from tests.planner.building import change_of, day, external, model, planned, project, promoted
+from tests.planner.building import change_of, day, external, make_plan, model, project, promote
 
 RAW = external("s.raw", "id item_id price d")
 PARENT = "SELECT id, item_id, price, d FROM s.raw"
@@ -134,8 +134,8 @@ def test_only_a_directly_changed_model_can_be_categorized() -> None:
 
 def test_a_removed_column_that_is_still_read_blocks_at_the_readers_line() -> None:
 
-    prod, loaded = promoted(two())
-    plan = planned(two("SELECT id, price, d FROM s.raw"), Environment("dev"), prod, loaded)
+    prod, loaded = promote(two())
+    plan = make_plan(two("SELECT id, price, d FROM s.raw"), Environment("dev"), prod, loaded)
 
     assert [blocker.message for blocker in plan.blockers] == [
         "`s.child` reads `item_id`, which this change removes from `s.parent`."
@@ -188,10 +188,10 @@ def test_a_sum_over_the_batch_counts_as_changed_when_its_table_is_rebuilt() -> N
     ("line", "told"), [(1, "turns from a model into an external table"), (0, "removes")], ids=["declared", "found"]
 )
 def test_a_model_that_turns_external_blocks_while_it_is_read(line: int, told: str) -> None:
-    prod, loaded = promoted(two())
+    prod, loaded = promote(two())
     outside = replace(external("s.parent", "id item_id price d"), line=line)
 
-    plan = planned(two() | {"s.parent": outside}, Environment("dev"), prod, loaded)
+    plan = make_plan(two() | {"s.parent": outside}, Environment("dev"), prod, loaded)
 
     assert [blocker.message for blocker in plan.blockers] == [
         f"`s.child` still reads `s.parent`, which this change {told}."
@@ -219,12 +219,12 @@ def test_another_moving_start_is_an_edit_and_another_day_is_none() -> None:
 
 
 def test_a_table_kept_by_a_word_is_not_taken_for_its_query_when_the_change_is_taken_back() -> None:
-    prod, loaded = promoted(two())
-    said = planned(two(PARENT + " WHERE id > 1"), prod, prod, loaded, categories={"s.parent": Category.NON_BREAKING})
+    prod, loaded = promote(two())
+    said = make_plan(two(PARENT + " WHERE id > 1"), prod, prod, loaded, categories={"s.parent": Category.NON_BREAKING})
     kept = said.new.snapshots["s.child"]
     later = replace(loaded, drifted=frozenset({kept.table}))
 
-    back = planned(two(), replace(said.new, revision=2), replace(said.new, revision=2), later)
+    back = make_plan(two(), replace(said.new, revision=2), replace(said.new, revision=2), later)
     child = next(change for change in back.changes if change.name == "s.child")
 
     assert (kept.version, kept.forced) == (prod.snapshots["s.child"].version, True)
@@ -232,7 +232,7 @@ def test_a_table_kept_by_a_word_is_not_taken_for_its_query_when_the_change_is_ta
     assert (child.new.version != kept.version, bool(child.missing), child.new.forced) == (True, True, False)
 
 
-def declared(
+def declare(
     order: str, child: str = "SELECT * FROM s.base UNION ALL SELECT id, price, d FROM s.raw"
 ) -> dict[str, Model]:
     base = model("s.base", "SELECT id, price, d FROM s.raw", columns=order)
@@ -242,12 +242,12 @@ def declared(
 def test_a_star_over_a_table_returns_its_columns_as_they_are_declared() -> None:
     spelled = "SELECT id, price, d FROM s.base UNION ALL SELECT id, price, d FROM s.raw"
 
-    assert not change_of(declared("id price d"), declared("id price d", spelled))["s.child"].recomputed
-    assert change_of(declared("price id d"), declared("price id d", spelled))["s.child"].recomputed
+    assert not change_of(declare("id price d"), declare("id price d", spelled))["s.child"].recomputed
+    assert change_of(declare("price id d"), declare("price id d", spelled))["s.child"].recomputed
 
 
 def test_columns_that_are_declared_in_another_order_make_another_table() -> None:
-    changes = change_of(declared("id price d"), declared("price id d"))
+    changes = change_of(declare("id price d"), declare("price id d"))
 
     assert changes["s.base"].recomputed
     assert changes["s.child"].recomputed
@@ -300,10 +300,10 @@ def test_another_setting_of_spark_reaches_those_that_read_what_is_computed_under
 
 @pytest.mark.parametrize("field", ["merge_filter", "when_matched"])
 def test_another_way_to_merge_is_another_table(field: str) -> None:
-    def merged(said: str) -> dict[str, Model]:
+    def merge_model(said: str) -> dict[str, Model]:
         return two(kind=Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), **{field: said})
 
-    change = change_of(merged("one"), merged("other"))["s.parent"]
+    change = change_of(merge_model("one"), merge_model("other"))["s.parent"]
 
     assert (change.rule, change.recomputed) == ("settings-changed", True)
 

@@ -12,7 +12,7 @@ from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.snapshot.content_hash import WHOLE, Content, Contents
 from mergeplan.planner.snapshot.environment import Environment
-from tests.planner.building import day, external, model, planned, project, promoted
+from tests.planner.building import day, external, make_plan, model, project, promote
 
 RAW = external("s.raw", "id x d")
 Held = dict[str, dict[str, str]]  # model -> period -> what its new table holds there; "same": as the old one
@@ -28,12 +28,12 @@ def shop(a: str = "x", b: str = "x", reads: str = "a.x, b.x AS y") -> dict[str, 
     )
 
 
-def judged(
+def judge(
     before: dict[str, Model], after: dict[str, Model], found: Held, said: dict[str, Category] | None = None
 ) -> dict[str, Change]:
     """Name -> change of a plan for `dev`, after its `s.a` and `s.b` were filled and compared with those of prod."""
-    prod, loaded = promoted(before)
-    first = planned(after, Environment("dev"), prod, loaded, categories=said or {})
+    prod, loaded = promote(before)
+    first = make_plan(after, Environment("dev"), prod, loaded, categories=said or {})
     timelines, contents = dict(loaded.timelines), dict[str, Contents]()
     for change in (each for each in first.backfills if each.name in ("s.a", "s.b")):
         assert change.old is not None
@@ -45,12 +45,12 @@ def judged(
             columns = tuple(sorted(snapshot.columns or ()))
             contents[snapshot.table] = Contents().plus({columns: here, ("d", "x"): here})
     known = Loaded(timelines, loaded.complete, contents=contents)
-    plan = planned(after, Environment("dev"), prod, known, categories=said or {})
+    plan = make_plan(after, Environment("dev"), prod, known, categories=said or {})
     return {change.name: change for change in plan.changes}
 
 
 def test_a_reader_of_a_table_that_came_out_the_same_is_spared() -> None:
-    changes = judged(shop(), shop("x + id - id"), {"s.a": {WHOLE: "same"}})
+    changes = judge(shop(), shop("x + id - id"), {"s.a": {WHOLE: "same"}})
 
     assert (changes["s.r"].rule, changes["s.r"].shares) == ("same-data", "prod")
     assert not changes["s.top"].recomputed
@@ -59,7 +59,7 @@ def test_a_reader_of_a_table_that_came_out_the_same_is_spared() -> None:
 def test_one_table_that_came_out_the_same_spares_no_reader_of_another_that_did_not() -> None:
     found = {"s.a": {WHOLE: "same"}, "s.b": {WHOLE: "other"}}
 
-    changes = judged(shop(), shop("x + id - id", "x + 1"), found)
+    changes = judge(shop(), shop("x + id - id", "x + 1"), found)
 
     assert (changes["s.r"].category, changes["s.r"].recomputed) == (Category.INDIRECT_BREAKING, True)
     assert changes["s.r"].columns.altered == {"x", "y"}  # it hears both parents as they are now
@@ -67,7 +67,7 @@ def test_one_table_that_came_out_the_same_spares_no_reader_of_another_that_did_n
 
 
 def test_a_table_that_came_out_the_same_spares_no_reader_that_was_edited_itself() -> None:
-    changes = judged(shop(), shop("x + id - id", reads="a.x, b.x + 1 AS y"), {"s.a": {WHOLE: "same"}})
+    changes = judge(shop(), shop("x + id - id", reads="a.x, b.x + 1 AS y"), {"s.a": {WHOLE: "same"}})
 
     assert (changes["s.r"].category, changes["s.r"].recomputed) == (Category.BREAKING, True)
     assert changes["s.top"].recomputed
@@ -76,7 +76,7 @@ def test_a_table_that_came_out_the_same_spares_no_reader_that_was_edited_itself(
 def test_a_table_that_came_out_the_same_spares_no_reader_where_a_person_said_breaking() -> None:
     found = {"s.a": {WHOLE: "same"}}
 
-    changes = judged(shop(), shop("x + id - id"), found, {"s.a": Category.BREAKING})
+    changes = judge(shop(), shop("x + id - id"), found, {"s.a": Category.BREAKING})
 
     assert (changes["s.r"].category, changes["s.r"].recomputed) == (Category.INDIRECT_BREAKING, True)
 
@@ -86,14 +86,14 @@ def test_all_columns_are_compared_that_the_reader_returns_or_goes_by() -> None:
         table = model("s.a", f"SELECT id, {x} AS x, d FROM s.raw")
         return project(RAW, table, model("s.r", "SELECT x FROM s.a WHERE id > 1"))
 
-    prod, loaded = promoted(read("x"))
-    plan = planned(read("x + id - id"), Environment("dev"), prod, replace(loaded, contents={}))
+    prod, loaded = promote(read("x"))
+    plan = make_plan(read("x + id - id"), Environment("dev"), prod, replace(loaded, contents={}))
 
     assert [(each.reader, each.columns) for each in plan.comparisons] == [("s.r", ("id", "x"))]
 
 
 def test_a_comparison_that_nobody_made_spares_nobody() -> None:
-    changes = judged(shop(), shop("x + id - id"), {})
+    changes = judge(shop(), shop("x + id - id"), {})
 
     assert (changes["s.r"].rule, changes["s.r"].recomputed) == ("reads-changed-column", True)
 
@@ -102,7 +102,7 @@ HOURLY: dict[str, Any] = {"time_column": "d", "cron": Cron("@hourly"), "start": 
 STRETCH = "BETWEEN @start_dt AND @end_dt"
 
 
-def by_hour(x: str = "x", reader: str = "@hourly", more: str = "", where: str = "") -> dict[str, Model]:
+def hourly_models(x: str = "x", reader: str = "@hourly", more: str = "", where: str = "") -> dict[str, Model]:
     ranged = Kind.INCREMENTAL_BY_TIME_RANGE
     slower = {**HOURLY, "cron": Cron(reader)}
     return project(
@@ -116,7 +116,7 @@ def test_of_an_hour_that_came_out_the_same_no_more_than_that_hour_is_copied() ->
     hours = {f"2026-01-09 {hour:02}:00:00": "other" for hour in range(24)}
     hours |= {f"2026-01-10 {hour:02}:00:00": "other" for hour in range(12)}
 
-    changes = judged(by_hour(), by_hour("x + id"), {"s.a": hours | {"2026-01-09 05:00:00": "same"}})
+    changes = judge(hourly_models(), hourly_models("x + id"), {"s.a": hours | {"2026-01-09 05:00:00": "same"}})
 
     five, six = (day("2026-01-09").replace(hour=hour) for hour in (5, 6))
     assert changes["s.r"].copies == (Interval(five, six),)
@@ -127,7 +127,7 @@ def test_of_an_hour_that_came_out_the_same_a_reader_by_days_copies_nothing() -> 
     hours |= {f"2026-01-10 {hour:02}:00:00": "other" for hour in range(12)}
     found = {"s.a": hours | {"2026-01-09 00:00:00": "same"}}
 
-    changes = judged(by_hour(reader="@daily"), by_hour("x + id", "@daily"), found)
+    changes = judge(hourly_models(reader="@daily"), hourly_models("x + id", "@daily"), found)
 
     assert changes["s.r"].missing
     assert changes["s.r"].copies == ()
@@ -146,7 +146,7 @@ def test_what_no_hour_decides_by_itself_is_not_copied_by_the_hour(edit: dict[str
     hours = {f"2026-01-{date} {hour:02}:00:00": "same" for date in ("09", "10") for hour in range(24)}
     found = {"s.a": hours | {"2026-01-09 05:00:00": "other"}}
 
-    changes = judged(by_hour(**edit), by_hour("x + id", **edit), found)
+    changes = judge(hourly_models(**edit), hourly_models("x + id", **edit), found)
 
     assert changes["s.r"].missing
     assert changes["s.r"].copies == ()
@@ -155,7 +155,7 @@ def test_what_no_hour_decides_by_itself_is_not_copied_by_the_hour(edit: dict[str
 def test_tables_that_are_partitioned_by_different_columns_are_not_compared() -> None:
     """Their periods have the same names and hold other rows."""
 
-    def by(column: str) -> dict[str, Model]:
+    def models_by(column: str) -> dict[str, Model]:
         ranged = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": column, "start": day("2026-01-09")}
         return project(
             external("s.raw", "id x d e"),
@@ -163,7 +163,7 @@ def test_tables_that_are_partitioned_by_different_columns_are_not_compared() -> 
             model("s.r", "SELECT d, x FROM s.a"),
         )
 
-    prod, loaded = promoted(by("d"))
-    plan = planned(by("e"), Environment("dev"), prod, replace(loaded, contents={}))
+    prod, loaded = promote(models_by("d"))
+    plan = make_plan(models_by("e"), Environment("dev"), prod, replace(loaded, contents={}))
 
     assert [each.reader for each in plan.comparisons] == []

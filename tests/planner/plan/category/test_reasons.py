@@ -20,7 +20,7 @@ from mergeplan.planner.plan.restatement import Past
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
-from tests.planner.building import NOW, day, external, model, planned, project, promoted
+from tests.planner.building import NOW, day, external, make_plan, model, project, promote
 from tests.planner.casebook import cases
 from tests.planner.plan.reason_claims import Claim
 from tests.planner.plan.reason_facts import FACTS
@@ -37,14 +37,14 @@ def two(parent: str = PARENT, child: str = "SELECT id FROM s.parent", **fields: 
     return project(RAW, model("s.parent", parent, **fields), model("s.child", child))
 
 
-def seeded(digest: str, **fields: object) -> dict[str, Model]:
+def seed_models(digest: str, **fields: object) -> dict[str, Model]:
     seed = Seed("seeds/s.csv", digest, ("id",), rows=1, cells=(("id", digest),))
     return project(
         model("s.seed", kind=Kind.SEED, columns="id", seed=seed, **fields), model("s.child", "SELECT id FROM s.seed")
     )
 
 
-def coded(digest: str) -> dict[str, Model]:
+def code_models(digest: str) -> dict[str, Model]:
     code = model("s.code", columns="id", python=PythonCode("models/code.py", "run", digest))
     return project(RAW, replace(code, depends_on=("s.raw",)), model("s.child", "SELECT id FROM s.code"))
 
@@ -60,8 +60,8 @@ EDITS: Mapping[str, Edit] = {
         two(child="SELECT * FROM s.parent"),
         two("SELECT id, price, item_id, d FROM s.raw", "SELECT * FROM s.parent"),
     ),
-    "the cells of a seed": (seeded("one"), seeded("two")),
-    "the format of a seed": (seeded("one"), seeded("one", storage_format="orc")),
+    "the cells of a seed": (seed_models("one"), seed_models("two")),
+    "the format of a seed": (seed_models("one"), seed_models("one", storage_format="orc")),
     "a format": (two(), two(storage_format="orc")),
     "a format and the same query": (two(), two(PARENT.replace("price", "(price)"), storage_format="orc")),
     "a format under a filtered parent": (
@@ -79,7 +79,7 @@ EDITS: Mapping[str, Edit] = {
         project(RAW, model("s.parent", "SELECT id, d FROM s.raw", columns="id d")),
     ),
     "a setting of Spark": (two(), two(settings=(("spark.sql.ansi.enabled", "false"),))),
-    "code": (coded("one"), coded("two")),
+    "code": (code_models("one"), code_models("two")),
     "an aggregate beside a parent that gains a column": (
         two(child="SELECT COUNT(DISTINCT id) AS n FROM s.parent"),
         two(PARENT.replace("d FROM", "d, 1 AS extra FROM"), "SELECT COUNT(id) AS n FROM s.parent"),
@@ -136,58 +136,58 @@ FORWARD: Mapping[str, ForwardOnly] = {
 
 
 def plan_of(edit: Edit, **asked: object) -> tuple[Environment, Plan]:
-    prod, loaded = promoted(edit[0])
-    return prod, planned(edit[1], Environment("dev"), prod, loaded, **asked)
+    prod, loaded = promote(edit[0])
+    return prod, make_plan(edit[1], Environment("dev"), prod, loaded, **asked)
 
 
-def of_a_person(category: Category) -> tuple[Environment, Plan]:
+def plan_of_person(category: Category) -> tuple[Environment, Plan]:
     edit = two(), two(f"{PARENT} WHERE id > 1")
     return plan_of(edit, categories={"s.parent": category}, who="ann")
 
 
-def taken_back() -> tuple[Environment, Plan]:
+def take_back() -> tuple[Environment, Plan]:
     """A table with rows that a forward-only change kept, rebuilt."""
-    prod, loaded = promoted(two(DAYS, **RANGED))
+    prod, loaded = promote(two(DAYS, **RANGED))
     doubled = two(DAYS.replace("price", "price * 2 AS price", 1), **RANGED)
-    mixed = planned(doubled, prod, prod, loaded, forward=ForwardOnly(every=True))
+    mixed = make_plan(doubled, prod, prod, loaded, forward=ForwardOnly(every=True))
     here = replace(prod, snapshots=mixed.new.snapshots)
     held = {c.new.table: c.forward.rows for c in mixed.changes if c.new and c.forward}
     more = two(doubled["s.parent"].sql.replace("d FROM", "d, 1 AS extra FROM"), **RANGED)
-    return here, planned(more, Environment("dev"), here, replace(loaded, timelines={**loaded.timelines, **held}))
+    return here, make_plan(more, Environment("dev"), here, replace(loaded, timelines={**loaded.timelines, **held}))
 
 
-def in_place() -> Iterator[tuple[Environment, Plan]]:
+def plans_in_place() -> Iterator[tuple[Environment, Plan]]:
     """A run and restatements, by models, a seed and an external table."""
-    models = two(DAYS, **RANGED) | seeded("one") | project(model("s.far", "SELECT COUNT(*) AS n FROM s.child"))
-    prod, loaded = promoted(models)
+    models = two(DAYS, **RANGED) | seed_models("one") | project(model("s.far", "SELECT COUNT(*) AS n FROM s.child"))
+    prod, loaded = promote(models)
     yield prod, build_run(prod, Loaded({}), Window(NOW))
     late = {name: replace(each, lookback=2) for name, each in models.items()}
-    again, held = promoted(late)
+    again, held = promote(late)
     yield again, build_run(again, held, Window(NOW))
     for chosen in ("s.parent", "s.seed", "s.raw"):
         yield prod, build_restatement(prod, loaded, Window(NOW), [chosen], Past((("prod", True, prod.snapshots),)))
 
 
-def adopted() -> tuple[Environment, Plan]:
+def adopt() -> tuple[Environment, Plan]:
     prod = Environment("prod")
     taken = {"s.parent": Adoption("old.parent", (), at="1")}
-    return prod, planned(project(RAW, model("s.parent", PARENT)), prod, prod, adopted=taken)
+    return prod, make_plan(project(RAW, model("s.parent", PARENT)), prod, prod, adopted=taken)
 
 
 @cache
 def claims() -> tuple[tuple[str, Claim], ...]:
     """Every reason of the edits above, and of some of the case book: `test_cases` reads all of it."""
     plans = {
-        f"{case.theme}, {case.name}": plan for case in cases()[::12] if (plan := opened((case.before, case.after)))
+        f"{case.theme}, {case.name}": plan for case in cases()[::12] if (plan := open_plan((case.before, case.after)))
     }
     plans |= {name: plan_of(edit) for name, edit in EDITS.items()}
     ranged = two(DAYS, "SELECT price FROM s.parent", **RANGED)
     doubled = two(DAYS.replace("price", "price * 2 AS price", 1), "SELECT price FROM s.parent", **RANGED)
     plans |= {name: plan_of((ranged, doubled), forward=asked) for name, asked in FORWARD.items()}
     told = two(DAYS, **RANGED, forward_only=True), two(f"{DAYS} AND id > 1", **RANGED, forward_only=True)
-    plans |= {"a forward-only kind": plan_of(told), "kept rows": taken_back(), "an adopted table": adopted()}
-    plans |= {f"called {category}": of_a_person(category) for category in (Category.NON_BREAKING, Category.BREAKING)}
-    plans |= {f"in place {index}": plan for index, plan in enumerate(in_place())}
+    plans |= {"a forward-only kind": plan_of(told), "kept rows": take_back(), "an adopted table": adopt()}
+    plans |= {f"called {category}": plan_of_person(category) for category in (Category.NON_BREAKING, Category.BREAKING)}
+    plans |= {f"in place {index}": plan for index, plan in enumerate(plans_in_place())}
     return tuple(
         (name, Claim(change, {each.name: each for each in plan.changes}, {**prod.snapshots, **plan.new.snapshots}))
         for name, (prod, plan) in plans.items()
@@ -195,7 +195,7 @@ def claims() -> tuple[tuple[str, Claim], ...]:
     )
 
 
-def opened(edit: Edit) -> tuple[Environment, Plan] | None:
+def open_plan(edit: Edit) -> tuple[Environment, Plan] | None:
     try:
         return plan_of(edit)
     except ProjectErrors:

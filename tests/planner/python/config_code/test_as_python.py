@@ -43,17 +43,17 @@ STATEMENTS = (
 )  # fmt: skip
 
 
-def written(random: Random) -> str:
+def write_file(random: Random) -> str:
     """A file of some statements, and the configuration that they make."""
 
     def expression(depth: int) -> str:
         form = random.choice(EXPRESSIONS if depth else EXPRESSIONS[:8])
-        return filled(form, depth)
+        return fill_form(form, depth)
 
     def statement(depth: int) -> str:
-        return filled(random.choice(STATEMENTS if depth and random.random() < 0.4 else STATEMENTS[:8]), depth)
+        return fill_form(random.choice(STATEMENTS if depth and random.random() < 0.4 else STATEMENTS[:8]), depth)
 
-    def filled(form: str, depth: int) -> str:
+    def fill_form(form: str, depth: int) -> str:
         while "{n}" in form:
             form = form.replace("{n}", random.choice(NAMES[:3] if random.random() < 0.9 else NAMES), 1)
         while "{e}" in form:
@@ -92,18 +92,18 @@ def paper() -> Iterator[None]:
         yield
 
 
-def listed(value: object) -> object:
+def lists_for_tuples(value: object) -> object:
     """A value with lists in place of tuples, as YAML has them."""
     if isinstance(value, dict):
-        return {key: listed(each) for key, each in value.items()}
-    return [listed(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: lists_for_tuples(each) for key, each in value.items()}
+    return [lists_for_tuples(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 @pytest.mark.prove
 @settings(max_examples=1500, deadline=None)
 @given(random=st.randoms(use_true_random=False))
 def test_what_is_read_is_what_python_makes(random: Random) -> None:
-    text = written(random)
+    text = write_file(random)
     try:
         read = read_source(run_here(text, ENVIRONMENT), ENVIRONMENT).value
     except ProjectError:
@@ -116,4 +116,4 @@ def test_what_is_read_is_what_python_makes(random: Random) -> None:
         except Exception:
             return
 
-    assert repr(read) == repr(listed(dict(made["config"]))), text
+    assert repr(read) == repr(lists_for_tuples(dict(made["config"]))), text

@@ -119,7 +119,7 @@ def test_each_key_has_the_line_on_which_it_stands() -> None:
     }  # fmt: skip
 
 
-def refused(text: str, environment: dict[str, str] | None = None) -> ProjectError:
+def refusal(text: str, environment: dict[str, str] | None = None) -> ProjectError:
     with pytest.raises(ProjectError) as error:
         read(text, environment)
     return error.value
@@ -208,7 +208,7 @@ def test_what_code_decides_is_what_python_makes_of_it(expression: str, meant: ob
     ],
 )
 def test_what_is_not_known_here_is_refused_at_its_line(expression: str, said: str) -> None:
-    error = refused(f"config = Config(\n    a=1,\n    b={expression},\n)\n")
+    error = refusal(f"config = Config(\n    a=1,\n    b={expression},\n)\n")
 
     assert said in error.message
     assert str(error.place) == f"config.py:{BEFORE + 3}"
@@ -218,7 +218,7 @@ def test_what_is_not_known_here_is_refused_at_its_line(expression: str, said: st
 def test_what_is_not_known_is_refused_where_the_file_catches_it_too(catch: str) -> None:
     text = f"try:\n    a = 1 if os.getenv('STAGE') == 'x' else 2\n{catch}:\n    a = 3\nconfig = Config(a=a)\n"
 
-    assert "The value of the environment variable `STAGE` decides" in refused(text).message
+    assert "The value of the environment variable `STAGE` decides" in refusal(text).message
 
 
 def test_a_value_that_the_operator_lets_it_see_decides() -> None:
@@ -276,7 +276,7 @@ def test_what_statements_change_is_changed(statement: str, variables: object) ->
     ],
 )
 def test_a_config_that_is_none_is_refused(text: str, said: str) -> None:
-    assert said in refused(text).message
+    assert said in refusal(text).message
 
 
 def test_the_keys_without_effect_are_those_of_the_schema() -> None:
@@ -294,7 +294,7 @@ def test_what_has_no_effect_may_be_anything() -> None:
 
 
 def test_the_hint_names_the_keys_to_write() -> None:
-    error = refused("config = Config(\n    gateways=gateways(),\n    default_gateway='x',\n)\n")
+    error = refusal("config = Config(\n    gateways=gateways(),\n    default_gateway='x',\n)\n")
 
     assert error.hint.startswith(
         "Write a config.yaml in its place with the keys that it gives: `gateways`, `default_ga"
@@ -313,7 +313,7 @@ def test_the_hint_names_the_keys_to_write() -> None:
     ],
 )
 def test_a_value_that_is_too_much_is_refused(text: str) -> None:
-    assert refused(text).message == "This value is too large, or nested too deeply."
+    assert refusal(text).message == "This value is too large, or nested too deeply."
 
 
 def test_keys_that_config_yaml_refuses_are_refused_at_their_line() -> None:

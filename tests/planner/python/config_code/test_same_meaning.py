@@ -71,13 +71,13 @@ class Writer:
 
     def write(self, value: Any, at: tuple[str, ...]) -> str:
         shape = tuple("*" if at[:1] == ("gateways",) and index == 1 else part for index, part in enumerate(at))
-        written = self.made(value, at, CLASSES[shape]) if shape in CLASSES else self.plain(value, at)
+        written = self.make(value, at, CLASSES[shape]) if shape in CLASSES else self.plain(value, at)
         if shape and self.random.random() < 0.2:
             self.lines += ["C = None", f"C_{len(self.lines)} = {written}"]
             return self.lines[-1].partition(" =")[0]
         return written
 
-    def made(self, value: dict[str, Any], at: tuple[str, ...], name: str) -> str:
+    def make(self, value: dict[str, Any], at: tuple[str, ...], name: str) -> str:
         given = {key: each for key, each in value.items() if (name, key) != ("Spark", "type")}
         return f"{name}({', '.join(f'{key}={self.write(each, (*at, key))}' for key, each in given.items())})"
 

@@ -71,7 +71,7 @@ def project_files(body: str) -> dict[str, str]:
     return FILES | {"models/p.py": HEAD.replace("{{", "{").replace("}}", "}").replace("{body}", body)}
 
 
-def felt(tmp_path: Path, body: str) -> set[str]:
+def files_felt(tmp_path: Path, body: str) -> set[str]:
     """The files of which an edit changes the model."""
     before = digest_of(tmp_path, body)
     names = ("data/rates.csv", "data/other.csv", "notes.md", "models/t.sql")
@@ -134,7 +134,7 @@ ANY = DATA | {"notes.md", "models/t.sql"}
 def test_an_edit_of_a_file_that_code_may_read_is_an_edit_of_the_model(
     body: str, files: set[str], tmp_path: Path
 ) -> None:
-    assert felt(tmp_path, body) == files
+    assert files_felt(tmp_path, body) == files
 
 
 def test_a_file_that_comes_is_an_edit_too(tmp_path: Path) -> None:

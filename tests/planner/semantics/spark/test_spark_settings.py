@@ -22,7 +22,7 @@ from mergeplan.planner.semantics.spark.spark_settings import (
 )
 from mergeplan.planner.snapshot.meaning import meaning_of
 from mergeplan.planner.snapshot.snapshot import version_of
-from tests.planner.building import change_of, external, model, promoted
+from tests.planner.building import change_of, external, model, promote
 from tests.planner.building import project as models_of
 from tests.planner.project.test_loader import CONFIG, NOW, project_of
 
@@ -93,7 +93,7 @@ def test_what_another_parser_would_read_is_named() -> None:
 
 def versions(settings: Settings, kind: Kind = Kind.FULL) -> str:
     one = model("s.a", "SELECT 1 AS id", kind, settings=settings)
-    return promoted(models_of(one))[0].snapshots["s.a"].version
+    return promote(models_of(one))[0].snapshots["s.a"].version
 
 
 @pytest.mark.parametrize("kind", [Kind.FULL, Kind.VIEW])
@@ -116,12 +116,12 @@ def under(settings: Settings, sql: str) -> dict[str, Model]:
     return models_of(typed, model("s.a", sql, settings=settings), model("s.b", "SELECT x FROM s.a", settings=settings))
 
 
-def changed(before: Settings, after: Settings, *sql: str) -> dict[str, Change]:
+def changes_under(before: Settings, after: Settings, *sql: str) -> dict[str, Change]:
     return change_of(under(before, sql[0]), under(after, sql[-1]))
 
 
 def test_a_changed_setting_is_told_by_name_and_computes_every_model_anew() -> None:
-    changes = changed((), ANSI_OFF, "SELECT x FROM s.raw")
+    changes = changes_under((), ANSI_OFF, "SELECT x FROM s.raw")
 
     assert {(name, each.category, each.rule) for name, each in changes.items()} == {
         (name, Category.BREAKING, "settings-changed") for name in ("s.a", "s.b")
@@ -129,15 +129,15 @@ def test_a_changed_setting_is_told_by_name_and_computes_every_model_anew() -> No
     assert changes["s.a"].reason == (
         "The setting `spark.sql.ansi.enabled` changed from true to false, and with it the rows."
     )
-    assert changed(TOKYO, (), "SELECT x FROM s.raw")["s.b"].reason == (
+    assert changes_under(TOKYO, (), "SELECT x FROM s.raw")["s.b"].reason == (
         "The setting `spark.sql.session.timeZone` changed from Asia/Tokyo to UTC, and with it the rows. "
         "The rows of `s.a` change."
     )
 
 
 def test_rules_that_hold_only_under_ansi_are_not_applied_without_it(shared_engine: SparkEngine) -> None:
-    assert changed((), (), *UNLIKE)["s.a"].category is Category.EQUIVALENT
-    assert changed(ANSI_OFF, ANSI_OFF, *UNLIKE)["s.a"].category is Category.BREAKING
+    assert changes_under((), (), *UNLIKE)["s.a"].category is Category.EQUIVALENT
+    assert changes_under(ANSI_OFF, ANSI_OFF, *UNLIKE)["s.a"].category is Category.BREAKING
 
     asked = "SELECT count_if(x IN (1, 2)), count_if(x = 1 OR x = 2) FROM VALUES (' 1'), ('2') AS t(x)"
     with shared_engine.separate_session(("SET spark.sql.ansi.enabled = false",), ()):
@@ -154,13 +154,13 @@ def test_rules_are_not_applied_behind_a_statement_that_sets_something() -> None:
 
 
 def test_a_text_that_parses_alike_is_no_change_whatever_is_set() -> None:
-    changes = changed(ANSI_OFF, ANSI_OFF, "SELECT x FROM s.raw", "select  x /* it */ from s.raw")
+    changes = changes_under(ANSI_OFF, ANSI_OFF, "SELECT x FROM s.raw", "select  x /* it */ from s.raw")
 
     assert changes["s.a"].category is Category.EQUIVALENT
 
 
 def test_a_query_is_still_seen_through_in_another_time_zone() -> None:
-    changes = changed(TOKYO, TOKYO, "SELECT x FROM s.raw WHERE NOT x > 'a'", "SELECT x FROM s.raw WHERE x <= 'a'")
+    changes = changes_under(TOKYO, TOKYO, "SELECT x FROM s.raw WHERE NOT x > 'a'", "SELECT x FROM s.raw WHERE x <= 'a'")
 
     assert {each.category for each in changes.values()} == {Category.EQUIVALENT}
 

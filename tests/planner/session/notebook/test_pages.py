@@ -11,7 +11,7 @@ from mergeplan.planner.session.notebook.lineage_page import lineage_fragment, li
 from mergeplan.planner.session.notebook.plan_page import difference_fragment, plan_fragment
 from mergeplan.planner.session.results import Difference
 from mergeplan.planner.session.session import Session
-from tests.planner.building import external, model, planned, project, promoted
+from tests.planner.building import external, make_plan, model, project, promote
 
 RAW = external("s.raw", "id x")
 EVIL = "'<script>alert(1)</script>'"
@@ -31,8 +31,8 @@ def rules(html: str) -> list[str]:
 
 
 def test_a_plan_shows_what_changes_why_and_at_what_cost() -> None:
-    prod, loaded = promoted(BEFORE)
-    plan = planned(AFTER, prod, prod, loaded)
+    prod, loaded = promote(BEFORE)
+    plan = make_plan(AFTER, prod, prod, loaded)
 
     html = plan_fragment(plan, {"s.parent": Estimate(2048, 5, 3.0)})
 
@@ -45,14 +45,14 @@ def test_a_plan_shows_what_changes_why_and_at_what_cost() -> None:
 
 
 def test_a_difference_shows_no_computation() -> None:
-    prod, loaded = promoted(BEFORE)
-    plan = planned(AFTER, prod, prod, loaded)
+    prod, loaded = promote(BEFORE)
+    plan = make_plan(AFTER, prod, prod, loaded)
 
     html = difference_fragment(plan, "<dev>")
 
     assert [cell.text for cell in well_formed(html).iter("th")] == ["Model", "Change", "Why"]
     assert "&lt;dev&gt;" in html
-    same = Difference(planned(BEFORE, prod, prod, loaded))
+    same = Difference(make_plan(BEFORE, prod, prod, loaded))
     assert same.same
     assert "The project matches the `prod` environment." in same._repr_html_()
 

@@ -21,14 +21,14 @@ def away(*_: object) -> Engine:
     raise SparkUnavailable("Spark did not start with the password sesame.")
 
 
-def found(root: Path, config: str, **files: str) -> dict[str, Finding]:
+def findings(root: Path, config: str, **files: str) -> dict[str, Finding]:
     project_of(root, {"config.yaml": config, **files})
     work = Workspace(SessionSettings(root, state_url=NOWHERE, open_engine=away))
     return {each.what: each for each in run_checks(work)}
 
 
 def test_what_is_wrong_is_told_without_secrets(tmp_path: Path) -> None:
-    seen = found(tmp_path, CONFIG + "      config:\n        spark.jars: /nowhere/udf.jar\n")
+    seen = findings(tmp_path, CONFIG + "      config:\n        spark.jars: /nowhere/udf.jar\n")
 
     assert [what for what, each in seen.items() if each.ok is False] == ["jars", "catalog", "state"]
     assert "/nowhere/udf.jar" in seen["jars"].text
@@ -37,7 +37,7 @@ def test_what_is_wrong_is_told_without_secrets(tmp_path: Path) -> None:
 
 
 def test_java_is_not_needed_behind_spark_connect(tmp_path: Path) -> None:
-    seen = found(tmp_path, CONFIG + "      remote: sc://spark.internal:15002/;token=sesame\n")
+    seen = findings(tmp_path, CONFIG + "      remote: sc://spark.internal:15002/;token=sesame\n")
 
     assert (seen["java"].ok, seen["spark"].ok) == (None, True)
     assert seen["spark"].text.endswith("connects to spark.internal")
@@ -46,7 +46,7 @@ def test_java_is_not_needed_behind_spark_connect(tmp_path: Path) -> None:
 def test_a_project_that_does_not_open_is_one_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MERGEPLAN_ISOLATION", "sometimes")
 
-    seen = found(tmp_path, "gateways: {}\n")
+    seen = findings(tmp_path, "gateways: {}\n")
 
     assert [what for what, each in seen.items() if each.ok is False] == ["project", "isolation"]
 

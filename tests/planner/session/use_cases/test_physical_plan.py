@@ -66,7 +66,7 @@ def model(name: str, query: str, kind: str = "VIEW") -> str:
     return f"MODEL (name shop.{name}, kind {kind});\n{query}"
 
 
-def edited(session: Session, folder: Path, **files: str) -> dict[str, PhysicalDiff]:
+def edit_in_dev(session: Session, folder: Path, **files: str) -> dict[str, PhysicalDiff]:
     """Prod is built, these models are edited in `dev`; what that does to physical plans, by model."""
     session.plan().apply()
     for stem, text in files.items():
@@ -81,7 +81,7 @@ def test_an_edit_that_makes_a_query_expensive_is_reported(shop: Callable[..., Se
     before = {name: model(name, old) for name, (old, _, _) in EDITS.items()}
     after = {name: model(name, new) for name, (_, new, _) in EDITS.items()}
     session = shop(**ALONE | {"names": NAMES, "untouched": model("untouched", JOINED)} | before)
-    found = edited(session, tmp_path, **after)
+    found = edit_in_dev(session, tmp_path, **after)
 
     reported = {f"shop.{name}": (change,) if change else () for name, (_, _, change) in EDITS.items()}
     assert {name: diff.note for name, diff in found.items()} == dict.fromkeys(reported, "")
@@ -99,7 +99,7 @@ def test_an_edited_view_is_compared_with_those_that_read_it_and_their_tables_are
              "of_v": model("of_v", reader.format("v"), "FULL"),
              "of_e": model("of_e", reader.format("e"), "FULL")}  # fmt: skip
     session = shop(**ALONE | files)
-    found = edited(
+    found = edit_in_dev(
         session, tmp_path,
         daily=(tmp_path / "models/daily.sql").read_text().replace("price FROM", "2 * price AS price FROM"),
         v=model("v", view.replace(", day", ", date_add(day, 0 * id) AS day"), "VIEW"),
@@ -118,7 +118,7 @@ def test_what_cannot_be_compared_is_noted_and_nothing_is_computed(
     files = {"old": "SELECT id, name FROM shop.names", "says": "SELECT id FROM shop.names", "third": "SELECT 1 AS x"}
     session = shop(**ALONE | {"names": NAMES} | {name: model(name, query) for name, query in files.items()})
     monkeypatch.setattr(physical_plan, "MOST", 3)
-    found = edited(
+    found = edit_in_dev(
         session, tmp_path,
         names=NAMES.replace("AS name", "AS label"),
         old=model("old", "SELECT id, label AS name FROM shop.names"),

@@ -21,7 +21,7 @@ BY_TIME = History(updated_at="at", invalidates_deleted=True)
 BY_COLUMN = History(columns=("name",), invalidates_deleted=True)
 
 
-def after(engine: SparkEngine, history: History, *menus: str) -> dict[str, list[tuple[str, str]]]:
+def versions_after(engine: SparkEngine, history: History, *menus: str) -> dict[str, list[tuple[str, str]]]:
     """Name -> the times in which it was in force, when these menus were seen on the days from 2020-01-01 on."""
     held = ""
     for day, menu in enumerate(menus, start=1):
@@ -33,11 +33,11 @@ def after(engine: SparkEngine, history: History, *menus: str) -> dict[str, list[
         engine.fetch(f"CREATE OR REPLACE TEMP VIEW {held} AS {sql}")
     found: dict[str, list[tuple[str, str]]] = {}
     for name, start, end in engine.fetch(f"SELECT name, valid_from, valid_to FROM {held} ORDER BY id, 2").rows:
-        found.setdefault(str(name), []).append((said(start), said(end)))
+        found.setdefault(str(name), []).append((day_text(start), day_text(end)))
     return found
 
 
-def said(moment: object) -> str:
+def day_text(moment: object) -> str:
     """`2 11h`: a day of January 2020 and an hour."""
     if not isinstance(moment, datetime):
         return "-"
@@ -46,7 +46,7 @@ def said(moment: object) -> str:
 
 @pytest.mark.parametrize(("back", "begins"), [("2020-01-03", "3 0h"), ("2020-01-01", "2 11h")])
 def test_by_time_a_version_lasts_from_update_to_update(back: str, begins: str, shared_engine: SparkEngine) -> None:
-    found = after(shared_engine, BY_TIME, *(menu.format(back=back) for menu in MENU))
+    found = versions_after(shared_engine, BY_TIME, *(menu.format(back=back) for menu in MENU))
 
     assert found == {
         "Sandwich": [("ever", "2 0h")],
@@ -60,7 +60,7 @@ def test_by_time_a_version_lasts_from_update_to_update(back: str, begins: str, s
 def test_a_version_never_ends_before_it_began(shared_engine: SparkEngine) -> None:
     """A row that came back is valid since it went, and then says that it was updated before that."""
     menus = ["(1, 'Club', '2020-01-01')", "(2, 'Fries', '2020-01-09')", "(1, 'Club', '2020-01-01')"]
-    found = after(shared_engine, BY_TIME, *menus, "(1, 'Toast', '2020-01-02')")
+    found = versions_after(shared_engine, BY_TIME, *menus, "(1, 'Toast', '2020-01-02')")
 
     assert found == {
         "Club": [("ever", "2 11h"), ("2 11h", "2 11h")],
@@ -70,7 +70,7 @@ def test_a_version_never_ends_before_it_began(shared_engine: SparkEngine) -> Non
 
 
 def test_by_column_a_version_lasts_from_run_to_run(shared_engine: SparkEngine) -> None:
-    found = after(shared_engine, BY_COLUMN, *(menu.format(back="2020-01-01") for menu in MENU))
+    found = versions_after(shared_engine, BY_COLUMN, *(menu.format(back="2020-01-01") for menu in MENU))
 
     assert found == {
         "Sandwich": [("ever", "2 11h")],
@@ -83,14 +83,14 @@ def test_by_column_a_version_lasts_from_run_to_run(shared_engine: SparkEngine) -
 
 
 def test_a_deleted_row_stays_in_force_unless_deletes_count(shared_engine: SparkEngine) -> None:
-    found = after(shared_engine, History(updated_at="at"), *(menu.format(back="2020-01-03") for menu in MENU))
+    found = versions_after(shared_engine, History(updated_at="at"), *(menu.format(back="2020-01-03") for menu in MENU))
 
     assert found["Burger"] == [("ever", "3 0h"), ("3 0h", "-")]
 
 
 def test_new_rows_may_be_valid_since_they_were_seen(shared_engine: SparkEngine) -> None:
-    by_time = after(shared_engine, History(updated_at="at", begins_when_seen=True), *MENU[:2])
-    by_column = after(shared_engine, History(begins_when_seen=True), *MENU[:2])
+    by_time = versions_after(shared_engine, History(updated_at="at", begins_when_seen=True), *MENU[:2])
+    by_column = versions_after(shared_engine, History(begins_when_seen=True), *MENU[:2])
 
     assert (by_time["Burger"], by_time["Milkshake"]) == ([("1 0h", "-")], [("2 0h", "-")])
     assert (by_column["Burger"], by_column["Milkshake"]) == ([("1 11h", "-")], [("2 11h", "-")])
@@ -104,13 +104,13 @@ def test_null_is_before_every_time(shared_engine: SparkEngine) -> None:
     )
     held = {"a": [("ever", "2 0h")], "A": [("2 0h", "-")], "b": [("ever", "-")], "d": [("ever", "-")]}
 
-    assert after(shared_engine, History(updated_at="at"), *menus) == held | {"c": [("ever", "-")]}
-    since_update = after(shared_engine, History(updated_at="at", begins_when_seen=True), *menus)
+    assert versions_after(shared_engine, History(updated_at="at"), *menus) == held | {"c": [("ever", "-")]}
+    since_update = versions_after(shared_engine, History(updated_at="at", begins_when_seen=True), *menus)
     assert since_update == held | {"c": [("1 0h", "-")]}
 
 
 def test_every_column_may_be_compared_and_null_is_a_value(shared_engine: SparkEngine) -> None:
-    found = after(
+    found = versions_after(
         shared_engine, History(), "(1, 'a', NULL), (2, NULL, NULL)", "(1, 'a', '2020-01-01'), (2, NULL, NULL)"
     )
 

@@ -18,7 +18,7 @@ OLD = "(1, 'a', 10), (2, 'b', 20), (CAST(NULL AS INT), 'x', 1)"
 NEW = "(1, 'A', 5), (3, 'C', 7), (CAST(NULL AS INT), 'y', 2)"
 
 
-def merged(
+def merge_rows(
     engine: SparkEngine, when: str = "", only: str = "", keys: tuple[str, ...] = ("id",), new: str = NEW
 ) -> list[tuple[object, ...]]:
     """The merged rows, sorted."""
@@ -50,18 +50,18 @@ X, Y = (None, "x", 1), (None, "y", 2)
 def test_a_merge_by_key_leaves_what_merge_would(
     when: str, only: str, rows: list[tuple[object, ...]], shared_engine: SparkEngine
 ) -> None:
-    assert merged(shared_engine, when, only) == rows
+    assert merge_rows(shared_engine, when, only) == rows
 
 
 def test_a_key_may_be_an_expression_that_knows_null(shared_engine: SparkEngine) -> None:
-    found = merged(shared_engine, keys=("COALESCE(id, -1)",))
+    found = merge_rows(shared_engine, keys=("COALESCE(id, -1)",))
 
     assert found == [(None, "y", 2), (1, "A", 5), (2, "b", 20), (3, "C", 7)]
 
 
 def test_two_rows_of_one_key_are_refused_and_not_chosen_from(shared_engine: SparkEngine) -> None:
     with pytest.raises(QueryError) as error:
-        merged(shared_engine, new="(1, 'A', 5), (1, 'B', 6)")
+        merge_rows(shared_engine, new="(1, 'A', 5), (1, 'B', 6)")
 
     assert str(error.value) == (
         "The query of shop.t returns more than one row for the key (id = 1) in one batch. Keep one of them, for "

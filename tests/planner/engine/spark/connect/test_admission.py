@@ -18,7 +18,7 @@ from mergeplan.planner.engine.spark.connect.admission import Blocks, ReadScope, 
 from mergeplan.planner.engine.spark.connect.admitted_fields import FIELDS, PACKAGE
 from mergeplan.planner.engine.spark.connect.proxy_messages import Malformed, depth_of, message_of
 from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted
-from tests.planner.asking import SCOPE, SESSION, Asked, tried
+from tests.planner.asking import SCOPE, SESSION, Asked, run_untrusted
 from tests.planner.engine.spark.attacks import ATTACKS, IN_PYTHON, ORDINARY
 
 UNTOLD = {"another session", "a session's double"}  # by the relay alone
@@ -30,7 +30,7 @@ def test_a_hostile_request_is_refused_with_its_reason(name: str) -> None:
     code, told = ATTACKS[name]
 
     with pytest.raises(NotAdmitted) as refused:
-        tried(code)
+        run_untrusted(code)
 
     assert told in str(refused.value)
     assert str(refused.value).isprintable()
@@ -39,13 +39,13 @@ def test_a_hostile_request_is_refused_with_its_reason(name: str) -> None:
 @pytest.mark.parametrize("name", [*ORDINARY, *IN_PYTHON])
 def test_an_ordinary_request_is_admitted(name: str) -> None:
     with suppress(Asked):
-        tried({**ORDINARY, **IN_PYTHON}[name])
+        run_untrusted({**ORDINARY, **IN_PYTHON}[name])
 
 
 @pytest.mark.parametrize("name", ["udf", "pandas_udf", "cogroup", "udf.register", "udtf"])
 def test_functions_in_python_are_refused_where_workers_are_not_isolated(name: str) -> None:
     with pytest.raises(NotAdmitted, match="MERGEPLAN_ISOLATION_UDF=allow"):
-        tried(IN_PYTHON[name], NO_PYTHON)
+        run_untrusted(IN_PYTHON[name], NO_PYTHON)
 
 
 @pytest.mark.parametrize("frame", ["map_partitions", "group_map", "co_group_map"])
@@ -188,7 +188,7 @@ def test_anything_at_all_is_admitted_or_refused() -> None:
     assert len(told) >= 15
 
 
-def nested(depth: int) -> bytes:
+def nest_limits(depth: int) -> bytes:
     """A plan of limits over limits."""
     data = proto.Relation(range=proto.Range(end=1)).SerializeToString()
     for _ in range(depth):
@@ -202,14 +202,14 @@ def length(value: int) -> bytes:
 
 
 def test_a_deep_plan_is_read_and_a_bottomless_one_is_not() -> None:
-    assert message_of(proto.Relation, nested(400)).WhichOneof("rel_type") == "limit"
-    assert depth_of(proto.Relation.DESCRIPTOR, nested(400)) == 802
+    assert message_of(proto.Relation, nest_limits(400)).WhichOneof("rel_type") == "limit"
+    assert depth_of(proto.Relation.DESCRIPTOR, nest_limits(400)) == 802
 
     with pytest.raises(NotAdmitted, match="nested too deeply"):
-        message_of(proto.Relation, nested(30_000))
+        message_of(proto.Relation, nest_limits(30_000))
 
 
-@pytest.mark.parametrize("data", [b"\xff" * 40, b"\x0a\xff\xff\xff\xff\x0f", b"\x0b", b"\x42", nested(80)[:-3]])
+@pytest.mark.parametrize("data", [b"\xff" * 40, b"\x0a\xff\xff\xff\xff\x0f", b"\x0b", b"\x42", nest_limits(80)[:-3]])
 def test_bytes_that_are_no_request_are_told(data: bytes) -> None:
     with pytest.raises(Malformed):
         message_of(proto.Relation, data)

@@ -15,17 +15,17 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.spark.session import LISTED
 
 
-def connected(engine: SparkEngine) -> ConnectSession:
+def connect(engine: SparkEngine) -> ConnectSession:
     url = engine._sessions.current.server().url
     return ConnectSession(Server(url, tuple(session_conf(Connection()).items())))
 
 
-def closed(session: ConnectSession) -> Any:
+def close_session(session: ConnectSession) -> Any:
     session.close()
     return session.spark
 
 
-def cloned(session: ConnectSession) -> Any:
+def clone_session(session: ConnectSession) -> Any:
     frame: Any = session.run_unlisted("SELECT 1")
     session.close()
     return frame.sparkSession
@@ -33,7 +33,7 @@ def cloned(session: ConnectSession) -> Any:
 
 def test_a_table_may_be_created_in_a_clone_of_the_session(engine: SparkEngine) -> None:
     """A server's answer is the same as that of a Spark of this process, and the setting reaches nothing else."""
-    session = connected(engine)
+    session = connect(engine)
     try:
         session.run_unlisted("CREATE TABLE made (id int) USING parquet")
         assert session.spark.conf.get(LISTED) != "false"
@@ -42,9 +42,9 @@ def test_a_table_may_be_created_in_a_clone_of_the_session(engine: SparkEngine) -
         session.close()
 
 
-@pytest.mark.parametrize("left", [closed, cloned])
+@pytest.mark.parametrize("left", [close_session, clone_session])
 def test_a_closed_session_may_be_collected_while_pyspark_hands_over_a_task(engine: SparkEngine, left: Any) -> None:
-    spark = left(connected(engine))
+    spark = left(connect(engine))
     pool: Any = Iterator._get_or_create_release_thread_pool()
 
     collected = Thread(target=spark.__del__, daemon=True)

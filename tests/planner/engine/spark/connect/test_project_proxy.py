@@ -22,7 +22,7 @@ from mergeplan.planner.engine.spark.connect.proxied_session import SERVICE
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.python.isolation import isolation_of
-from tests.planner.asking import fill, never_closed, said
+from tests.planner.asking import fill, never_closed, run_codes
 from tests.planner.engine.spark.attacks import ATTACKS
 from tests.planner.shop import rows
 
@@ -35,7 +35,7 @@ def items(engine: SparkEngine) -> SparkEngine:
 
 
 @pytest.fixture
-def served(items: SparkEngine) -> Iterator[tuple[ProjectProxy, Path]]:
+def running_proxy(items: SparkEngine) -> Iterator[tuple[ProjectProxy, Path]]:
     """A proxy at a socket file; the folder's path is short because a socket's may not be long."""
     with tempfile.TemporaryDirectory(prefix="mp") as folder:
         path = Path(folder) / "s"
@@ -46,7 +46,7 @@ def served(items: SparkEngine) -> Iterator[tuple[ProjectProxy, Path]]:
         proxy.close()
 
 
-def connected(served: tuple[ProjectProxy, Path]) -> Any:
+def connect(served: tuple[ProjectProxy, Path]) -> Any:
     proxy, path = served
 
     class Socket(ChannelBuilder):
@@ -68,7 +68,7 @@ def connected(served: tuple[ProjectProxy, Path]) -> Any:
 
 
 def test_a_hostile_model_gets_nothing_but_reasons(items: SparkEngine, tmp_path: Path) -> None:
-    found = said(items, tmp_path, {name: code for name, (code, _) in ATTACKS.items()})
+    found = run_codes(items, tmp_path, {name: code for name, (code, _) in ATTACKS.items()})
 
     told = found.pop("environment")
     assert {name: text for name, text in found.items() if ATTACKS[name][1] not in text} == {}
@@ -80,18 +80,18 @@ def test_a_hostile_model_gets_nothing_but_reasons(items: SparkEngine, tmp_path: 
     assert len(rows(items, "SELECT id FROM phys.items")) == 3
 
 
-def test_what_was_admitted_is_refused_when_the_model_has_answered(served: tuple[ProjectProxy, Path]) -> None:
-    spark = connected(served)
+def test_what_was_admitted_is_refused_when_the_model_has_answered(running_proxy: tuple[ProjectProxy, Path]) -> None:
+    spark = connect(running_proxy)
     assert spark.sql("SELECT i.id FROM phys.items i JOIN given USING (id)").count() == 0
     spark.range(1).createGlobalTempView("mergeplan_a_0")
 
-    assert served[0].refuse() == ("global_temp.mergeplan_a_0",)
+    assert running_proxy[0].refuse() == ("global_temp.mergeplan_a_0",)
     with pytest.raises(SparkConnectGrpcException, match="is not a table that this model reads"):
         spark.table("phys.items").count()
 
 
-def test_a_view_that_could_not_be_made_is_no_name_to_read(served: tuple[ProjectProxy, Path]) -> None:
-    spark = connected(served)
+def test_a_view_that_could_not_be_made_is_no_name_to_read(running_proxy: tuple[ProjectProxy, Path]) -> None:
+    spark = connect(running_proxy)
     with pytest.raises(Exception, match="nothing"):
         spark.table("phys.items").select("nothing").createOrReplaceTempView("mine")
 
@@ -99,25 +99,29 @@ def test_a_view_that_could_not_be_made_is_no_name_to_read(served: tuple[ProjectP
         spark.table("mine").count()
 
 
-def test_a_function_in_python_is_refused_where_workers_are_not_isolated(served: tuple[ProjectProxy, Path]) -> None:
-    spark = connected(served)
+def test_a_function_in_python_is_refused_where_workers_are_not_isolated(
+    running_proxy: tuple[ProjectProxy, Path],
+) -> None:
+    spark = connect(running_proxy)
 
     with pytest.raises(SparkConnectGrpcException, match="MERGEPLAN_ISOLATION_UDF=allow"):
         spark.table("phys.items").mapInPandas(lambda parts: parts, "id int").count()
 
 
-def test_an_error_of_spark_comes_without_its_stack(served: tuple[ProjectProxy, Path]) -> None:
+def test_an_error_of_spark_comes_without_its_stack(running_proxy: tuple[ProjectProxy, Path]) -> None:
     with pytest.raises(Exception, match="UNRESOLVED_COLUMN") as error:
-        connected(served).table("phys.items").select("nothing").collect()
+        connect(running_proxy).table("phys.items").select("nothing").collect()
 
     assert "org.apache" not in str(error.value)
     assert error.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"  # type: ignore[attr-defined]
 
 
-def test_garbage_is_told_and_harms_nobody(served: tuple[ProjectProxy, Path]) -> None:
+def test_garbage_is_told_and_harms_nobody(running_proxy: tuple[ProjectProxy, Path]) -> None:
     chance = random.Random(5)  # noqa: S311  # a fuzz
     codes = set()
-    with grpc.insecure_channel(f"unix:{served[1]}", options=[("grpc.default_authority", "localhost")]) as channel:
+    with grpc.insecure_channel(
+        f"unix:{running_proxy[1]}", options=[("grpc.default_authority", "localhost")]
+    ) as channel:
         for method in ("Config", "AnalyzePlan", "ExecutePlan", "Interrupt", "CloneSession", "Nothing") * 20:
             with pytest.raises(grpc.RpcError) as error:
                 channel.unary_unary(f"/{SERVICE}/{method}")(chance.randbytes(chance.randrange(60)), timeout=60)
@@ -128,17 +132,19 @@ def test_garbage_is_told_and_harms_nobody(served: tuple[ProjectProxy, Path]) -> 
         grpc.StatusCode.PERMISSION_DENIED,
         grpc.StatusCode.UNIMPLEMENTED,
     }
-    assert connected(served).table("phys.items").count() == 3
+    assert connect(running_proxy).table("phys.items").count() == 3
 
 
-def test_what_runs_ends_with_the_proxy(served: tuple[ProjectProxy, Path], items: SparkEngine) -> None:
-    query = connected(served).range(10**12).selectExpr("max(id * id % 7)")._plan.to_proto
-    request = proto.ExecutePlanRequest(session_id=served[0].session, plan=query(connected(served).client))
-    with grpc.insecure_channel(f"unix:{served[1]}", options=[("grpc.default_authority", "localhost")]) as channel:
+def test_what_runs_ends_with_the_proxy(running_proxy: tuple[ProjectProxy, Path], items: SparkEngine) -> None:
+    query = connect(running_proxy).range(10**12).selectExpr("max(id * id % 7)")._plan.to_proto
+    request = proto.ExecutePlanRequest(session_id=running_proxy[0].session, plan=query(connect(running_proxy).client))
+    with grpc.insecure_channel(
+        f"unix:{running_proxy[1]}", options=[("grpc.default_authority", "localhost")]
+    ) as channel:
         answers = channel.unary_stream(f"/{SERVICE}/ExecutePlan")(request.SerializeToString())
         next(answers)  # it has begun
 
-        served[0].close()
+        running_proxy[0].close()
 
         with pytest.raises(grpc.RpcError):
             list(answers)

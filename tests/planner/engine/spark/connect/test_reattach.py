@@ -101,7 +101,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def killed(engine: SparkEngine, home: Path, sql: str, *, when: str = "") -> tuple[str, Operation]:
+def kill_write(engine: SparkEngine, home: Path, sql: str, *, when: str = "") -> tuple[str, Operation]:
     """The write of a client that was killed while it ran, or after it had printed a line."""
     given = json.dumps([engine._shared.server().url, settings(engine), sql])
     # Only this write may run: a write that is ended before Spark has begun it may go on.
@@ -138,7 +138,7 @@ def status(engine: SparkEngine, operation: Operation) -> str:
 def test_a_write_whose_client_was_killed_is_waited_for(
     engine: SparkEngine, client: SparkEngine, tmp_path: Path
 ) -> None:
-    asked, operation = killed(engine, tmp_path, SLOW)
+    asked, operation = kill_write(engine, tmp_path, SLOW)
     noted = Noted({asked: operation})
     with client.reattaching(noted):
         written = client.tables.replace(TABLE, SLOW)
@@ -174,9 +174,9 @@ def test_only_just_the_same_write_is_waited_for(client: SparkEngine) -> None:
 def test_cancelling_ends_a_write_that_another_client_began(
     engine: SparkEngine, client: SparkEngine, tmp_path: Path
 ) -> None:
-    asked, operation = killed(engine, tmp_path, ROWS.format(size=LONG))
+    asked, operation = kill_write(engine, tmp_path, ROWS.format(size=LONG))
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(_replaced, client, Noted({asked: operation}), ROWS.format(size=LONG))
+        waiting = pool.submit(_replace_rows, client, Noted({asked: operation}), ROWS.format(size=LONG))
         while not client.goes_on and not waiting.done():
             threading.Event().wait(0.05)
         threading.Event().wait(1.0)
@@ -187,7 +187,7 @@ def test_cancelling_ends_a_write_that_another_client_began(
 
 
 def test_a_write_for_which_nobody_waits_is_ended(engine: SparkEngine, client: SparkEngine, tmp_path: Path) -> None:
-    asked, operation = killed(engine, tmp_path, ROWS.format(size=LONG))
+    asked, operation = kill_write(engine, tmp_path, ROWS.format(size=LONG))
     client.end_operation(operation)
     noted = Noted({asked: operation})
     with client.reattaching(noted):  # it ended badly, so that it is written anew
@@ -222,7 +222,7 @@ def test_an_address_leads_to_one_session(remote: str) -> None:
     assert session_url("sc://here:1/;use_ssl=true;token=t", "new") == "sc://here:1/;use_ssl=true;token=t;session_id=new"
 
 
-def _replaced(client: SparkEngine, noted: Noted, sql: str) -> None:
+def _replace_rows(client: SparkEngine, noted: Noted, sql: str) -> None:
     with client.reattaching(noted):
         client.tables.replace(TABLE, sql)
 

@@ -36,7 +36,7 @@ DELTA = Connection(formats=("delta",), jars_dir="/jars", conf=CONF)
 WARM = Owner(os.getpid(), "mergeplan warm", port=1)
 
 
-def answered(folder: Path) -> tuple[Path, FormatRequest]:
+def answer_request(folder: Path) -> tuple[Path, FormatRequest]:
     while (found := next_request(folder)) is None:
         pass
     return found
@@ -67,7 +67,7 @@ def test_whoever_waits_for_another_start_is_told(tmp_path: Path) -> None:
 def test_a_request_says_formats_and_where_jars_come_from_and_nothing_else(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(ask, tmp_path, WARM, DELTA)
-        path, request = answered(tmp_path)
+        path, request = answer_request(tmp_path)
         assert request == FormatRequest(("delta",), (), "/jars", CONF[:1])
         assert path.stat().st_mode & 0o777 == 0o600
         accept(tmp_path, path, request)
@@ -84,7 +84,7 @@ def test_a_request_says_formats_and_where_jars_come_from_and_nothing_else(tmp_pa
 def test_a_request_that_cannot_be_is_an_error_with_its_reason(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(ask, tmp_path, WARM, DELTA)
-        refuse(answered(tmp_path)[0], RequestError("no jar.", hint="Bring one."))
+        refuse(answer_request(tmp_path)[0], RequestError("no jar.", hint="Bring one."))
 
         with pytest.raises(RequestError, match=r"no jar\.") as caught:
             asking.result(timeout=30)
@@ -115,7 +115,7 @@ def test_a_request_of_a_process_that_was_killed_is_removed(tmp_path: Path) -> No
     dead.wait()
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(ask, tmp_path, WARM, DELTA)
-        path, _ = answered(tmp_path)
+        path, _ = answer_request(tmp_path)
         assert is_waited_for(path)
         left = path.with_name(path.name.replace(f"-{os.getpid()}-", f"-{dead.pid}-"))
         path.rename(left)

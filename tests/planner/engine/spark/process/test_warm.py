@@ -159,18 +159,20 @@ def warm_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def attached(warm_home: Path) -> Iterator[SparkEngine]:
+def warm_engine(warm_home: Path) -> Iterator[SparkEngine]:
     engine = open_engine(Connection(), warm_home, wait=0)
     yield engine
     engine.close()
 
 
-def test_two_processes_work_on_one_catalog_at_once_and_say_nothing_else(warm_home: Path, attached: SparkEngine) -> None:
+def test_two_processes_work_on_one_catalog_at_once_and_say_nothing_else(
+    warm_home: Path, warm_engine: SparkEngine
+) -> None:
     clients = [run(CLIENT, warm_home, name, rows) for name, rows in (("a", 3), ("b", 5))]
     answers = [client.communicate(timeout=300) for client in clients]
 
     assert answers == [("((3,),) True True\n", ""), ("((5,),) True True\n", "")]
-    assert {"a", "b"} <= attached.catalog.objects("shop")
+    assert {"a", "b"} <= warm_engine.catalog.objects("shop")
 
 
 def test_kill_9_in_the_middle_of_a_backfill_and_the_next_process_goes_on(warm_home: Path, tmp_path: Path) -> None:
@@ -194,119 +196,119 @@ def test_kill_9_between_two_views_and_the_next_process_finishes(warm_home: Path,
     ]
 
 
-def test_views_cost_no_job_and_a_count_does_whatever_others_run(warm_home: Path, attached: SparkEngine) -> None:
+def test_views_cost_no_job_and_a_count_does_whatever_others_run(warm_home: Path, warm_engine: SparkEngine) -> None:
     other = open_engine(Connection(), warm_home, wait=0)
-    before = attached.jobs()
+    before = warm_engine.jobs()
 
     other.fetch("SELECT count(*) FROM range(10)")
-    attached.catalog.swap_view(ViewText("shop.v", "SELECT 1 AS a"))
-    attached.catalog.swap_view(ViewText("shop.v", "SELECT 2 AS a"))
-    assert (attached.jobs(), other.jobs() > 0) == (before, True)
+    warm_engine.catalog.swap_view(ViewText("shop.v", "SELECT 1 AS a"))
+    warm_engine.catalog.swap_view(ViewText("shop.v", "SELECT 2 AS a"))
+    assert (warm_engine.jobs(), other.jobs() > 0) == (before, True)
 
-    attached.fetch("SELECT count(*) FROM range(10)")
-    assert attached.jobs() > before
+    warm_engine.fetch("SELECT count(*) FROM range(10)")
+    assert warm_engine.jobs() > before
     other.close()
 
 
-def test_what_one_session_replaces_the_other_sees(warm_home: Path, attached: SparkEngine) -> None:
+def test_what_one_session_replaces_the_other_sees(warm_home: Path, warm_engine: SparkEngine) -> None:
     table = Table("mergeplan__shop.full", (Column("id", "int"),))
-    attached.tables.create(table)
-    attached.tables.replace(table, "SELECT 1 id")
+    warm_engine.tables.create(table)
+    warm_engine.tables.replace(table, "SELECT 1 id")
     other = open_engine(Connection(), warm_home, wait=0)
     assert other.fetch("SELECT * FROM mergeplan__shop.full").rows == ((1,),)
 
-    attached.tables.replace(table, "SELECT 2 id")
+    warm_engine.tables.replace(table, "SELECT 2 id")
 
     assert other.fetch("SELECT * FROM mergeplan__shop.full").rows == ((2,),)
     other.close()
 
 
-def test_intervals_seeds_and_errors_are_as_on_a_spark_of_our_own(attached: SparkEngine) -> None:
+def test_intervals_seeds_and_errors_are_as_on_a_spark_of_our_own(warm_engine: SparkEngine) -> None:
     columns = (Column("at", "timestamp"), Column("v", "int"))
     table = Table("mergeplan__shop.hourly", columns, time_partitioning(columns, "at", "", 3600))
     day = Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
-    attached.tables.create(table)
-    attached.tables.replace_interval(table, "SELECT timestamp'2024-01-01 05:06:07' at, 1 v", day)
+    warm_engine.tables.create(table)
+    warm_engine.tables.replace_interval(table, "SELECT timestamp'2024-01-01 05:06:07' at, 1 v", day)
 
-    written = attached.tables.replace_interval(table, "SELECT timestamp'2024-01-01 06:06:07' at, 2 v", day)
+    written = warm_engine.tables.replace_interval(table, "SELECT timestamp'2024-01-01 06:06:07' at, 2 v", day)
 
     assert (written.rows, written.partitions) == (1, ("2024-01-01 06:00:00",))
-    assert attached.fetch("SELECT at, v FROM mergeplan__shop.hourly").rows == (
+    assert warm_engine.fetch("SELECT at, v FROM mergeplan__shop.hourly").rows == (
         (datetime(2024, 1, 1, 6, 6, 7, tzinfo=UTC), 2),
     )
     seed = Table("mergeplan__shop.seed", (Column("v", "int"),))
-    attached.tables.create(seed)
+    warm_engine.tables.create(seed)
     with pytest.raises(QueryError, match=r"^row 1, column 'v': 'x' is not a value of type int\.$"):
-        attached.tables.load(seed, [("x",)])
+        warm_engine.tables.load(seed, [("x",)])
     with pytest.raises(QueryError, match=r"^A column.* `nope` cannot be resolved") as caught:
-        attached.fetch("SELECT 1,\n nope")
+        warm_engine.fetch("SELECT 1,\n nope")
     assert (caught.value.line, caught.value.column) == (2, 2)
 
 
-def test_a_table_cut_by_columns_is_merged_and_taken_back_as_on_a_spark_of_our_own(attached: SparkEngine) -> None:
+def test_a_table_cut_by_columns_is_merged_and_taken_back_as_on_a_spark_of_our_own(warm_engine: SparkEngine) -> None:
     parts = (
         PartitionColumn("name", "string", "`name`", hidden=False),
         PartitionColumn("mergeplan_part_1", "string", "'x'", hidden=True),
     )
     table = Table("mergeplan__shop.cut", (Column("id", "int"), Column("name", "string")), parts=parts)
     batch_id, rows = "00000000000000ab", "SELECT id, name FROM mergeplan__shop.cut ORDER BY id"
-    attached.tables.create(table)
-    attached.tables.replace(table, "SELECT 1 AS id, 'a' AS name")
+    warm_engine.tables.create(table)
+    warm_engine.tables.replace(table, "SELECT 1 AS id, 'a' AS name")
 
     for _ in range(2):
-        attached.tables.merge(table, lambda base: f"SELECT id, name FROM {base} UNION ALL SELECT 2, 'b'", batch_id)
+        warm_engine.tables.merge(table, lambda base: f"SELECT id, name FROM {base} UNION ALL SELECT 2, 'b'", batch_id)
 
-    assert attached.fetch(rows).rows == ((1, "a"), (2, "b"))
-    attached.tables.unmerge(table, batch_id)
-    assert attached.fetch(rows).rows == ((1, "a"),)
+    assert warm_engine.fetch(rows).rows == ((1, "a"), (2, "b"))
+    warm_engine.tables.unmerge(table, batch_id)
+    assert warm_engine.fetch(rows).rows == ((1, "a"),)
 
 
-def test_what_a_query_would_read_is_told_without_a_job(attached: SparkEngine) -> None:
+def test_what_a_query_would_read_is_told_without_a_job(warm_engine: SparkEngine) -> None:
     columns = (Column("dt", "date"), Column("v", "int"))
     table = Table("mergeplan__shop.days", columns, time_partitioning(columns, "dt", "", 86_400))
-    attached.tables.create(table)
+    warm_engine.tables.create(table)
     sixty = "SELECT date_add(date'2024-01-01', cast(id AS int)) dt, 1 v FROM range(60)"
-    attached.tables.replace_interval(
+    warm_engine.tables.replace_interval(
         table, sixty, Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC))
     )
-    before = attached.jobs()
+    before = warm_engine.jobs()
 
     one, fifty = (
-        attached.scan_bytes(f"SELECT * FROM {table.name} WHERE dt <= '2024-{day}'") for day in ("01-01", "02-19")
+        warm_engine.scan_bytes(f"SELECT * FROM {table.name} WHERE dt <= '2024-{day}'") for day in ("01-01", "02-19")
     )
 
     assert one and fifty and 40 * one < fifty < 60 * one
-    assert attached.scan_bytes(f"SELECT * FROM {table.name}") is None
-    assert attached.jobs() == before
+    assert warm_engine.scan_bytes(f"SELECT * FROM {table.name}") is None
+    assert warm_engine.jobs() == before
 
 
-def test_the_names_that_a_query_reads_are_told_over_connect_without_a_job(attached: SparkEngine) -> None:
-    attached.tables.create(Table("mergeplan__shop.seen", (Column("id", "int"),)))
-    before = attached.jobs()
+def test_the_names_that_a_query_reads_are_told_over_connect_without_a_job(warm_engine: SparkEngine) -> None:
+    warm_engine.tables.create(Table("mergeplan__shop.seen", (Column("id", "int"),)))
+    before = warm_engine.jobs()
     named = "WITH t AS (SELECT id FROM MergePlan__Shop.Seen) SELECT t.id FROM t WHERE id IN (SELECT id FROM {})"
 
-    assert attached.reads(named.format("t")) == {"mergeplan__shop.seen", "t"}
-    assert attached.reads("SELECT 1 AS id") == frozenset()
-    assert attached.reads(named.format("mergeplan__shop.nowhere")) is None
+    assert warm_engine.reads(named.format("t")) == {"mergeplan__shop.seen", "t"}
+    assert warm_engine.reads("SELECT 1 AS id") == frozenset()
+    assert warm_engine.reads(named.format("mergeplan__shop.nowhere")) is None
     for query, told in (("SELECT\n  CAST(1 AS TEXT) AS a", (2, 13)), ("SELECT 1 a\n  FRM x y", (2, 3))):
         with pytest.raises(QueryError) as refused:
-            attached.reads(query)
+            warm_engine.reads(query)
         assert (refused.value.line, refused.value.column) == told
-    assert attached.jobs() == before
+    assert warm_engine.jobs() == before
 
 
-def test_an_attached_query_is_cancelled(attached: SparkEngine) -> None:
-    before = attached.jobs()
+def test_an_attached_query_is_cancelled(warm_engine: SparkEngine) -> None:
+    before = warm_engine.jobs()
     with ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(attached.fetch, "SELECT count(*) FROM range(100000000000) WHERE id % 7 = 1")
-        while attached.jobs() == before:
+        slow = pool.submit(warm_engine.fetch, "SELECT count(*) FROM range(100000000000) WHERE id % 7 = 1")
+        while warm_engine.jobs() == before:
             threading.Event().wait(0.05)
 
-        attached.cancel()
+        warm_engine.cancel()
 
         with pytest.raises(Cancelled):
             slow.result(timeout=60)
-    assert attached.fetch("SELECT 1").rows == ((1,),)
+    assert warm_engine.fetch("SELECT 1").rows == ((1,),)
 
 
 def test_without_its_token_a_warm_spark_is_closed(warm_home: Path) -> None:
