@@ -1,9 +1,10 @@
 """How two tables differ: their columns, and their rows by key; as the SQL to run and the data of its results.
 
-Each side is read once: its rows are grouped into buckets by their key, and for each bucket Spark compares the number
-of rows and two hashes over all of them. Only the rows of buckets that differ are joined, row by row, NULL equal to
-NULL. Where a few rows show that the tables differ throughout, all rows are joined at once. Tables that are the same
-files hold the same rows, and none is read.
+A few rows of both show what is likely. Where none of them differs, Spark computes the number of rows and three hashes
+over all of them, each side read once: equal tables take no more. Otherwise the rows are grouped into buckets by their
+key, and each bucket is compared so. Only the rows of buckets that differ are joined, row by row, NULL equal to NULL.
+Where the tables seem to differ throughout, all rows are joined at once. Tables that are the same files hold the same
+rows, and none is read.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def compare_tables(
 
 
 def _rows(engine: Engine, question: DiffQuery) -> tuple[RowDiff, Samples]:
-    buckets = UNCOUNTED if _differs_throughout(engine, question) else _buckets(engine, question)
+    buckets = _find_buckets(engine, question)
     rows, samples, numbered = buckets.rows, Samples(), buckets.crowded
     if rows.buckets:
         if not numbered:
@@ -203,16 +204,31 @@ class _Buckets:
 UNCOUNTED = _Buckets(RowDiff(buckets=BUCKETS), "", None, crowded=False)  # all rows are joined, and counted then
 
 
-def _differs_throughout(engine: Engine, question: DiffQuery) -> bool:
-    """True if the rows with which both tables begin differ so often that hardly a bucket could be equal: then the pass
-    that compares buckets would cost time and spare none."""
-    if question.options.where:
-        return False  # many rows may have to be read until a few are found
+def _find_buckets(engine: Engine, question: DiffQuery) -> _Buckets:
+    """The buckets that differ, in the way that the rows with which both tables begin let seem the shortest."""
+    if question.options.where:  # many rows may have to be read until a few are found
+        return _equal_tables(engine, question) or _buckets(engine, question)
     sides = (engine.fetch(question.rows(side, ["kh", "h"]), SAMPLE).rows for side in (0, 1))
     first, second = ({row[0]: row[1] for row in rows} for rows in sides)
     common = first.keys() & second.keys()
     differing = sum(first[key] != second[key] for key in common)
-    return len(common) >= SAMPLE // 10 and differing > THROUGHOUT * len(common)
+    if len(common) >= SAMPLE // 10 and differing > THROUGHOUT * len(common):
+        return UNCOUNTED  # hardly a bucket could be equal: to compare them would cost time and spare none
+    lacking = SAMPLE // 2 < len(common) < max(len(first), len(second))  # tables in one order, and a row is in one alone
+    equal = None if differing or lacking else _equal_tables(engine, question)
+    return equal or _buckets(engine, question)
+
+
+def _equal_tables(engine: Engine, question: DiffQuery) -> _Buckets | None:
+    """The counts of two tables with the same rows, by hashes over all rows of each; None when they differ."""
+    hashes = f"COUNT(*), BIT_XOR(h), SUM(h & {LOW}), SUM(SHIFTRIGHTUNSIGNED(h, 32))"
+    shown = ["h", f"IF({question.null_key()}, 1, 0) AS nk"]
+    sides = (f"SELECT {at}, {hashes}, SUM(nk) FROM ({question.rows(at, shown)})" for at in (0, 1))
+    first, second = sorted(tuple(map(_whole, row)) for row in engine.fetch(" UNION ALL ".join(sides)).rows)
+    if first[1:5] != second[1:5]:
+        return None
+    rows = RowDiff((first[1], second[1]), common=first[1], null_keys=(first[5], second[5]))
+    return _Buckets(rows, "", (0, 0), crowded=False)
 
 
 def _buckets(engine: Engine, question: DiffQuery) -> _Buckets:
