@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ HINTS = {
     "SQLITE_READONLY": "Let the file and its folder be written by this user.",
     "SQLITE_CANTOPEN": "Check the path: it must be a file, and its folder one that this user may write.",
 }
+STATEMENTS = 128  # that are remembered: to make one takes longer than SQLite needs to run it
 _READ = "mergeplan_read"  # the execution option that says: this transaction only reads
 
 
@@ -217,8 +219,8 @@ def clock(connection: sa.Connection) -> datetime:
     return datetime.now(UTC)
 
 
-def _insert(connection: sa.Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
-    if connection.dialect.name == "postgresql":
+def _insert(dialect: str, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+    if dialect == "postgresql":
         from sqlalchemy.dialects import postgresql  # not for those whose state is a file
 
         return postgresql.insert(table)
@@ -227,16 +229,19 @@ def _insert(connection: sa.Connection, table: sa.Table) -> sqlite.Insert | postg
 
 def put(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, update: bool = True) -> None:
     """Insert rows; where the primary key is taken the row is updated, or left as it is when `update` is false."""
-    if not rows:
-        return
-    statement = _insert(connection, table)
+    if rows:
+        statement = _put_statement(connection.dialect.name, table, tuple(rows[0]) if update else ())
+        connection.execute(statement, list(rows))
+
+
+@lru_cache(maxsize=STATEMENTS)
+def _put_statement(dialect: str, table: sa.Table, names: tuple[str, ...]) -> sa.Insert:
+    """An insert that updates these columns where the key is taken."""
+    statement = _insert(dialect, table)
     keys = [column.name for column in table.primary_key]
-    changed = {name: statement.excluded[name] for name in rows[0] if name not in keys} if update else {}
-    if changed:
-        statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
-    else:
-        statement = statement.on_conflict_do_nothing(index_elements=keys)
-    connection.execute(statement, list(rows))
+    if changed := {name: statement.excluded[name] for name in names if name not in keys}:
+        return statement.on_conflict_do_update(index_elements=keys, set_=changed)
+    return statement.on_conflict_do_nothing(index_elements=keys)
 
 
 def note_reads(database: sa.Engine, reads: StateReads, package: str) -> None:

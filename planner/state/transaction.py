@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,6 +14,7 @@ from mergeplan.planner.state import database as db
 from mergeplan.planner.state.state_reads import StateReads
 
 CHUNK = 500  # values in one IN: far below what either database allows
+STATEMENTS = 128  # of each sort that are remembered
 
 
 class Transaction:
@@ -32,15 +34,15 @@ class Transaction:
 
     def select(self, table: sa.Table) -> sa.Select[Any]:
         """The project's rows of a table, to be narrowed."""
-        return sa.select(table).where(self.own(table))
+        return _select(table, self.project)
 
     def update(self, table: sa.Table) -> sa.Update:
         """A change of the project's rows of a table, to be narrowed."""
-        return sa.update(table).where(self.own(table))
+        return _update(table, self.project)
 
     def delete(self, table: sa.Table) -> sa.Delete:
         """A deletion of the project's rows of a table, to be narrowed."""
-        return sa.delete(table).where(self.own(table))
+        return _delete(table, self.project)
 
     def insert(self, table: sa.Table, row: Mapping[str, Any]) -> None:
         """Add a row; an error of the database when its key is taken."""
@@ -53,6 +55,22 @@ class Transaction:
     def now(self) -> datetime:
         """Now, by the database's own clock."""
         return db.clock(self.connection)
+
+
+# Statements that are never changed, only narrowed: to make one takes longer than SQLite needs to run it.
+@lru_cache(maxsize=STATEMENTS)
+def _select(table: sa.Table, project: str) -> sa.Select[Any]:
+    return sa.select(table).where(table.c.project == project)
+
+
+@lru_cache(maxsize=STATEMENTS)
+def _update(table: sa.Table, project: str) -> sa.Update:
+    return sa.update(table).where(table.c.project == project)
+
+
+@lru_cache(maxsize=STATEMENTS)
+def _delete(table: sa.Table, project: str) -> sa.Delete:
+    return sa.delete(table).where(table.c.project == project)
 
 
 class Database:
