@@ -100,6 +100,10 @@ class Gateways:
         """The names that a query reads from, by the parser of the project's own gateway."""
         return self._own.reads(sql)
 
+    def dry_run(self, sql: str) -> tuple[tuple[Column, ...], frozenset[str]]:
+        """The columns of a query and the names that it reads from, on the project's own gateway."""
+        return self._own.dry_run(sql)
+
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
         """The rows of a query on the project's own gateway."""
         return self._own.fetch(sql, limit)

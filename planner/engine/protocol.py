@@ -356,6 +356,9 @@ class Engine(Protocol):
         refuses the query.
         """
 
+    def dry_run(self, sql: str) -> tuple[tuple[Column, ...], frozenset[str]]:
+        """What `schema` and `reads` say of a query whose tables are there, analysed once; nothing is run."""
+
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
         """Run a query and bring its rows here."""
 

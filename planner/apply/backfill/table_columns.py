@@ -34,9 +34,10 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
         with locate_query_errors(model, layout), own.separate_session(before, ()):
             itself = nothing(_own_columns(layout, own, model)) if model.reads_itself else ""
             sql = layout.query(model, ONCE[0], itself)
-            columns = _apply_declared_columns(model, own.schema(sql))
+            columns, read = own.dry_run(sql) if model.sql else (own.schema(sql), frozenset())
+            columns = _apply_declared_columns(model, columns)
             if model.sql:
-                check_table_reads(model, own, sql)
+                check_table_reads(model, read, sql)
     if model.kind.is_by_time and model.time_column not in (column.name for column in columns):
         raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
     check_columns(model, columns)
@@ -62,13 +63,11 @@ def _apply_declared_columns(model: Model, query_columns: tuple[Column, ...]) -> 
     return model.columns
 
 
-def check_table_reads(model: Model, engine: Engine, sql: str) -> None:
+def check_table_reads(model: Model, read: frozenset[str], sql: str) -> None:
     """ProjectError where Spark would read a table that the parser did not see: nobody would know that it is read."""
-    read = engine.reads(sql)
     seen = {".".join(part.name for part in table.parts).lower() for table in spark_tree(sql).find_all(exp.Table)}
-    if read is None or (unseen := sorted(read - seen)):
-        what = f"`{unseen[0]}`" if read is not None else "more than it names"
-        message = f"Spark reads {what} in the query of {model.name}, which mergeplan does not."
+    if unseen := sorted(read - seen):
+        message = f"Spark reads `{unseen[0]}` in the query of {model.name}, which mergeplan does not."
         raise ProjectError(message, place=model.place, hint="Write the query in another way, with each table in FROM.")
 
 

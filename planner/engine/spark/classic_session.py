@@ -84,6 +84,13 @@ class ClassicSession:
     def _scala(self) -> Any:
         return self.spark.sparkContext._jsc.sc()
 
+    def sql(self, text: str) -> Frame:
+        from pyspark.sql.classic.dataframe import DataFrame
+
+        # pyspark would make an empty array of arguments before: five calls of Java's for each statement.
+        session: Any = self.spark
+        return DataFrame(session._jsparkSession.sql(text), session)
+
     def observe(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
         from pyspark.sql.functions import expr
         from pyspark.sql.observation import Observation
@@ -119,6 +126,10 @@ class ClassicSession:
     def parse_tree(self, sql: str) -> str | None:
         session: Any = self.spark
         return str(session._jsparkSession.sessionState().sqlParser().parsePlan(sql).treeString())
+
+    def frame_tree(self, frame: Frame, sql: str) -> str:
+        classic: Any = frame
+        return str(classic._jdf.queryExecution().logical().treeString())
 
     def jobs(self) -> int:
         return int(self._scala.dagScheduler().numTotalJobs())

@@ -13,7 +13,7 @@ from mergeplan.planner.engine.spark.errors import is_spark, translate_error
 from mergeplan.planner.engine.spark.open_session import open_session
 from mergeplan.planner.engine.spark.process.java import profile_of
 from mergeplan.planner.engine.spark.scans import relations
-from mergeplan.planner.engine.spark.session import EngineSession
+from mergeplan.planner.engine.spark.session import EngineSession, Frame
 from mergeplan.planner.engine.spark.sessions import Sessions, wrap_query
 from mergeplan.planner.engine.spark.spark_catalog import SparkCatalog
 from mergeplan.planner.engine.spark.spark_tables import SparkTables
@@ -75,16 +75,20 @@ class SparkEngine:
     def schema(self, sql: str) -> tuple[Column, ...]:
         """The columns a query would return; nothing is run."""
         with self._sessions.statement(sql):
-            fields = self._sessions.query(sql).schema.fields
-            return tuple(
-                Column(f.name.lower(), f.dataType.simpleString(), (f.metadata or {}).get("comment", "")) for f in fields
-            )
+            return _columns(self._sessions.query(sql))
 
     def reads(self, sql: str) -> frozenset[str] | None:
         """The names that Spark's own parser finds a query to read from; None where they are not all there yet."""
         with self._sessions.statement(sql):
             plan = self._sessions.current.parse_tree(wrap_query(sql))
             return None if plan is None else relations(plan)
+
+    def dry_run(self, sql: str) -> tuple[tuple[Column, ...], frozenset[str]]:
+        """What `schema` and `reads` say of a query that Spark can analyse, which it does once for both."""
+        with self._sessions.statement(sql):
+            frame = self._sessions.query(sql)
+            columns = _columns(frame)
+            return columns, relations(self._sessions.current.frame_tree(frame, wrap_query(sql)))
 
     def fetch(self, sql: str, limit: int | None = None) -> Rows:
         """Run a query and bring its rows here; a TIMESTAMP comes as an aware datetime in UTC."""
@@ -134,3 +138,9 @@ class SparkEngine:
     def close(self) -> None:
         """Let go of the session and of the embedded catalog."""
         self._shared.close()
+
+
+def _columns(frame: Frame) -> tuple[Column, ...]:
+    """The columns of a frame, with their comments."""
+    fields = ((field, field.metadata or {}) for field in frame.schema.fields)
+    return tuple(Column(f.name.lower(), f.dataType.simpleString(), words.get("comment", "")) for f, words in fields)

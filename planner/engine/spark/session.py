@@ -53,6 +53,9 @@ class EngineSession(Protocol):
     def has_ended(self) -> bool:
         """True when the process of this Spark is gone; False where that cannot be seen from here. It never blocks."""
 
+    def sql(self, text: str) -> Frame:
+        """What Spark makes of a statement."""
+
     def observe(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
         """The frame with aggregates (Spark SQL) that are computed on the way, and a function that tells them."""
 
@@ -75,6 +78,9 @@ class EngineSession(Protocol):
     def parse_tree(self, sql: str) -> str | None:
         """The plan that Spark's parser makes of a query, before any name in it is looked up; None where this Spark
         shows it only when all of them are known."""
+
+    def frame_tree(self, frame: Frame, sql: str) -> str:
+        """The same plan of a query that was analysed already, as this frame."""
 
     def jobs(self) -> int:
         """How many Spark jobs this session has started."""

@@ -190,7 +190,7 @@ class Sessions:
     def run(self, sql: str) -> Frame:
         """What Spark makes of a statement; RequestError for one with a closed function."""
         self._judge(sql)
-        return self.current.spark.sql(sql)
+        return self.current.sql(sql)
 
     def _judge(self, sql: str) -> None:
         if refused := find_closed_call(sql, self.functions):

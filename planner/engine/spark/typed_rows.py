@@ -15,7 +15,9 @@ _IN_UTC = "timestampadd(MICROSECOND, unix_micros({0}), timestamp_ntz '1970-01-01
 
 def cast_frame(table: Table, frame: Frame) -> Frame:
     """A frame's rows in the table's types, with all columns that the table is partitioned by."""
-    frame = frame.selectExpr(*_cast(table, frame))
+    casts = _cast(table, frame)
+    if not _fits(table, frame):
+        frame = frame.selectExpr(*casts)
     parts = {
         part.column: f"cast({part.expression} as {part.type}) {quote_name(part.column)}"
         for part in table.partition_columns
@@ -59,6 +61,15 @@ def fetch_rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
 
 def _aware(value: object) -> object:
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+
+
+def _fits(table: Table, frame: Frame) -> bool:
+    """True when a frame has just the table's columns: casts would say nothing. What a type leaves out (the length of a
+    CHAR, a comment) is in a column's metadata."""
+    fields = frame.schema.fields
+    return [(field.name, field.dataType.simpleString()) for field in fields] == [
+        (column.name, column.type) for column in table.columns
+    ] and not any(field.metadata for field in fields)
 
 
 def _cast(table: Table, frame: Frame) -> list[str]:

@@ -169,6 +169,10 @@ class ConnectSession:
     def _record_stages(self, stages: Any, *_: Any, **__: Any) -> None:
         self._stages.update(stage.stage_id for stage in stages or ())
 
+    def sql(self, text: str) -> Frame:
+        frame: Frame = self.spark.sql(text)
+        return frame
+
     def observe(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
         from pyspark.sql.connect.functions import expr
         from pyspark.sql.connect.observation import Observation
@@ -218,13 +222,17 @@ class ConnectSession:
         from pyspark.errors import AnalysisException, ParseException
 
         try:
-            _ = self.spark.sql(sql).schema
-            with listing_here(self.spark):
-                explained = str(self.spark.sql(f"EXPLAIN EXTENDED {sql}").collect()[0][0])
+            frame = self.spark.sql(sql)
+            _ = frame.schema
+            return self.frame_tree(frame, sql)
         except ParseException:
             raise
         except AnalysisException:
             return None
+
+    def frame_tree(self, frame: Frame, sql: str) -> str:
+        with listing_here(self.spark):
+            explained = str(self.spark.sql(f"EXPLAIN EXTENDED {sql}").collect()[0][0])
         return explained.partition("\n== Analyzed Logical Plan ==")[0]
 
     def jobs(self) -> int:
