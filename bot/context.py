@@ -32,7 +32,7 @@ from mergeplan.bot.progress import RunProgress
 from mergeplan.bot.rules import BotConfig, config_of
 from mergeplan.bot.settings import Settings
 from mergeplan.bot.tracing import RunTrace, Tracing
-from mergeplan.planner.contract.lines import ErrorLine
+from mergeplan.planner.contract.lines import ErrorLine, PlanLine
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.errors import Cancelled, MergeplanError, Place, ProjectError
@@ -204,11 +204,15 @@ class BotContext:
                 self.settings, task, on_start=record_start, on_event=on_line, should_stop=stop, standby=standby
             )
             self.tracing.note(exit_code=finished.exit_code, stopped=finished.stopped)
-        if self.standby and not self.closing.is_set():
-            self.standby.prepare()
+        self._prepare_next()
         self.inbox.runs.end(child_run, finished.exit_code)
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
         return self._raise_if_shutdown(call, finished)
+
+    def _prepare_next(self) -> None:
+        """From now on a child waits for the next plan."""
+        if self.standby and not self.closing.is_set():
+            self.standby.prepare()
 
     def _raise_if_shutdown(self, call: PlannerCall, finished_run: Finished) -> Finished:
         """How it ended; ShuttingDown where the service ends, or another one has taken the job over."""
@@ -239,6 +243,8 @@ class BotContext:
             recorder.record_line(line)
             steps.trace_line(line)
             on_event(line)
+            if isinstance(line, PlanLine):  # what follows may take hours, and another pull request may come meanwhile
+                self._prepare_next()
 
         try:
             yield record_line

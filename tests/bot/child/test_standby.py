@@ -108,6 +108,22 @@ def test_what_nobody_waits_for_leaves_the_ready_child_to_a_plan(bench: Bench, st
     assert waiting(standby) == ready
 
 
+def test_the_next_child_waits_while_a_plan_is_carried_out(bench: Bench, standby: Standby) -> None:
+    """It is started when the plan is shown: what follows may take hours."""
+    folder, waits = bench.folder / "project", list[bool]()
+    folder.mkdir()
+    (folder / "config.yaml").write_text("gateways:\n  spark:\n    connection: {type: spark}\n")
+    (folder / "models").mkdir()
+    (folder / "models/a.sql").write_text("MODEL (name shop.a, kind FULL);\nSELECT 1 AS id\n")
+    bench.context.standby, ready = standby, waiting(standby)
+
+    call = PlannerCall(Job("k", SHOP, 0, 0, 0, 0), folder, ("plan", "dev"), "run-1")
+    bench.context.plan(call, on_event=lambda _: waits.append(standby._child is not None))
+
+    assert (waits[0], waits[-1]) == (False, True)
+    assert waiting(standby) != ready
+
+
 def test_a_child_that_waits_ends_with_its_service_also_by_kill_9(tmp_path: Path) -> None:
     """Nobody has it on record: it sees the end of its standard input."""
     argv = [sys.executable, "-c", PREPARES, str(tmp_path)]
