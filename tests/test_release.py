@@ -85,15 +85,12 @@ def test_the_digest_names_the_source(tmp_path: Path) -> None:
 def test_every_file_names_the_organization_of_pyproject() -> None:
     repository = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
     owner = repository.split("/")[-2]
-    pattern = r"(github\.com/|uses: |ghcr\.io/|\")[A-Za-z0-9-]+/mergeplan(@|\b)"
-    pages = ["*.md", "*.yml", "docs", "planner", "bot", ".github"]
-    lines = subprocess.run(["git", "grep", "-hoE", pattern, "--", *pages], cwd=ROOT, capture_output=True, text=True)
-    owners = {
-        line.rstrip("@").rpartition("/")[0].rpartition("/")[2].split()[-1].strip('"')
-        for line in lines.stdout.split("\n")
-        if line
-    }
+    pattern = r"(github\.com/|uses: |ghcr\.io/|https://|\")[A-Za-z0-9-]+(\.github\.io)?/mergeplan(@|/|\b)"
+    grep = ["git", "grep", "-hoE", pattern, "--", "*.md", "*.yml", "docs", "planner", "bot", ".github"]
+    lines = subprocess.run(grep, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    owners = {re.sub(r"(.*[/ \"])?([\w-]+)(\.github\.io)?/mergeplan.*", r"\2", line) for line in lines}
 
+    assert len(lines) > 4
     assert owners == {owner}
 
 

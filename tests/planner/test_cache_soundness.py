@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.promoted import promote
+from benchmarks.promoted import promote as promote_project
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cli import answers
 from mergeplan.planner.cli.main import VERBS, run
@@ -113,7 +113,7 @@ def test_a_plan_is_the_same_whatever_is_remembered(seed: int) -> None:
     assert decisions(case, ShapeMemory(texts, "other")) == cold, f"seed {seed}: another version"
 
 
-def shown(root: Path, cache: str | Path) -> tuple[int, str]:
+def show_plan(root: Path, cache: str | Path) -> tuple[int, str]:
     """What `mergeplan plan` writes in a folder, and its exit code."""
     out, before = io.StringIO(), os.environ.get("MERGEPLAN_CACHE", "")
     os.environ["MERGEPLAN_CACHE"] = str(cache)
@@ -125,11 +125,11 @@ def shown(root: Path, cache: str | Path) -> tuple[int, str]:
         os.environ["MERGEPLAN_CACHE"] = before
 
 
-def rewritten(root: Path, models: Mapping[str, Model]) -> Path:
+def rewrite_project(root: Path, models: Mapping[str, Model]) -> Path:
     """The project in files, with the state that it has."""
     with suppress(FileNotFoundError):
         shutil.move(root / ".mergeplan", root.with_name("state"))
-    written(root, models)
+    write_project(root, models)
     with suppress(FileNotFoundError):
         shutil.move(root.with_name("state"), root / ".mergeplan")
     return root
@@ -139,27 +139,27 @@ def rewritten(root: Path, models: Mapping[str, Model]) -> Path:
 def test_the_command_line_plans_the_same_whatever_is_remembered(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case, rng = generated(seed), random.Random(seed)  # noqa: S311 # reproducible, not secret
+    case, rng = generate(seed), random.Random(seed)  # noqa: S311 # reproducible, not secret
     root, warm = tmp_path / "project", tmp_path / "cache"
     with suppress(MergeplanError):  # a project that cannot be opened is planned, too
-        promote(rewritten(root, case.before))
+        promote_project(rewrite_project(root, case.before))
     for models in (case.after, case.before, case.after):
-        cold = shown(rewritten(root, models), "off")
+        cold = show_plan(rewrite_project(root, models), "off")
 
-        assert shown(root, warm) == cold, f"seed {seed}: first"
-        assert shown(root, warm) == cold, f"seed {seed}: again"
-        damaged(rng, warm)
-        assert shown(root, warm) == cold, f"seed {seed}: damaged"
+        assert show_plan(root, warm) == cold, f"seed {seed}: first"
+        assert show_plan(root, warm) == cold, f"seed {seed}: again"
+        damage(rng, warm)
+        assert show_plan(root, warm) == cold, f"seed {seed}: damaged"
         with monkeypatch.context() as other:
             other.setattr(answers, "FORM", "another version")
-            assert shown(root, warm) == cold, f"seed {seed}: another version"
+            assert show_plan(root, warm) == cold, f"seed {seed}: another version"
 
 
 def test_two_processes_that_share_a_cache_plan_what_each_plans_alone(tmp_path: Path) -> None:
-    roots = [rewritten(tmp_path / f"project{seed}", generated(seed).after) for seed in (SEED, SEED + 1)]
-    alone = [shown(root, "off") for root in roots]
+    roots = [rewrite_project(tmp_path / f"project{seed}", generate(seed).after) for seed in (SEED, SEED + 1)]
+    alone = [show_plan(root, "off") for root in roots]
 
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
         for _ in range(3):
-            both = [processes.submit(shown, root, tmp_path / "cache") for root in (*roots, *roots)]
+            both = [processes.submit(show_plan, root, tmp_path / "cache") for root in (*roots, *roots)]
             assert [job.result() for job in both] == [*alone, *alone]

@@ -23,7 +23,7 @@ from tests.bot.conftest import SHOP, Bench
 from tests.conftest import SMALL
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.engines import Double
-from tests.planner.shop import written
+from tests.planner.shop import write_shop
 from tests.upgrade import story
 from tests.upgrade.dump import rows_of, schema_of
 
@@ -47,7 +47,7 @@ class Dying(Double):
 
 def run_planner(root: Path, engine: Engine) -> str:
     """A shop with history, environments, a category, a plan that waits, and a promotion that was cut off."""
-    written(root)
+    write_shop(root)
     mergeplan = CommandLine(root, Dying(engine))
     at = ("--execution-time", story.AT)
 

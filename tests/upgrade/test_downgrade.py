@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from mergeplan.planner.state.database import open_database, open_upgraded, transaction, version_table
-from tests.planner.shop import written
+from tests.planner.shop import write_shop
 from tests.upgrade.dump import rows_of, schema_of
 from tests.upgrade.make_fixture import PACKAGES
 
@@ -41,7 +41,7 @@ def mergeplan(folder: Path, variables: Mapping[str, str], *arguments: str) -> su
 def test_a_command_refuses_the_state_of_a_newer_version(
     arguments: tuple[str, ...], database_url: str, tmp_path: Path
 ) -> None:
-    written(tmp_path / "shop")
+    write_shop(tmp_path / "shop")
     newer(database_url, PACKAGES["planner"])
     before = schema_of(database_url), rows_of(database_url)
 

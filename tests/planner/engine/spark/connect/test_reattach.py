@@ -201,7 +201,7 @@ def test_a_write_for_which_nobody_waits_is_ended(engine: SparkEngine, client: Sp
 def test_a_write_that_is_ended_has_ended_once_that_is_said(
     engine: SparkEngine, client: SparkEngine, tmp_path: Path
 ) -> None:
-    _, operation = killed(engine, tmp_path, ROWS.format(size=LONG))
+    _, operation = kill_write(engine, tmp_path, ROWS.format(size=LONG))
     before = status(engine, operation)
     client.end_operation(operation)
     assert (before, status(engine, operation)) in {("ReadyForExecution", after) for after in ("Canceled", "Closed", "")}
