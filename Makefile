@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet -
 ACTIONLINT := v1.7.12
 SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compiled when it is imported
 
-.PHONY: docs docs-serve
+.PHONY: docs docs-serve pictures
 .PHONY: help demo test lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
 .PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-release
 
@@ -25,6 +25,7 @@ help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
 	@echo "make test    style, types and tests"
 	@echo "make docs    the documentation site, in build/site (make docs-serve shows it while you write)"
+	@echo "make pictures   the documentation's pictures, from a running demo"
 	@echo "make prove   what the rules promise, run on Spark: 2,000 random edits and the case book"
 	@echo "make prove-lakehouse   every model kind, and runs that are killed, on each table format (fetches its jars once)"
 	@echo "make coverage   the tests, and which lines none of them runs"
@@ -147,6 +148,9 @@ docs: $(VENV)/.group-docs
 
 docs-serve: $(VENV)/.group-docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+pictures: $(READY)  # needs chromium (or CHROMIUM) and a font with emoji
+	@$(BIN)/python -m tests.pictures
 
 lock: $(READY)  # the newest of everything that fits pyproject.toml
 	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --group docs --group release --group workflows --group coverage --editable .

@@ -102,11 +102,11 @@ class Demo:
         return any(row["name"] == "prod" for row in result.get("environments", []))
 
     def _planner(self, *arguments: str) -> str:
-        done = _run_planner(self.folder, self.folder / "home" / REPOSITORY, *arguments)
+        done = run_planner(self.folder, self.folder / "home" / REPOSITORY, *arguments)
         return (done.stdout or done.stderr).rstrip()
 
 
-def _run_planner(folder: Path, home: Path, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_planner(folder: Path, home: Path, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """What a verb of the planner comes to in the demo's project."""
     command = [sys.executable, "-m", "mergeplan.planner.cli.main", verb, "--project", str(folder / "shop"), *arguments]
     environ = {**os.environ, "MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": REPOSITORY}
@@ -130,7 +130,7 @@ def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
     if spark:
         _try_spark(console, folder, spark)
     signal.signal(signal.SIGTERM, _end_now)  # so that what was started is stopped, whoever ends us
-    with _running(console, folder) as demo:
+    with start_demo(console, folder) as demo:
         _story(demo)
         console.print(f"\n[bold green]Done[/bold green] in {time.monotonic() - started:.0f} s.")
         _end(demo, keep)
@@ -143,7 +143,7 @@ def _try_spark(console: Console, folder: Path, spark: str) -> None:
     """Start Spark once, which fetches the jars that it lacks; RequestError with its reason when it does not start."""
     console.print(f"Spark with `{spark}`")
     with console.status("Spark starts, and fetches its jars if they are not there..."):
-        done = _run_planner(folder, folder / "first-start", "fetchdf", "select 1 as one")
+        done = run_planner(folder, folder / "first-start", "fetchdf", "select 1 as one")
     if done.returncode:
         raise RequestError(f"Spark does not start: {done.stderr.rpartition('Error: ')[2].strip()}")
 
@@ -155,13 +155,15 @@ def _story(demo: Demo) -> None:
     demo.prod()
 
     demo.say("Ann opens a pull request that [bold]adds a column[/bold]")
-    first = _pull(demo, "new-column", "Add new_column", ("  item_id,\n", "  item_id,\n  'z' AS new_column,\n"), ANN)
+    first = open_demo_pull(
+        demo, "new-column", "Add new_column", ("  item_id,\n", "  item_id,\n  'z' AS new_column,\n"), ANN
+    )
     demo.wait(f"pull request #{first} is planned and built in pr_{first}", lambda: demo.is_built(first))
     demo.show(first)
 
     demo.say("Ben opens another that [bold]changes a WHERE[/bold]: what reads it must be computed again")
     change = ("event_date between", "item_id < 3 AND event_date between")
-    second = _pull(demo, "without-item-3", "Leave out item 3", change, BEN)
+    second = open_demo_pull(demo, "without-item-3", "Leave out item 3", change, BEN)
     demo.wait(f"pull request #{second} is planned and built in pr_{second}", lambda: demo.is_built(second))
     demo.show(second)
 
@@ -196,7 +198,7 @@ def _end(demo: Demo, keep: bool) -> None:
         demo.console.print("Stopping...")
 
 
-def _pull(demo: Demo, branch: str, title: str, change: tuple[str, str], author: str) -> int:
+def open_demo_pull(demo: Demo, branch: str, title: str, change: tuple[str, str], author: str) -> int:
     """A pull request that replaces one text by another in the incremental model."""
     text = demo.github.read(REPOSITORY, MODEL)
     if change[0] not in text:
@@ -207,7 +209,7 @@ def _pull(demo: Demo, branch: str, title: str, change: tuple[str, str], author: 
 
 
 @contextmanager
-def _running(console: Console, folder: Path) -> Iterator[Demo]:
+def start_demo(console: Console, folder: Path) -> Iterator[Demo]:
     """The sandbox and the service, started and stopped together."""
     port = _free_port()
     github = Sandbox(folder / "github", webhook_url=f"http://127.0.0.1:{port}/webhook", secret=SECRET)
