@@ -96,7 +96,8 @@ def test_the_commands_of_the_pull_request_are_described_as_they_are() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_to_files_and_headings(page: Path) -> None:
-    for target in LINK.findall(page.read_text(encoding="utf-8")):
+    links = LINK.findall(page.read_text(encoding="utf-8"))
+    for target in (link for link in links if not link.startswith("https://")):
         name, _, anchor = target.partition("#")
         aim = (page.parent / name).resolve() if name else page
 
@@ -140,9 +141,7 @@ def test_the_comparison_names_tests_that_exist() -> None:
 
 
 def test_the_readmes_two_commands_are_targets() -> None:
-    first = text("README.md").partition("```bash\n")[2].partition("```")[0]
-
-    assert first == "make demo\nmake test\n"
+    assert "```bash\nmake demo\nmake test\n```" in text("README.md")
     assert all(re.search(rf"^{target}:", text("Makefile"), flags=re.MULTILINE) for target in ("demo", "test"))
 
 
