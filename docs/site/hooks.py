@@ -24,6 +24,8 @@ LOG = logging.getLogger("mkdocs.hooks.site")
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\bsrc="?https?:|<link\b(?=[^>]*stylesheet)[^>]*href="?https?:"""
 )
+# Of two pages that fit a search, the one that tells a user what to do comes first.
+WEIGHTS = {"tutorials": 1.5, "guides": 2, "reference": 1, "explanation": 1, "development": 0.2}
 LINK = re.compile(r"(?<=\]\()([^)\s:]+)(?=\))")
 
 
@@ -37,6 +39,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Point links that leave docs/ to the site's own page, or to the file on GitHub."""
     folder = posixpath.dirname(page.file.src_uri)
+    page.meta["search"] = {"boost": WEIGHTS.get(folder, 1)}
     return LINK.sub(lambda link: _leave(link[1], folder, config), markdown)
 
 
