@@ -6,7 +6,7 @@ from tests.public_api import SNAPSHOT, render_api
 
 DECIDE = (
     "The public API changed. If that is meant, run `python -m tests.public_api`, read the difference, and follow"
-    " docs/deprecations.md for what is removed or renamed."
+    " docs/development/deprecations.md for what is removed or renamed."
 )
 
 
