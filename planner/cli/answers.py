@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 from mergeplan.planner.cache.file_hashes import looks_of
 from mergeplan.planner.cache.folder_looks import FolderLooks, hash_file, look_at
 from mergeplan.planner.cache.place import cache_of, home_of
+from mergeplan.planner.cache.state_reads import Read, StateReads, digest_reads
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.state.state_reads import Read, StateReads, digest_reads
 
 if TYPE_CHECKING:
     from mergeplan.planner.plan.build import Plan
@@ -51,6 +51,7 @@ PACKAGE = Path(__file__).parent.parent
 class Answer:
     """What a command wrote, and what it followed from."""
 
+    asked: str
     files: str
     recent: dict[str, str]  # file that was edited a moment before -> hash of its content
     owner: list[int] | None  # how the file looks that names a running Spark
@@ -68,6 +69,7 @@ class Question:
     """One call of `plan` that may have been answered before."""
 
     key: str
+    asked: str  # a digest of the program, of where it is called, and of the environment variables
     root: Path
     cache: Cache
     owner_path: Path
@@ -101,7 +103,8 @@ class Question:
     def _holds(self, answer: Answer) -> bool:
         looks = self.looks
         return (
-            answer.since <= datetime.now(UTC).timestamp() < answer.until
+            answer.asked == self.asked
+            and answer.since <= datetime.now(UTC).timestamp() < answer.until
             and looks is not None
             and looks.digest == answer.files
             and all(hash_file(self.root, name) == hashed for name, hashed in answer.recent.items())
@@ -122,11 +125,12 @@ def ask(arguments: Sequence[str]) -> Question | None:
     folder = cache_of(environ)
     if folder is None:
         return None
-    known = sorted((name, value) for name, value in environ.items() if name not in UNREAD)
+    variables = sorted((name, value) for name, value in environ.items() if name not in UNREAD)
     terminals = [_describe_terminal(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)]
-    key = digest(FORM, _program(), os.getcwd(), repr(list(arguments)), repr(known), repr(terminals), str(os.getuid()))
+    asked = digest(_program(), os.getcwd(), repr(variables), repr(terminals))
+    key = digest(FORM, str(root), repr(list(arguments)), str(os.getuid()))
     home = home_of(environ) or root / ".mergeplan"
-    return Question(key, root, Cache(folder), home.resolve() / "spark" / "owner.json")
+    return Question(key, asked, root, Cache(folder), home.resolve() / "spark" / "owner.json")
 
 
 def replay(arguments: Sequence[str]) -> bool:
@@ -147,9 +151,11 @@ class Recording:
 
     def __init__(self, question: Question | None) -> None:
         self._question = question if question and question.looks else None
+        if self._question:
+            _ = self._question.owner  # as it is before the project is read
         self.out, self.err = io.StringIO(), io.StringIO()
         self._rows: list[str] | None = None
-        self._answer: tuple[list[Read], list[str], float, float] | None = None
+        self._ends: tuple[list[Read], float, float] | None = None  # the saved plan; since when and until when
 
     @property
     def reads(self) -> StateReads | None:
@@ -162,29 +168,25 @@ class Recording:
 
     def keep(self, work: Workspace, planned: Plan) -> None:
         """Keep what the command has written by the time that it ends as the answer, if that can hold still."""
-        if self._question is None or not _holds_still(self._question, work, planned):
-            return
-        reads = self._question.reads
-        if planned.is_empty:  # nothing is saved
-            self.before_save()
-        if self._rows is None:
-            return
-        saved: Read = (SAVED, [planned.id])
-        digests = digest_reads(reads.file, [saved])
-        if digests is not None:
-            now, until = work.now.timestamp(), _until(work, planned)
-            self._answer = [*reads.statements.values(), saved], [*self._rows, *digests], now, until
+        if self._question is not None and _holds_still(self._question, work, planned):
+            saved: list[Read] = [] if planned.is_empty else [(SAVED, [planned.id])]
+            self._ends = saved, work.now.timestamp(), _until(work, planned)
 
     def write(self) -> None:
-        """Write the answer, if one was kept and the files are as they were when the question was asked."""
-        question, answer = self._question, self._answer
-        looks, again = (question.looks, look_at(question.root)) if question and answer else (None, None)
-        if question is None or answer is None or looks is None or again is None or again.digest != looks.digest:
+        """Write the answer, if one is kept, and the files are as they were when the question was asked."""
+        question, ends = self._question, self._ends
+        if question is None or ends is None or question.looks is None:
             return
-        reads, rows, since, until = answer
-        kept = Answer(looks.digest, dict(looks.recent), question.owner, question.reads.file, reads, rows, since, until,
-                      self.out.getvalue(), self.err.getvalue())  # fmt: skip
-        question.cache.put({question.key: json.dumps(asdict(kept), separators=(",", ":"))})
+        saved, since, until = ends
+        rows = self._rows if saved else question.reads.digests()  # what is empty is not saved
+        plan = digest_reads(question.reads.file, saved)
+        again = look_at(question.root)
+        if rows is None or plan is None or again is None or again.digest != question.looks.digest:
+            return
+        answer = Answer(question.asked, question.looks.digest, dict(question.looks.recent), question.owner,
+                        question.reads.file, [*question.reads.statements.values(), *saved], [*rows, *plan],
+                        since, until, self.out.getvalue(), self.err.getvalue())  # fmt: skip
+        question.cache.put({question.key: json.dumps(asdict(answer), separators=(",", ":"))})
 
 
 @contextmanager
@@ -192,16 +194,21 @@ def recording() -> Iterator[Recording]:
     """Within, what is written is recorded too, if it may be the answer to the question that was asked."""
     question = QUESTION.get()
     QUESTION.set(None)
-    noted = Recording(question)
-    if noted.reads is None:
-        yield noted
+    record = Recording(question)
+    if record.reads is None or not all(_is_plain(stream) for stream in (sys.stdout, sys.stderr)):
+        yield record
         return
     try:
-        with redirect_stdout(_Tee(sys.stdout, noted.out)), redirect_stderr(_Tee(sys.stderr, noted.err)):
-            yield noted
-        noted.write()
+        with redirect_stdout(_Tee(sys.stdout, record.out)), redirect_stderr(_Tee(sys.stderr, record.err)):
+            yield record
+        record.write()
     finally:
-        noted.reads.close()
+        record.reads.close()
+
+
+def _is_plain(stream: TextIO) -> bool:
+    """True for a stream to which everybody writes text: of another encoding click writes bytes below it."""
+    return (getattr(stream, "encoding", None) or "utf-8").lower() in ("utf-8", "utf8")
 
 
 class _Tee:
@@ -239,14 +246,14 @@ def _holds_still(question: Question, work: Workspace, planned: Plan) -> bool:
     """True when the answer comes out the same until the next tick of a cron, whoever asks."""
     project, looks = work.project, question.looks
     connections = [gateway.connection for gateway in project.config.gateways.values()]
-    read = {model.seed.path for model in project.models.values() if model.seed}
+    seeds = {model.seed.path for model in project.models.values() if model.seed}
     return (
         looks is not None
         and question.reads.file != ""
         and not (project.moves or work.recovered or work.has_engine or work.is_warm)
         and not any(connection.config_dir or connection.remote for connection in connections)
         and not any(model.start_moves or model.allow_partials or model.python for model in project.models.values())
-        and read <= looks.names
+        and seeds <= looks.names
         and _read_as_found(project, looks)
     )
 
@@ -276,6 +283,6 @@ def _describe_terminal(stream: TextIO | None) -> tuple[object, ...]:
 
 def _program() -> str:
     """What answers: its own files, the packages that are installed beside it, and its Python."""
-    own = look_at(PACKAGE)
-    beside = [looks_of(os.stat(folder)) for folder in sys.path if folder and os.path.isdir(folder)]
-    return digest(repr(own and (own.digest, own.recent)), repr(beside), sys.version, sys.executable)
+    code = look_at(PACKAGE)
+    folders = [looks_of(os.stat(folder)) for folder in sys.path if folder and os.path.isdir(folder)]
+    return digest(repr(code and (code.digest, code.recent)), repr(folders), sys.version, sys.executable)

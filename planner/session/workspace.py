@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mergeplan.planner.apply.events import PromotionRecovered
+from mergeplan.planner.cache.state_reads import StateReads
 from mergeplan.planner.cache.store import Cache, Lookups
 from mergeplan.planner.engine.gateways import Gateways
 from mergeplan.planner.engine.protocol import Connection, Engine
@@ -33,7 +34,6 @@ from mergeplan.planner.session.unfinished import LEASE_WAIT, finish, report
 from mergeplan.planner.session.use_cases.cancelling import Cancellation
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.leases import Lease
-from mergeplan.planner.state.state_reads import StateReads
 from mergeplan.planner.state.store import StateStore
 
 

@@ -19,8 +19,8 @@ from sqlalchemy.dialects import sqlite
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
+from mergeplan.planner.cache.state_reads import StateReads
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.state.state_reads import StateReads
 
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60

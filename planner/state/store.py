@@ -1,5 +1,6 @@
 """The state store: what is where, what is loaded, who may change it; SQLite or PostgreSQL, one schema for both."""
 
+from mergeplan.planner.cache.state_reads import StateReads
 from mergeplan.planner.state.contents import KnownContents
 from mergeplan.planner.state.costs import Costs
 from mergeplan.planner.state.environments import Environments
@@ -15,7 +16,6 @@ from mergeplan.planner.state.promotions import Promotions
 from mergeplan.planner.state.restatements import Restatements
 from mergeplan.planner.state.retention import Retention
 from mergeplan.planner.state.snapshots import Snapshots
-from mergeplan.planner.state.state_reads import StateReads
 from mergeplan.planner.state.transaction import Database
 from mergeplan.planner.state.transfers import Transfers
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from mergeplan.planner.cache.state_reads import StateReads
 from mergeplan.planner.state import database as db
-from mergeplan.planner.state.state_reads import StateReads
 
 CHUNK = 500  # values in one IN: far below what either database allows
 STATEMENTS = 128  # of each sort that are remembered
