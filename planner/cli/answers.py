@@ -253,7 +253,7 @@ def _holds_still(question: Question, work: Workspace, planned: Plan) -> bool:
         and not (project.moves or work.recovered or work.has_engine or work.is_warm)
         and not any(connection.config_dir or connection.remote for connection in connections)
         and not any(model.start_moves or model.allow_partials or model.python for model in project.models.values())
-        and seeds <= looks.names
+        and seeds | project.hashes.keys() <= looks.names  # nothing was read by way of a linked or hidden folder
         and _read_as_found(project, looks)
     )
 
