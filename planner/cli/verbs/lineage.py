@@ -44,12 +44,12 @@ path { fill: none; stroke: var(--line); stroke-width: 1.5 }
 
 
 @click.command()
-@click.argument("asked", metavar="MODEL[.COLUMN]")
+@click.argument("target", metavar="MODEL[.COLUMN]")
 @click.option("--downstream", is_flag=True, help="What is made from it, not what it is made from.")
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json", "mermaid", "html"]), default="text", help="How to draw it."
 )
-@click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
+@click.option("--to", "path", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
 @workspace
 def lineage(target: str, downstream: bool, output: str, path: Path | None, root: Path, gateway: str | None) -> int:
     """Show what MODEL, or one COLUMN of it, is made from, and what decides its rows.
@@ -85,7 +85,7 @@ def lineage(target: str, downstream: bool, output: str, path: Path | None, root:
 @click.option(
     "-o", "--output", type=click.Choice(["text", "mermaid", "json", "html"]), default="text", help="How to draw it."
 )
-@click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
+@click.option("--to", "path", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
 @workspace
 def dag(
     selection: tuple[str, ...],

@@ -34,7 +34,7 @@ from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 @click.option("--refresh", is_flag=True, help="Restore views and tables that are gone, also if nothing is due.")
 @click.option(
     "--exit-on-env-update",
-    "updated",
+    "moved_code",
     type=click.IntRange(1, 255),
     metavar="CODE",
     help="End with this exit code when the environment was changed while the run waited for its turn.",
@@ -48,7 +48,7 @@ def run(
     gateway: str | None,
     output: str,
     execution_time: str | None,
-    updated_revision: int | None,
+    moved_code: int | None,
     **option_values: Any,
 ) -> int:
     """Compute what has come due in ENVIRONMENT (prod by default) since its tables were last filled.
@@ -62,13 +62,11 @@ def run(
     mergeplan run --execution-time 2026-01-31
     """
     out, name = output_of(output), parse_environment_name(option_values["environment"])
-    options = options_from(
-        RunOptions, {**option_values, "environment": name, "unless_updated": updated_revision is not None}
-    )
+    options = options_from(RunOptions, {**option_values, "environment": name, "unless_updated": moved_code is not None})
     with open_workspace(root, gateway, "backfill", execution_time, on_event=showing(out)) as work:
         done = run_due(work, options)
     if done.updated:
-        raise _environment_moved_error(name, updated_revision)
+        raise _environment_moved_error(name, moved_code)
     if done.plan is None:
         return _report_skip(out, done.skipped)
     return report_unapplied(out, done.plan) if done.outcome is None else report_outcome(out, done.outcome)

@@ -16,7 +16,7 @@ def schema_command(config: Callable[[], dict[str, Any]]) -> click.Command:
     """The verb; who knows more of config.yaml than the planner gives its own schema of it."""
 
     @click.command("schema")
-    @click.argument("of", metavar="plan|config", type=click.Choice(["plan", "config"]))
+    @click.argument("document", metavar="plan|config", type=click.Choice(["plan", "config"]))
     def schema(document: str) -> int:
         """Print the JSON Schema of a JSON line (plan) or of config.yaml (config).
 

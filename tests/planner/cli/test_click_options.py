@@ -21,7 +21,7 @@ from mergeplan.planner.session.options import (
 )
 
 COMMON = {"root", "gateway", "output", "execution_time"}
-OWN = {"plan": {"max_bytes", "max_seconds"}, "run": {"updated"},
+OWN = {"plan": {"max_bytes", "max_seconds"}, "run": {"moved_code"},
        "table_diff": {"sides", "model", "show_sample", "limit", "schema_diff_ignore_case"},
        "test": {"verbose", "junit"}, "audit": {"environment"}, "data_diff": {"environment"}}  # fmt: skip
 
