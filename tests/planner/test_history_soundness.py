@@ -100,7 +100,7 @@ class Worlds(World):
             if snapshot.kind.is_order_dependent and not source:
                 assert snapshot.columns is not None
                 at = snapshot.columns.index("id")
-                new = {row[0] for row in self.asked(snapshot, interval, environment)[1]}
+                new = {row[0] for row in self.fetch_rows(snapshot, interval, environment)[1]}
                 held = self.rows(snapshot.table, None)[1] if self.timelines.get(snapshot.table) else []
                 kept = [row for row in held if row[at] not in new]
             super().fill(snapshot, (interval,), environment, source)
@@ -109,7 +109,7 @@ class Worlds(World):
 
     def restate(self, *selectors: str, start: timedelta | None = None) -> None:
         window = Window(self.now, START + start if start else None)
-        plan = build_restatement(self.prod, self.loaded, window, selectors, self.past_maps)
+        plan = build_restatement(self.prod, self.state_of_world, window, selectors, self.past_maps)
         assert plan.restatement
         for table, gone in plan.restatement.forgets.items():
             self.timelines[table] = subtract(self.timelines.get(table, ()), gone)
@@ -147,7 +147,7 @@ class Worlds(World):
                 continue
             if not held:
                 continue  # what it reads was restated, and holds no day yet
-            rows = [row for each in held for row in self.asked(snapshot, each, self.prod)[1]]
+            rows = [row for each in held for row in self.fetch_rows(snapshot, each, self.prod)[1]]
             assert sorted(self.rows(snapshot.table, None)[1], key=repr) == sorted(rows, key=repr), (
                 f"{name} {snapshot.table}"
             )
@@ -201,10 +201,10 @@ def make_plan(world: Worlds, edit: dict[str, int], environment: str, given: dict
     target = world.prod if environment == "prod" else world.requests.get(environment, Environment(environment))
     given = {"window": Window(world.now), "forward": ForwardOnly(destructive=("s.*",)), **given}
     try:
-        return build_plan(models(edit), target, world.prod, world.loaded, Request(**given))  # type: ignore[arg-type]
+        return build_plan(models(edit), target, world.prod, world.state_of_world, Request(**given))  # type: ignore[arg-type]
     except RequestError:
         given.pop("categories", None)
-        return build_plan(models(edit), target, world.prod, world.loaded, Request(**given))  # type: ignore[arg-type]
+        return build_plan(models(edit), target, world.prod, world.state_of_world, Request(**given))  # type: ignore[arg-type]
 
 
 def step(world: Worlds, edits: dict[str, dict[str, int]], chance: random.Random) -> str:
@@ -239,10 +239,10 @@ def step(world: Worlds, edits: dict[str, dict[str, int]], chance: random.Random)
         world.past.append(world.prod)
     if choice in ("run", "rollback"):
         world.now += DAY if world.now < START + 12 * DAY else 0 * DAY
-        world.carry_out(build_run(world.prod, world.loaded, Window(world.now)))
+        world.carry_out(build_run(world.prod, world.state_of_world, Window(world.now)))
         for each in world.requests.values():
             with world.prod_unchanged():
-                world.carry_out(build_run(each, world.loaded, Window(world.now), world.prod))
+                world.carry_out(build_run(each, world.state_of_world, Window(world.now), world.prod))
         return choice
     if choice == "late":
         day = START + chance.randrange(3) * DAY

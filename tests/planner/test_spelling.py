@@ -57,7 +57,7 @@ def assert_as_documented(name: str, result: Score) -> None:
     sys.stdout.write(f"\n{result.row(name)}\n{result}\n")
     assert not result.doubtful, result
     if SEED == 1 and PER_HEADING == 6:
-        assert result.compared >= score_of_page().get(name, 0) * 9 // 10, result.row(name)
+        assert result.pairs_accepted >= score_of_page().get(name, 0) * 9 // 10, result.row(name)
     assert {part for rules in result.rules for part in rules.split("; ")} <= rules_of_page()
 
 
@@ -101,7 +101,7 @@ OTHER_QUERIES = [
 
 @pytest.mark.parametrize(("one", "other"), OTHER_QUERIES)
 def test_no_rule_excuses_a_pair_of_two_queries(engine: SparkEngine, one: str, other: str) -> None:
-    first, second = Plans(engine).parsed(one), Plans(engine).parsed(other)
+    first, second = Plans(engine).parse(one), Plans(engine).parse(other)
     assert first
     assert second
 

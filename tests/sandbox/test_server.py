@@ -17,7 +17,7 @@ PROGRAM = """
 import sys, pathlib
 from mergeplan.bot.sandbox.server import run_sandbox
 folder = pathlib.Path(sys.argv[1])
-run_sandbox("127.0.0.1", 0, folder, None, "secret", started=lambda sandbox: print(sandbox.url, flush=True))
+run_sandbox("127.0.0.1", 0, folder, None, "secret", on_start=lambda sandbox: print(sandbox.url, flush=True))
 """
 
 

@@ -88,7 +88,7 @@ def _lying(model: Model, old: Content | None, new: Content) -> Content:
 def _name_columns(model: Model, content: Content | None) -> Content | None:
     """The rows with the names as readers meet them: those of a query that is put in its readers are as it writes them,
     those of a table or view are in lower case."""
-    return content if content is None or model.kind is Kind.EMBEDDED else content.in_lower_case()
+    return content if content is None or model.kind is Kind.EMBEDDED else content.lower_names()
 
 
 def _names_promised(before: Models, after: Models, changes: Mapping[str, Change]) -> frozenset[str]:
@@ -157,7 +157,7 @@ def compare(name: str, change: Change | None, old: Content, new: Content) -> Bro
     if missing:
         types = tuple(f"{c}: {old.types[c]} -> {new.types.get(c)}" for c in missing)
         return Broken(name, verdict, told, types, ())
-    one, two = old.projected(columns), new.projected(columns)
+    one, two = old.project_columns(columns), new.project_columns(columns)
     return None if one == two else Broken(name, verdict, told, _without(one, two), _without(two, one))
 
 

@@ -56,7 +56,7 @@ def _lower_node(node: Node, *, fields: bool) -> Node:
     inside = _function(node) == "struct"
     lowered = node.map(lambda part: _lower_node(part, fields=inside))
     names = {name: _lower(value) for name, value in lowered.fields if name in _NAMES}
-    return lowered if fields or node.kind == "Literal" else lowered.with_fields(**names)
+    return lowered if fields or node.kind == "Literal" else lowered.replace_fields(**names)
 
 
 def _lower(value: Field) -> Field:
@@ -93,7 +93,7 @@ def _sort_node(node: Node) -> Node:
         return Node(node.kind, node.fields, tuple(sorted(node.children, key=repr)))
     keys = node.get("groupingExpressions")
     if isinstance(keys, tuple):
-        return node.with_fields(groupingExpressions=tuple(sorted(keys, key=repr)))
+        return node.replace_fields(groupingExpressions=tuple(sorted(keys, key=repr)))
     return node
 
 
@@ -117,7 +117,7 @@ def one_function(tree: Node) -> Node:
         if name not in _SAME or (_SAME[name] == "locate" and len(node.children) != 2):
             return node
         arguments = node.children[::-1] if name == "instr" else node.children
-        return Node(node.kind, node.with_fields(nameParts=f"[{_SAME[name]}]").fields, arguments)
+        return Node(node.kind, node.replace_fields(nameParts=f"[{_SAME[name]}]").fields, arguments)
 
     return rewritten(tree, change)
 
@@ -131,11 +131,11 @@ def type_literals(tree: Node) -> Node:
         (literal,) = node.children
         value, before, type_ = str(literal.get("value")), str(literal.get("dataType")), node.get("dataType")
         if node.kind == "UnaryMinus":
-            return literal.with_fields(value=f"-{value}") if before == "double" else node
+            return literal.replace_fields(value=f"-{value}") if before == "double" else node
         if type_ == "date" and before == "string" and _DATE.fullmatch(value):
-            return literal.with_fields(dataType="date")
+            return literal.replace_fields(dataType="date")
         if type_ == "double" and before.startswith("decimal"):
-            return literal.with_fields(dataType="double", value=str(float(value)))
+            return literal.replace_fields(dataType="double", value=str(float(value)))
         return node
 
     return rewritten(tree, change)
@@ -174,7 +174,7 @@ def additions_of_days(tree: Node) -> Node:
         date, days = node.children
         minus = Node("Literal", (("dataType", "integer"), ("value", "-1")))
         opposite = Node("Multiply", (("evalContext", None), ("left", 0), ("right", 1)), (days, minus))
-        return Node(node.kind, node.with_fields(nameParts="[date_add]").fields, (date, opposite))
+        return Node(node.kind, node.replace_fields(nameParts="[date_add]").fields, (date, opposite))
 
     return rewritten(tree, change)
 
@@ -184,10 +184,10 @@ def units_without_case(tree: Node) -> Node:
 
     def change(node: Node) -> Node:
         if node.kind in ("TimestampDiff", "TimestampAdd"):
-            return node.with_fields(unit=_lower(node.get("unit")))
+            return node.replace_fields(unit=_lower(node.get("unit")))
         if _function(node) == "date_trunc" and node.children and node.children[0].kind == "Literal":
             unit, *others = node.children
-            return Node(node.kind, node.fields, (unit.with_fields(value=_lower(unit.get("value"))), *others))
+            return Node(node.kind, node.fields, (unit.replace_fields(value=_lower(unit.get("value"))), *others))
         return node
 
     return rewritten(tree, change)
@@ -205,7 +205,7 @@ def inner_joins(tree: Node) -> Node:
 
     def change(node: Node) -> Node:
         cross = node.kind == "Join" and "Cross$" in repr(node.get("joinType")) and node.get("condition") is not None
-        return node.with_fields(joinType=_join_type("Inner")) if cross else node
+        return node.replace_fields(joinType=_join_type("Inner")) if cross else node
 
     return rewritten(tree, change)
 
@@ -250,7 +250,7 @@ def _lateral_view(node: Node) -> Node:
     )  # fmt: skip
     rows = Node("Generate", fields, node.children)
     listed = tuple(new for item in outputs for new in (columns if item is generators[0] else (item,)))
-    return Node("Project", node.with_fields(projectList=listed).fields, (rows,))
+    return Node("Project", node.replace_fields(projectList=listed).fields, (rows,))
 
 
 def _generator_names(item: Node) -> list[str]:

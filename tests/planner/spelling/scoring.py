@@ -86,7 +86,7 @@ def compare(group: Mapping[str, str], plans: Plans) -> Iterator[Pair]:
     """Each text of a group beside the first one that Spark accepts."""
     reference, parsed = "", set[Parsed]()
     for text, heading in group.items():
-        tree = plans.parsed(text)
+        tree = plans.parse(text)
         if tree and tree.is_complete and tree in parsed:
             yield Pair(heading, reference or text, text, Sameness.PARSED)
             continue
@@ -104,7 +104,7 @@ def compare(group: Mapping[str, str], plans: Plans) -> Iterator[Pair]:
 
 def _compare_texts(heading: str, one: str, other: str, plans: Plans) -> Pair:
     sameness = plans.compare(one, other)
-    first, second = plans.parsed(one), plans.parsed(other)
+    first, second = plans.parse(one), plans.parse(other)
     if sameness is not Sameness.ROWS or not first or not second or first.details != second.details:
         return Pair(heading, one, other, sameness)
     return Pair(heading, one, other, sameness, rule(first.json, second.json))
@@ -124,8 +124,8 @@ def structure(texts: Iterable[tuple[str, str]], parents: Mapping[str, Parent], p
 
 def _write_out(heading: str, reading: Reading, plans: Plans) -> Pair:
     one, other = reading.runs, reading.written
-    tree = plans.parsed(one)
-    if tree and tree.is_complete and tree == plans.parsed(other):
+    tree = plans.parse(one)
+    if tree and tree.is_complete and tree == plans.parse(other):
         return Pair(heading, one, other, Sameness.PARSED)
     if plans.plan(one) is None:
         return Pair(heading, one, other, Sameness.REFUSED)

@@ -101,7 +101,7 @@ def test_a_write_of_another_interval_is_ended(runs: Runs) -> None:
 
 def test_a_write_of_another_version_of_mergeplan_is_ended(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     runs.kill_write()
-    monkeypatch.setattr("mergeplan.planner.apply.backfill.running_writes.version", lambda name: "next")
+    monkeypatch.setattr("mergeplan.planner.apply.backfill.running_writes.mergeplan_version", lambda: "next")
     assert (runs.next(), runs.server.ended) == (None, [FIRST])
 
 

@@ -17,7 +17,7 @@ from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.environments import Cause, HistoryAction
 from mergeplan.planner.state.store import StateStore
-from tests.planner.apply.promotion.test_promotion import Breaking, _built, promote_to, view_values  # noqa: F401 - a fixture
+from tests.planner.apply.promotion.test_promotion import Breaking, _build_table, promote_to, view_values  # noqa: F401 - a fixture
 from tests.planner.builders import FIRST, days, environment, snapshot
 
 NOW = FIRST + timedelta(days=9)  # 2026-01-10
