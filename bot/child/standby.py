@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import structlog
+
+log = structlog.get_logger(__name__)
 READY = (sys.executable, "-I", "-u", "-m", "mergeplan.bot.child.ready")
 END_SECONDS = 5.0
 
@@ -25,20 +28,24 @@ class Standby:
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """From now on a child waits, or is on its way there."""
+        """From now on a child waits, or is on its way there; none where the machine has no room for one more process:
+        whoever says that there is time may carry out a plan, which goes on."""
         with self._lock:
             if self._closed or (self._child is not None and self._child.poll() is None):
                 return
             self._dispose()
-            self._child = subprocess.Popen(
-                READY,
-                cwd=self._folder,
-                env=self._environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            try:
+                self._child = subprocess.Popen(
+                    READY,
+                    cwd=self._folder,
+                    env=self._environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                log.warning("standby_not_started", why=str(error))
 
     def hand_over(
         self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path

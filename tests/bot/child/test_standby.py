@@ -59,6 +59,14 @@ def ran(
     return pids, ended
 
 
+def write_project(folder: Path) -> Path:
+    """A project of one model."""
+    (folder / "models").mkdir(parents=True)
+    (folder / "config.yaml").write_text("gateways:\n  spark:\n    connection: {type: spark}\n")
+    (folder / "models/a.sql").write_text("MODEL (name shop.a, kind FULL);\nSELECT 1 AS id\n")
+    return folder
+
+
 def waiting(standby: Standby) -> int:
     assert standby._child is not None
     return standby._child.pid
@@ -110,11 +118,7 @@ def test_what_nobody_waits_for_leaves_the_ready_child_to_a_plan(bench: Bench, st
 
 def test_the_next_child_waits_while_a_plan_is_carried_out(bench: Bench, standby: Standby) -> None:
     """It is started when the plan is shown: what follows may take hours."""
-    folder, waits = bench.folder / "project", list[bool]()
-    folder.mkdir()
-    (folder / "config.yaml").write_text("gateways:\n  spark:\n    connection: {type: spark}\n")
-    (folder / "models").mkdir()
-    (folder / "models/a.sql").write_text("MODEL (name shop.a, kind FULL);\nSELECT 1 AS id\n")
+    folder, waits = write_project(bench.folder / "project"), list[bool]()
     bench.context.standby, ready = standby, waiting(standby)
 
     call = PlannerCall(Job("k", SHOP, 0, 0, 0, 0), folder, ("plan", "dev"), "run-1")
@@ -122,6 +126,14 @@ def test_the_next_child_waits_while_a_plan_is_carried_out(bench: Bench, standby:
 
     assert (waits[0], waits[-1]) == (False, True)
     assert waiting(standby) != ready
+
+
+def test_a_plan_goes_on_where_no_child_can_be_started_to_wait(bench: Bench) -> None:
+    folder = write_project(bench.folder / "project")
+    bench.context.standby = Standby(bench.folder / "nowhere", {})
+
+    ended = bench.context.plan(PlannerCall(Job("k", SHOP, 0, 0, 0, 0), folder, ("plan", "dev"), "run-1"))
+    assert ended.outcome.ok
 
 
 def test_a_child_that_waits_ends_with_its_service_also_by_kill_9(tmp_path: Path) -> None:
