@@ -31,10 +31,11 @@ class StateReads:
     _version: int = 0
 
     def begin(self, file: str) -> None:
-        """From now on statements are noted."""
-        self.file = file
-        self._connection = _open(file)
-        self._version = _data_version(self._connection)
+        """From now on statements are noted; of what is no path of a file, but an address of SQLite's, none."""
+        with suppress(sqlite3.Error, ValueError):
+            self._connection = _open(file)
+            self._version = _data_version(self._connection)
+            self.file = file
 
     def note(self, statement: str, parameters: Sequence[object]) -> None:
         """One statement that is being made."""

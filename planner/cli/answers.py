@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 FORM = "answer 1"
 FLAGS = {"--no-prompts", "--skip-tests", "--skip-linter", "--no-diff", "--output=json", "--output=text"}
 VALUES = {"-o": ("json", "text"), "--output": ("json", "text")}
-# What a shell changes by itself, and nothing here reads.
+# What a shell changes by itself; a plan of a config.yaml that reads one of them is always made.
 UNREAD = {"_", "OLDPWD", "PWD", "SHLVL"}
 # What may hold a password, or names files beside the project's: such a plan is always made.
 OUTSIDE = {"MERGEPLAN_STATE_URL", "MERGEPLAN_OPENLINEAGE_API_KEY", "MERGEPLAN_GATEWAYS_FROM"}
@@ -250,12 +251,19 @@ def _holds_still(question: Question, work: Workspace, planned: Plan) -> bool:
     return (
         looks is not None
         and question.reads.file != ""
-        and not (project.moves or work.recovered or work.has_engine or work.is_warm)
+        and not (project.moves or work.recovered or work.has_engine or work.may_be_warm)
+        and not _reads_shell(project)
         and not any(connection.config_dir or connection.remote for connection in connections)
         and not any(model.start_moves or model.allow_partials or model.python for model in project.models.values())
         and seeds | project.hashes.keys() <= looks.names  # nothing was read by way of a linked or hidden folder
         and _read_as_found(project, looks)
     )
+
+
+def _reads_shell(project: Project) -> bool:
+    """True when the configuration may read a variable that a shell changes by itself."""
+    words = re.findall(r"\w+", (project.root / project.config_path).read_text("utf-8", "replace"))
+    return not UNREAD.isdisjoint(words)
 
 
 def _read_as_found(project: Project, looks: FolderLooks) -> bool:

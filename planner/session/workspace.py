@@ -178,6 +178,13 @@ class Workspace:
         return is_running(self.connection, self.settings.folder)
 
     @property
+    def may_be_warm(self) -> bool:
+        """True when a Spark is or may be running, though it does not answer now."""
+        from mergeplan.planner.engine.spark.open_session import may_run
+
+        return self.settings.open_engine is not None or may_run(self.connection, self.settings.folder)
+
+    @property
     def connection(self) -> Connection:
         """The gateway's connection as the engine takes it."""
         return self._connection(self.project.gateway)

@@ -17,8 +17,9 @@ from mergeplan.planner.cache.folder_looks import look_at
 from mergeplan.planner.cli import answers
 from mergeplan.planner.cli.answers import Answer, ask
 from mergeplan.planner.cli.main import VERBS, run
+from mergeplan.planner.engine.spark.catalog import CatalogLock, Owner, spark_folder
 from mergeplan.planner.state.store import StateStore
-from tests.planner.project.test_loader import project_of
+from tests.planner.project.test_loader import CONFIG, project_of
 
 PLAN = ("plan", "--no-prompts")
 FILES = {
@@ -168,6 +169,36 @@ def test_a_project_whose_dates_move_is_planned_each_time(root: Path) -> None:
     (root / "models/a.sql").write_text(
         "MODEL (name s.a, kind FULL, start '3 days ago');\nSELECT id, ds FROM raw.events"
     )
+    shown(root)
+
+    assert recalled(root) is None
+
+
+def test_a_variable_that_config_yaml_reads_counts_whichever_it_is(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "config.yaml").write_text(CONFIG + "variables: {level: \"{{ env_var('SHLVL') }}\"}\n")
+    (root / "models/a.sql").write_text(
+        "MODEL (name s.a, kind FULL);\nSELECT id, ds FROM raw.events WHERE id > @VAR('level')"
+    )
+    monkeypatch.setenv("SHLVL", "1")
+    promote(root)
+    assert shown(root).startswith("No changes to plan")
+
+    monkeypatch.setenv("SHLVL", "2")
+    assert "Directly Modified: s.a" in shown(root)
+
+
+def test_no_answer_is_kept_beside_a_warm_spark_that_does_not_answer(root: Path) -> None:
+    lock = CatalogLock(spark_folder(root / ".mergeplan"))
+    lock.folder.mkdir(parents=True)
+    lock.publish(Owner(os.getpid(), "mergeplan warm", port=1, warm=True))
+    shown(root)
+
+    assert recalled(root) is None
+
+
+def test_a_state_that_is_named_by_an_address_of_sqlite_is_planned_each_time(root: Path) -> None:
+    state = f"    state_connection: {{type: sqlite, url: 'sqlite:///file:{root}/state.db?uri=true'}}\n"
+    (root / "config.yaml").write_text(CONFIG + state)
     shown(root)
 
     assert recalled(root) is None
