@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
 from mergeplan.bot.projects import read_folders
+from mergeplan.bot.secret_files import check_secret_files
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import ADDRESSES, FOLDERS, SPARK, spark_access_of
 
@@ -158,6 +159,8 @@ def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:
     folder = os.environ.get("MERGEPLAN_SECRETS_DIR")
     if folder and not Path(folder).is_dir():
         raise RequestError(f"MERGEPLAN_SECRETS_DIR is not usable: `{folder}` is no folder.")
+    if folder:
+        check_secret_files(Path(folder), Settings.model_fields.keys(), os.environ)
     try:
         return Settings(**{**(overrides or {}), "_secrets_dir": folder or None})
     except ValidationError as error:

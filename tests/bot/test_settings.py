@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,43 @@ def test_a_folder_of_secrets_that_is_not_there_is_an_error(tmp_path: Path, monke
     monkeypatch.setenv("MERGEPLAN_SECRETS_DIR", str(tmp_path / "nowhere"))
 
     with pytest.raises(RequestError, match=r"MERGEPLAN_SECRETS_DIR is not usable: .* is no folder"):
+        load_settings()
+
+
+BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no text": (lambda file: file.write_bytes(b"\xff\xfes3cret"), "is not UTF-8 text"),
+    "a mark that nobody sees": (lambda file: file.write_bytes(b"\xef\xbb\xbfs3cret"), "a byte order mark"),
+    "a folder": (lambda file: file.mkdir(), "cannot be read: Is a directory"),
+    "a link to nowhere": (lambda file: file.symlink_to("nowhere"), "cannot be read: No such file"),
+    "a link to elsewhere": (lambda file: file.symlink_to("/etc/hostname"), "a file outside of the folder"),
+    "another name": (lambda file: file.with_name("mergeplan_webhok_secret").write_text("s3cret"), "of no variable"),
+    "two of one name": (
+        lambda file: (file.write_text("s3cret"), file.with_name(file.name.upper()).write_text("s3cret")),
+        "are one variable",
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_FILES)
+def test_a_file_that_is_no_secret_is_named_without_what_it_holds(
+    bad: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, message = BAD_FILES[bad]
+    make(tmp_path / "mergeplan_webhook_secret")
+    monkeypatch.setenv("MERGEPLAN_SECRETS_DIR", str(tmp_path))
+
+    with pytest.raises(RequestError, match=message) as caught:
+        load_settings()
+    assert "s3cret" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_an_empty_variable_does_not_hide_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service would begin with an empty state in a file of its own."""
+    (tmp_path / "mergeplan_state_url").write_text("postgresql://ann:s3cret@db/shop\n")
+    monkeypatch.setenv("MERGEPLAN_SECRETS_DIR", str(tmp_path))
+    monkeypatch.setenv("MERGEPLAN_STATE_URL", "")
+
+    with pytest.raises(RequestError, match="MERGEPLAN_STATE_URL is empty in the environment"):
         load_settings()
 
 

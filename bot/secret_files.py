@@ -1,0 +1,62 @@
+"""The files of MERGEPLAN_SECRETS_DIR: each is a variable, named as in the environment, and must be readable as one.
+
+What is wrong with a file is said by its name; nothing of what it holds is shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from mergeplan.planner.errors import RequestError
+
+PREFIX = "mergeplan_"
+BOM = "\ufeff"
+
+
+def check_secret_files(folder: Path, names: Collection[str], environ: Mapping[str, str]) -> None:
+    """RequestError for a file that is no variable of these names, leads elsewhere, cannot be read as text, or that an
+    empty variable of the environment would go before; a file of another's, without the prefix, is left alone."""
+    seen: dict[str, Path] = {}
+    for path in list_secret_files(folder):
+        name = path.name.lower()
+        if name.removeprefix(PREFIX) not in names:
+            raise RequestError(f"MERGEPLAN_SECRETS_DIR is not usable: `{path.name}` is the name of no variable.")
+        if name in seen:
+            raise RequestError(
+                f"MERGEPLAN_SECRETS_DIR is not usable: `{seen[name].name}` and `{path.name}` are one variable."
+            )
+        seen[name] = path
+        if any(variable.lower() == name and not value for variable, value in environ.items()):
+            raise RequestError(
+                f"{name.upper()} is empty in the environment, and is a file in MERGEPLAN_SECRETS_DIR, too.",
+                hint="Unset the variable, which goes before its file; or remove the file.",
+            )
+        _check_text(path)
+
+
+def list_secret_files(folder: Path) -> list[Path]:
+    """What a folder has with our prefix, sorted; RequestError when it cannot be listed."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.name.lower().startswith(PREFIX))
+    except OSError as error:
+        message = f"MERGEPLAN_SECRETS_DIR is not usable: `{folder}` cannot be listed: {error.strerror}."
+        raise RequestError(message) from None
+
+
+def _check_text(path: Path) -> None:
+    if not path.resolve().is_relative_to(path.parent.resolve()):
+        message = f"MERGEPLAN_SECRETS_DIR: `{path.name}` is a link to a file outside of the folder."
+        raise RequestError(message, hint="Project code might read that: mount the file itself.")
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise RequestError(f"MERGEPLAN_SECRETS_DIR: `{path.name}` cannot be read: {reason}.") from None
+    except UnicodeDecodeError:
+        raise RequestError(f"MERGEPLAN_SECRETS_DIR: `{path.name}` is not UTF-8 text.") from None
+    if text.startswith(BOM):
+        raise RequestError(
+            f"MERGEPLAN_SECRETS_DIR: `{path.name}` begins with a byte order mark.", hint="Save it without one."
+        )
