@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +86,15 @@ def test_the_action_and_the_image_install_in_the_same_way() -> None:
     assert '"$ACTION_PATH/release/install" "$DISTRIBUTION" "$ENVIRONMENT"' in ACTION.read_text()
     assert 'release/install "$DISTRIBUTION"' in (ROOT / "Dockerfile").read_text()
     assert "requirements.lock" in (ROOT / "release" / "install").read_text()
+
+
+def test_a_source_that_cannot_be_named_restores_no_environment_of_another(tmp_path: Path) -> None:
+    """The step fails: an empty digest would be one name for every version whose source cannot be read."""
+    (step,) = [step for step in yaml.safe_load(ACTION.read_text())["runs"]["steps"] if step.get("id") == "source"]
+    output = tmp_path / "output"
+    environ = {**os.environ, "ACTION_PATH": str(tmp_path / "nowhere"), "GITHUB_OUTPUT": str(output)}
+    # How a runner calls bash.
+    command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]]
+
+    assert subprocess.run(command, env=environ, check=False, capture_output=True, timeout=60).returncode != 0
+    assert not output.exists()
