@@ -137,6 +137,8 @@ class DiffQuery:
             return f"IF(ABS({value}) < 1E15D, RINT({value} * {scale}) / {scale}, {value}) + 0.0D"
         if kind.this is exp.DType.MAP:
             return f"ARRAY_SORT(MAP_ENTRIES({name}))"
+        if kind.this is exp.DType.VARIANT:  # as text the number 1 is the string '1', and a null within it NULL
+            return f"SCHEMA_OF_VARIANT({name}) || ' ' || TO_JSON({name})"
         if kind.this not in (exp.DType.ARRAY, exp.DType.STRUCT, exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.CHAR):
             return name if kind.this.name in EXACT else f"CAST({name} AS STRING)"
         return name

@@ -1,6 +1,6 @@
 """How two tables differ: their columns, and their rows by key; as the SQL to run and the data of its results.
 
-A few rows of both show what is likely. Where none of them differs, Spark computes the number of rows and three hashes
+A few rows of both show what is likely. Where none of them differs, Spark computes the number of rows and four hashes
 over all of them, each side read once: equal tables take no more. Otherwise the rows are grouped into buckets by their
 key, and each bucket is compared so. Only the rows of buckets that differ are joined, row by row, NULL equal to NULL.
 Where the tables seem to differ throughout, all rows are joined at once. Tables that are the same files hold the same
@@ -33,6 +33,10 @@ SAMPLE = 1000  # rows with which a table begins
 THROUGHOUT = 0.05  # of the rows that both tables begin with, from which on too many buckets differ
 NO_ROWS = Rows((), ())
 LOW = 4_294_967_295  # the lower half of a hash: whole hashes would overflow when they are summed
+# Bits of a hash that are summed over a whole table: sums of halves would overflow in one of four billion rows.
+PART = 22
+SUMS = (f"SUM(SHIFTRIGHTUNSIGNED(h, {bit}) & {2**PART - 1})" for bit in range(0, 64, PART))
+HASHES = ", ".join(("COUNT(*)", "BIT_XOR(h)", *SUMS))  # equal for tables of the same rows
 
 
 @dataclass(frozen=True)
@@ -221,13 +225,12 @@ def _find_buckets(engine: Engine, question: DiffQuery) -> _Buckets:
 
 def _equal_tables(engine: Engine, question: DiffQuery) -> _Buckets | None:
     """The counts of two tables with the same rows, by hashes over all rows of each; None when they differ."""
-    hashes = f"COUNT(*), BIT_XOR(h), SUM(h & {LOW}), SUM(SHIFTRIGHTUNSIGNED(h, 32))"
     shown = ["h", f"IF({question.null_key()}, 1, 0) AS nk"]
-    sides = (f"SELECT {at}, {hashes}, SUM(nk) FROM ({question.rows(at, shown)})" for at in (0, 1))
+    sides = (f"SELECT {at}, SUM(nk), {HASHES} FROM ({question.rows(at, shown)})" for at in (0, 1))
     first, second = sorted(tuple(map(_whole, row)) for row in engine.fetch(" UNION ALL ".join(sides)).rows)
-    if first[1:5] != second[1:5]:
+    if first[2:] != second[2:]:
         return None
-    rows = RowDiff((first[1], second[1]), common=first[1], null_keys=(first[5], second[5]))
+    rows = RowDiff((first[2], second[2]), common=first[2], null_keys=(first[1], second[1]))
     return _Buckets(rows, "", (0, 0), crowded=False)
 
 

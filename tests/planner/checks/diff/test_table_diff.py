@@ -10,6 +10,8 @@ import pytest
 
 from mergeplan.planner.checks.diff.diff_query import BUCKETS, DiffOptions
 from mergeplan.planner.checks.diff.table_diff import (
+    HASHES,
+    PART,
     RowDiff,
     TableDiff,
     compare_tables,
@@ -103,6 +105,22 @@ def test_keys_of_several_rows_are_matched_one_by_one_where_most_rows_differ(engi
 
     assert (rows.counts, rows.only, rows.common) == ((2001, 2001), (0, 0), 2001)
     assert (rows.changed, rows.null_keys, rows.duplicate_keys) == (2001, (1, 1), (1, 1))
+
+
+@pytest.mark.parametrize("pair", [("1", '"1"'), ("null", None), ('{"a": 1}', '{"a": "1"}'), ("1", "1.0")])
+def test_variants_that_are_written_alike_differ(engine: Engine, pair: tuple[str, str | None]) -> None:
+    first, second = (f"SELECT 1 AS k, PARSE_JSON({repr(text) if text else 'NULL'}) AS v" for text in pair)
+
+    assert compare(engine, first, second, on=("k",)).rows.changed == 1
+    assert not compare(engine, first, second).same
+    assert compare(engine, first, first).same
+
+
+def test_the_hashes_of_a_table_of_a_trillion_rows_overflow_in_no_sum() -> None:
+    sums = HASHES.count("SUM")
+
+    assert 10**12 * (2**PART - 1) < 2**63
+    assert sums * PART >= 64
 
 
 def test_equal_tables_are_the_same_whatever_the_order_and_how_often_a_row_comes(engine: Engine) -> None:
