@@ -158,6 +158,7 @@ class Checkout:
                 return Merge(head, trees[head])
             if not mine & theirs:
                 return Merge()
+            objects.prove(mine | theirs, "commit")  # git finds the merge bases by what lies in the mirror
             self._look_through(objects, base, head)
         merged = self._merge_trees(base, head)
         if merged.code not in (0, 1):
@@ -257,8 +258,7 @@ class Checkout:
                 trees = [self._commit(objects, commit).tree for commit in (old, new)]
                 oids |= {entry.oid: None for _, entry in objects.differing(*trees) if entry.is_text}
         objects.need(oids)
-        for oid in oids:
-            objects.get(oid, "blob")
+        objects.prove(oids, "blob")
 
     def _merge_trees(self, base: str, head: str) -> GitEnd:
         """What git says of a merge; asked again with every file of both histories where it lacks one."""

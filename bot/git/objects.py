@@ -118,6 +118,13 @@ class Objects:
         for oid in oids:
             yield self._there(oid, self._answer(oid, kind))
 
+    def prove(self, oids: Iterable[str], kind: str) -> None:
+        """Read objects that must be there, so that who reads the folder next finds them as they are named."""
+        every = list(oids)
+        for start in range(0, len(every), ASKED_MOST):
+            for _ in self.get_all(every[start : start + ASKED_MOST], kind):
+                pass
+
     def _ask(self, what: str, oids: Sequence[str]) -> None:
         assert self._child.stdin is not None
         try:

@@ -12,7 +12,7 @@ import pytest
 
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout
-from mergeplan.bot.git.objects import name_of
+from mergeplan.bot.git.objects import Tampered, name_of
 from mergeplan.bot.records import PullState
 from mergeplan.bot.sandbox.server import Sandbox
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench
@@ -274,3 +274,22 @@ def test_attributes_of_a_pull_request_change_no_byte(github: Sandbox, tmp_path: 
     with checkout.files(commit) as place:
         assert (place / "models" / "a.sql").read_bytes() == text.encode()
     assert checkout.read(commit, "models/a.sql") == text
+
+
+def test_a_merge_believes_no_older_commit_of_the_mirror_that_was_read_before(github: Sandbox, tmp_path: Path) -> None:
+    """With another tree under the merge base's name, a side's change would seem to be none."""
+    sides = {"left": {"models/a.sql": "SELECT 2\n"}, "right": {"models/b.sql": "SELECT 4\n"}}
+    left, right = (github.commit(SHOP, side, files, "A side", author="ann") for side, files in sides.items())
+    checkout = Checkout(tmp_path / "home", SHOP, github.clone_url(SHOP), lambda: github.installation_token(SHOP))
+    for side in sides:
+        checkout.fetch(side)
+    merged = checkout.merge(left, right)
+    attack, by = Attack(tmp_path / "home", github.state.git(SHOP), tmp_path), "a <a@b> 1 +0000"
+    text = f"tree {attack.oid(f'{right}^{{tree}}')}\nauthor {by}\ncommitter {by}\n\nEvil\n"
+    attack.put(attack.oid("main"), "commit", text.encode())
+
+    with pytest.raises(Tampered):
+        checkout.merge(left, right)
+    for side in sides:
+        checkout.fetch(side)
+    assert checkout.merge(left, right) == merged
