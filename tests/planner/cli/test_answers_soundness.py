@@ -41,8 +41,6 @@ TEXTS: dict[str, list[str]] = {
     "external_models.yaml": [
         f"- name: raw.events\n  columns: {{id: {kind}, ds: string}}\n" for kind in ("int", "long")
     ],
-        f"- name: raw.events\n  columns: {{id: {kind}, ds: string}}\n" for kind in ("int", "long")
-    ],
     "models/a.sql": [
         f"MODEL (name s.a, kind FULL);\nSELECT {columns} FROM raw.events WHERE id > @VAR('level')"
         for columns in ("id, ds", "ds, id")
