@@ -88,13 +88,29 @@ def test_the_action_and_the_image_install_in_the_same_way() -> None:
     assert "requirements.lock" in (ROOT / "release" / "install").read_text()
 
 
+def name_source(action_path: Path, folder: Path, distribution: str) -> tuple[int, str]:
+    """The exit code of the step that names what is installed, as a runner calls it, and its outputs."""
+    (step,) = [step for step in yaml.safe_load(ACTION.read_text())["runs"]["steps"] if step.get("id") == "source"]
+    own = {"ACTION_PATH": action_path, "DISTRIBUTION": distribution, "PYTHON_VERSION": "3.11", "RUNNER_TEMP": folder}
+    environ = {**os.environ, **{name: str(text) for name, text in own.items()}, "GITHUB_OUTPUT": str(folder / "output")}
+    command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]]
+    code = subprocess.run(command, env=environ, check=False, capture_output=True, timeout=60).returncode
+    return code, (folder / "output").read_text() if (folder / "output").exists() else ""
+
+
+def test_each_version_and_distribution_is_installed_into_a_folder_of_its_own(tmp_path: Path) -> None:
+    """Two in one job: the second would find the first one's command, and run that."""
+    code, full = name_source(ROOT, tmp_path, "mergeplan")
+    (tmp_path / "output").unlink()
+
+    assert code == 0
+    assert re.fullmatch(rf"digest=(\w{{32}})\nenvironment={tmp_path}/mergeplan-3\.11-\1\n", full)
+    assert name_source(ROOT, tmp_path, "mergeplan-client")[1] == full.replace("/mergeplan-", "/mergeplan-client-")
+
+
 def test_a_source_that_cannot_be_named_restores_no_environment_of_another(tmp_path: Path) -> None:
     """The step fails: an empty digest would be one name for every version whose source cannot be read."""
-    (step,) = [step for step in yaml.safe_load(ACTION.read_text())["runs"]["steps"] if step.get("id") == "source"]
-    output = tmp_path / "output"
-    environ = {**os.environ, "ACTION_PATH": str(tmp_path / "nowhere"), "GITHUB_OUTPUT": str(output)}
-    # How a runner calls bash.
-    command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]]
+    code, outputs = name_source(tmp_path / "nowhere", tmp_path, "mergeplan")
 
-    assert subprocess.run(command, env=environ, check=False, capture_output=True, timeout=60).returncode != 0
-    assert not output.exists()
+    assert code != 0
+    assert outputs == ""
