@@ -16,7 +16,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -240,7 +240,10 @@ def _project_folder(arguments: Sequence[str]) -> Path | None:
             left.pop(0)
         elif word.startswith("-") and word not in FLAGS:
             return None
-    return root.resolve() if root.is_dir() else None
+    with suppress(OSError, UnicodeEncodeError):  # this folder is gone, or its path is no text
+        path = root.resolve(strict=True)
+        return path if path.is_dir() and str(path).encode() else None
+    return None
 
 
 def _holds_still(question: Question, work: Workspace, planned: Plan) -> bool:

@@ -186,6 +186,15 @@ def run(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_INTERRUPTED
     except OSError as error:
+        if _is_gone():
+            _say(
+                command_line,
+                "The folder in which mergeplan was called is gone.",
+                "Go to another one.",
+                1,
+                "RequestError",
+            )
+            return 1
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         if error.filename is None and not full:
             return _defect(command_line, error)
@@ -194,6 +203,14 @@ def run(
         return 1
     except Exception as error:
         return _defect(command_line, error)
+
+
+def _is_gone() -> bool:
+    """True when the folder of this process was removed."""
+    try:
+        return not os.getcwd()
+    except FileNotFoundError:
+        return True
 
 
 def _defect(arguments: Sequence[str], error: Exception) -> int:

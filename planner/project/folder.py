@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from mergeplan.planner.cache.file_hashes import FileHashes
 from mergeplan.planner.cache.store import Cache
-from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
+from mergeplan.planner.errors import Place, ProjectError, ProjectErrors, RequestError
 from mergeplan.planner.file_note import note_file
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limit_resources
@@ -25,6 +25,8 @@ class Folder:
     """The files below a root, each by its path from there; `hashes` are those of all that was looked at."""
 
     def __init__(self, root: Path, cache: Cache) -> None:
+        if not is_unicode(str(root)):
+            raise RequestError("The path of the project's folder is not UTF-8.", hint="Rename the folder.")
         self.root = root
         self.errors: list[ProjectError] = []
         self.hashes: dict[str, str] = {}
@@ -61,11 +63,15 @@ class Folder:
             raise ProjectError("The file is not UTF-8 text.", place=place) from None
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
-        """The files of a folder and the folders in it, sorted; hidden ones and those of the patterns left out."""
+        """The files of a folder and the folders in it, sorted; hidden ones and those of the patterns left out.
+        ProjectError for a name that is no text."""
         if folder not in self._listed:
             self._listed[folder] = sorted(_below(self.root / folder, folder), key=lambda name: name.split("/"))
         for name in self._listed[folder]:
             if name.endswith(suffixes):
+                if not is_unicode(name):
+                    shown = name.encode("utf-8", "backslashreplace").decode()
+                    raise ProjectError(f"The name of the file is not UTF-8: `{shown}`.", hint="Rename the file.")
                 path = PurePosixPath(name)
                 if not any(fnmatch(name, pattern) or path.match(pattern) for pattern in ignore_patterns):
                     yield name
@@ -101,6 +107,11 @@ class Folder:
     def digest(self) -> str:
         """A hash over all that was looked at."""
         return digest(*(part for name, hashed in sorted(self.hashes.items()) for part in (name, hashed)))
+
+
+def is_unicode(name: str) -> bool:
+    """False for a name of bytes that are not UTF-8: it has no text, and so no hash."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _below(folder: Path, name: str) -> Iterator[str]:

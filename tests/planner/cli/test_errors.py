@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,6 +94,29 @@ def test_prod_is_prod_in_capitals_too(offline: CommandLine) -> None:
     write_example(offline.root, "empty")
 
     assert offline("plan", "PROD", "--no-prompts").out == offline("plan", "--no-prompts").out
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems have no such names")
+@pytest.mark.parametrize("verb", ["plan", "lint"])
+def test_a_file_whose_name_is_no_text_is_named_as_well_as_it_can_be(verb: str, offline: CommandLine) -> None:
+    project_of(offline.root, {"models/a.sql": FULL.format(name="a", sql="SELECT 1 AS x")})
+    os.rename(os.fsencode(offline.root / "models/a.sql"), os.fsencode(offline.root / "models") + b"/b\xff.sql")
+
+    ran = offline(verb)
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == "Error: The name of the file is not UTF-8: `models/b\\udcff.sql`. Rename the file.\n"
+
+
+def test_a_folder_that_was_removed_under_the_command_is_told(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    program = "import os, sys; os.rmdir(os.getcwd()); from mergeplan.planner.cli.main import main; main()"
+    call = [sys.executable, "-c", program, "plan"]
+    ran = subprocess.run(call, cwd=gone, capture_output=True, text=True, timeout=60, check=False)
+
+    assert ran.returncode == 1
+    assert ran.stderr == "Error: The folder in which mergeplan was called is gone. Go to another one.\n"
 
 
 @pytest.mark.parametrize(
