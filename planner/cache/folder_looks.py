@@ -28,8 +28,15 @@ class FolderLooks:
     recent: Mapping[str, str] = field(default_factory=dict)
 
 
+class _Linked(Exception):
+    """A link stands in a folder's place."""
+
+
 def look_at(folder: Path) -> FolderLooks | None:
-    """How a folder looks now; None when a file cannot be read, or there are too many."""
+    """How a folder looks now; None when a file cannot be read, or there are too many.
+
+    None, too, where a link leads to a folder, or to nothing yet: what comes to lie there would not be seen.
+    """
     began = time.time_ns()
     looks: dict[str, list[int]] = {}
     recent: dict[str, str] = {}
@@ -40,7 +47,7 @@ def look_at(folder: Path) -> FolderLooks | None:
                 recent[name] = hash_file(folder, name)
             if len(looks) > MOST:
                 return None
-    except OSError:
+    except (OSError, _Linked):
         return None
     return FolderLooks(frozenset(looks), digest(repr(sorted(looks.items()))), recent)
 
@@ -51,7 +58,8 @@ def hash_file(folder: Path, name: str) -> str:
 
 
 def _below(folder: Path, prefix: str) -> Iterator[tuple[os.DirEntry[str], str]]:
-    """The files below a folder with their paths from it; no link to a folder is followed."""
+    """The files below a folder with their paths from it. No link to a folder is followed; _Linked for one that whoever
+    reads a project does follow, as the project's own folders may be links."""
     with os.scandir(folder) as entries:
         listed = list(entries)
     for entry in listed:
@@ -61,3 +69,5 @@ def _below(folder: Path, prefix: str) -> Iterator[tuple[os.DirEntry[str], str]]:
             yield from _below(folder / entry.name, f"{prefix}{entry.name}/")
         elif entry.is_file():
             yield entry, f"{prefix}{entry.name}"
+        elif entry.is_symlink() and not prefix:
+            raise _Linked

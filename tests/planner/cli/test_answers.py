@@ -204,6 +204,36 @@ def test_a_state_that_is_named_by_an_address_of_sqlite_is_planned_each_time(root
     assert recalled(root) is None
 
 
+@pytest.mark.parametrize("folder_is_there", [True, False])
+def test_files_that_come_into_a_linked_folder_are_seen(
+    folder_is_there: bool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A share that is empty, or not mounted yet."""
+    share = root.parent / "share"
+    if folder_is_there:
+        share.mkdir()
+    (root / "tests").symlink_to(share)
+    promote(root)
+    shown(root)
+    share.mkdir(exist_ok=True)
+    (share / "t.yaml").write_text("test_t:\n  model: s.nowhere\n  outputs:\n    query: [{x: 1}]\n")
+
+    assert "tests/t.yaml" in shown(root)
+    assert shown(root) == fresh(root, monkeypatch)
+
+
+def test_a_project_of_which_a_model_cannot_be_opened_is_planned_each_time(root: Path) -> None:
+    """What it lacks may be a file that nobody looks at, as one of a hidden folder."""
+    (root / "models/s.sql").write_text("MODEL (name s.s, kind SEED (path '../.data/s.csv'), columns (id int));")
+    promote(root)
+    assert "Cannot be opened: models/s.sql" in shown(root)
+    (root / ".data").mkdir()
+    (root / ".data/s.csv").write_text("id\n1\n")
+
+    assert "s.s" in shown(root)
+    assert "Cannot be opened" not in shown(root)
+
+
 def test_a_file_that_says_something_else_for_a_moment_is_seen(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("SELECT 1")
     looks = look_at(tmp_path)
