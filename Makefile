@@ -17,6 +17,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet -
 ACTIONLINT := v1.7.12
 SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compiled when it is imported
 
+unexport PYTHONDONTWRITEBYTECODE  # each process of the tests would compile what the one before it compiled
+
 .PHONY: docs docs-serve pictures
 .PHONY: help demo test lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
 .PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-release

@@ -55,14 +55,25 @@ def example(make_bench: Callable[..., Bench]) -> Bench:
     return bench
 
 
-def test_a_pull_request_is_planned_categorised_merged_and_promoted(make_bench: Callable[..., Bench]) -> None:
-    """Behaviours 9, 32, 40, 47: each category builds what it must, and a merge executes nothing over data."""
+def test_a_pull_request_is_planned_merged_and_promoted(make_bench: Callable[..., Bench]) -> None:
+    """Behaviours 9, 40, 47: what did not change is shared with prod, and a merge executes nothing over data."""
     bench = example(make_bench)
 
     added = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date,", f"event_date,{COLUMN}")})
     bench.idle()
     assert "1 non-breaking, 1 indirect non-breaking" in bench.plan(added)
     assert "shared with `prod`" in bench.plan(added)
+    assert_merged_for_nothing(bench, added, revision=2)
+    assert rows(bench.home, "SELECT DISTINCT new_column FROM sqlmesh_example.incremental_model") == [["z"]]
+
+
+@pytest.mark.prove
+def test_each_category_builds_what_it_must(make_bench: Callable[..., Bench]) -> None:
+    """Behaviours 9, 32."""
+    bench = example(make_bench)
+
+    added = bench.open({MODEL: bench.github.read(SHOP, MODEL).replace("event_date,", f"event_date,{COLUMN}")})
+    bench.idle()
     bench.say(added, "/categorize breaking")
     assert "Downstream recomputed: `sqlmesh_example.full_model`" in bench.replies(added)[0]
     bench.say(added, "/categorize incremental_model non-breaking")

@@ -44,12 +44,9 @@ def calls(bench: Bench, verb: str) -> list[dict[str, Any]]:
     return [each for each in map(json.loads, path.read_text().splitlines()) if each["argv"][0] == verb]
 
 
-def test_each_project_has_its_own_prod(pair: Bench) -> None:
+def test_a_change_of_one_project_is_planned_and_promoted_by_it_alone(pair: Bench) -> None:
     prods = [pair.context.inbox.prods.get(key) for key in (SHOP, ADS)]
     assert [(each.state, each.revision) for each in prods] == [(Prod.READY, 1)] * 2
-
-
-def test_a_change_of_one_project_is_planned_by_it_alone(pair: Bench) -> None:
     number = pair.open(IN_ADS)
     pair.idle()
     checks = pair.github.checks(SHOP, pair.head(number))
@@ -59,11 +56,6 @@ def test_a_change_of_one_project_is_planned_by_it_alone(pair: Bench) -> None:
     assert {run.conclusion for run in checks.values()} == {"success"}
     assert {"mergeplan / plan", "mergeplan / plan (ads)", "mergeplan / promotion (ads)"} <= set(checks)
     assert checks["mergeplan / plan"].title == "Nothing to do"
-
-
-def test_a_merge_promotes_the_project_that_it_changes_and_no_other(pair: Bench) -> None:
-    number = pair.open(IN_ADS)
-    pair.idle()
     pair.github.merge(SHOP, number, author="ann")
     pair.idle()
     shop, prod = (pair.context.inbox.prods.get(key) for key in (SHOP, ADS))
@@ -193,6 +185,7 @@ def test_a_pull_request_that_brings_the_second_project_is_planned(make_bench: Ca
     assert bench.context.inbox.prods.get(SHOP).revision == 1
 
 
+@pytest.mark.prove
 def test_a_label_that_asks_for_no_plan_is_of_the_projects_that_a_pull_request_changes(
     make_bench: Callable[..., Bench],
 ) -> None:
@@ -210,6 +203,7 @@ def test_a_label_that_asks_for_no_plan_is_of_the_projects_that_a_pull_request_ch
     assert list(plans(bench, number)) == [""]
 
 
+@pytest.mark.prove
 def test_a_rollback_of_one_project_says_that_the_revert_takes_back_the_others_too(pair: Bench) -> None:
     pair.github.set_permission(SHOP, pair.github.bot_login, "write")
     number = pair.open(IN_SHOP | IN_ADS)

@@ -20,13 +20,14 @@ HEAD = "import os, sys\nfrom sqlmesh.core.config import Config\n"
 CONFIG = "\nconfig = Config(project=str(got)[:2000])\n"
 ENVIRONMENT = {"TOKEN": SECRET, "HOME": "/root", "PATH": os.environ["PATH"]}
 REQUIRED = Isolation(required=True)
+SECONDS = "mergeplan.planner.python.config_code.reading.SECONDS"
 isolated = pytest.mark.skipif(bool(cannot()), reason=f"this machine cannot isolate: {cannot()}")
 
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", SECRET)
-    monkeypatch.setattr("mergeplan.planner.python.config_code.reading.SECONDS", 15.0)
+    monkeypatch.setattr(SECONDS, 15.0)
 
 
 def run(folder: Path, text: str, isolation: Isolation = REQUIRED) -> CodeConfiguration:
@@ -98,8 +99,6 @@ ENDS = {
     "leaves at once": ("os._exit(0)", "Python ended with exit code 0"),
     "leaves": ("sys.exit()", "It exited Python"),
     "kills itself": ("os.kill(os.getpid(), 9)", "Python ended by signal 9"),
-    "loops": ("while True: pass", "It took longer than 15 seconds."),
-    "waits": ("import time\ntime.sleep(600)", "It took longer than 15 seconds."),
     "allocates": ("got = bytearray(3 << 30)", "MemoryError"),
     "grows": ("got = []\nwhile True: got.append('x' * 10**7)", "MemoryError"),
     "never returns": ("def f(): f()\nf()", "RecursionError"),
@@ -117,6 +116,16 @@ def test_however_it_ends_it_is_told_in_a_sentence(text: str, said: str, isolatio
     assert said in failure_text(tmp_path / "p", text, isolation)
 
 
+@pytest.mark.parametrize("isolation", [pytest.param(REQUIRED, marks=isolated), Isolation()])
+@pytest.mark.parametrize("text", ["while True: pass", "import time\ntime.sleep(600)"], ids=["loops", "waits"])
+def test_what_does_not_end_is_ended(
+    text: str, isolation: Isolation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SECONDS, 3.0)
+
+    assert "It took longer than 3 seconds." in failure_text(tmp_path / "p", text, isolation)
+
+
 @isolated
 def test_what_it_prints_is_not_held(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     run(tmp_path / "p", "for n in range(1_000_000): print('line', n)\ngot = 1" + CONFIG)
@@ -127,7 +136,8 @@ def test_what_it_prints_is_not_held(tmp_path: Path, capfd: pytest.CaptureFixture
 
 
 @isolated
-def test_what_it_forked_ends_with_it(tmp_path: Path) -> None:
+def test_what_it_forked_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SECONDS, 3.0)  # so long they fork
     text = "import time\nif os.fork() == 0:\n  time.sleep(600)\n  os._exit(0)\nfor n in range(20): os.fork()\n"
 
     began = time.monotonic()

@@ -196,7 +196,14 @@ POISONS: tuple[Callable[[Attack], None], ...] = (
 STARTED_AGAIN = (Attack.a_commit, Attack.references, Attack.tips, Attack.a_link)
 
 
-@pytest.mark.parametrize("text", [STEALING, CHANGING, EVERYTHING], ids=["stealing", "changing", "everything"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(STEALING, id="stealing", marks=pytest.mark.prove),
+        pytest.param(CHANGING, id="changing", marks=pytest.mark.prove),
+        pytest.param(EVERYTHING, id="everything"),
+    ],
+)
 def test_a_configuration_in_the_mirror_runs_nothing_and_changes_no_text(
     bench: Bench, tmp_path: Path, text: str
 ) -> None:

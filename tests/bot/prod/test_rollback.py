@@ -112,7 +112,10 @@ def test_a_revert_whose_answer_is_lost_or_that_somebody_opened_already_is_opened
 
 @pytest.mark.parametrize(
     ("fault", "why"),
-    [("forbidden", "Resource not accessible by integration."), ("conflict", "couldn't be reverted automatically.")],
+    [
+        ("forbidden", "Resource not accessible by integration."),
+        pytest.param("conflict", "couldn't be reverted automatically.", marks=pytest.mark.prove),
+    ],
 )
 def test_where_github_opens_no_revert_the_reply_says_to_press_the_button(bench: Bench, fault: str, why: str) -> None:
     number = merge_pull(bench)

@@ -96,6 +96,7 @@ def test_the_roles_of_the_project_stand_on_the_buttons(make_bench: Callable[...,
     assert "needs the `maintain` permission on this repository; you have `write`" in bench.replies(number)[0]
 
 
+@pytest.mark.prove
 def test_a_button_of_another_plan_is_refused(bench: Bench) -> None:
     """Behaviours 4, 5: of an older head, or of an older plan of the same head; the new plan is linked."""
     number = bench.open(COLUMN)
@@ -191,7 +192,7 @@ def test_deploy_and_roll_back_are_buttons_of_the_promotion(make_bench: Callable[
     assert bench.checks(bench.head(number))["plan"].actions == []
 
 
-@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("apart", [False, pytest.param(True, marks=pytest.mark.prove)])
 def test_buttons_go_while_a_plan_is_made(bench: Bench, apart: bool) -> None:
     """By GraphQL and by REST; and no check has any where no webhook would bring the press."""
     if apart:

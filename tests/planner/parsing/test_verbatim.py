@@ -125,13 +125,13 @@ def test_another_spelling_of_the_same_is_no_misreading(same: str) -> None:
 
 DEEP = "(" * 1000 + "1" + ")" * 1000
 NASTY = [
-    f"SELECT {DEEP} AS a", f"SELECT {'NOT ' * 3000} TRUE AS a", "SELECT a FROM x.y WHERE " + " OR ".join(f"a = {n}" for n in range(10_000)),
-    f"SELECT a IN ({', '.join(map(str, range(20_000)))}) AS b FROM x.y", "SELECT GET_JSON_OBJECT(a, '$..f') AS b FROM x.y",
+    f"SELECT {DEEP} AS a", f"SELECT {'NOT ' * 3000} TRUE AS a", "SELECT a FROM x.y WHERE " + " OR ".join(f"a = {n}" for n in range(3000)),
+    f"SELECT a IN ({', '.join(map(str, range(4000)))}) AS b FROM x.y", "SELECT GET_JSON_OBJECT(a, '$..f') AS b FROM x.y",
     "SELECT GET_JSON_OBJECT(a, '$[') AS b", "SELECT GET_JSON_OBJECT(a, b) AS c FROM x.y", "SELECT GET_JSON_OBJECT() AS b", "SELECT (1",
     "SELECT 1)", "SELECT '\U0001f600\u202e' AS a", "SELECT \u00e9 FROM x.y", "SELECT `\u0000` FROM x.y", "SELECT a\ufeff FROM x.y",
     f"SELECT {'a.' * 500}b FROM x.y", f"SELECT {'-' * 1}{' -' * 2000}1 AS a", "SELECT CASE " + "WHEN a THEN CASE " * 300 + "1",
     "SELECT " + "transform(a, x -> " * 200 + "x" + ")" * 200 + " AS a FROM x.y", "SELECT * FROM " + "(SELECT * FROM " * 300 + "x.y" + ")" * 300,
-    " UNION ALL ".join(["SELECT 1 AS a"] * 2000), "SELECT CAST(a AS " + "ARRAY<" * 300 + "INT" + ">" * 300 + ") AS b FROM x.y",
+    " UNION ALL ".join(["SELECT 1 AS a"] * 1100), "SELECT CAST(a AS " + "ARRAY<" * 120 + "INT" + ">" * 120 + ") AS b FROM x.y",
     "SELECT date_format(a) AS b FROM x.y", "SELECT TO_DATE() AS b", "SELECT LOG10() AS a", "SELECT log2(a, b, c) AS a FROM x.y",
     "SELECT DATE_ADD() AS a", "SELECT a FROM x.y WHERE", "SELECT", "WITH a AS (SELECT 1) ", "SELECT * FROM x.y PIVOT (1)",
     "SELECT EXTRACT(x FROM) AS a", "SELECT INTERVAL AS a", "SELECT 1e999999 AS a, 9" + "9" * 5000 + " AS b", "SELECT /* /* */ 1 AS a",

@@ -27,22 +27,22 @@ def forward(shop: Callable[..., Session], tmp_path: Path) -> Session:
     return session
 
 
-def test_a_forward_only_change_leaves_the_same_files(forward: Session, engine: SparkEngine) -> None:
+def test_no_row_is_read_of_a_forward_only_change_nor_of_one_table_in_two_environments(
+    forward: Session, engine: SparkEngine
+) -> None:
     before = engine.jobs()
 
     (diff,) = forward.table_diff("dev", "prod")
+    (alike,) = forward.table_diff("dev", "prod", "shop.items")
 
     assert engine.jobs() == before
     assert (diff.model, diff.same_files, diff.rows.same, diff.same) == ("shop.daily", True, True, False)
     assert diff.schema.added == (("seven", "int"),)
-
-
-def test_the_same_table_in_two_environments_is_the_same_files(forward: Session, engine: SparkEngine) -> None:
-    before = engine.jobs()
-
-    (diff,) = forward.table_diff("dev", "prod", "shop.items")
-
-    assert (engine.jobs(), diff.same_files, diff.same) == (before, True, True)
+    assert (alike.same_files, alike.same) == (True, True)
+    (counted,) = forward.data_diff("dev")
+    assert (counted.same_files, counted.counts, counted.note) == (True, (3, 3), "")
+    assert counted.rows is not None
+    assert (counted.rows.same, counted.rows.common) == (True, 3)
 
 
 @pytest.mark.prove
@@ -64,11 +64,3 @@ def test_rows_are_read_once_a_day_was_computed_anew(forward: Session) -> None:
     (diff,) = forward.table_diff("dev", "prod")
 
     assert (diff.same_files, diff.rows.same, diff.rows.counts) == (False, True, (3, 3))
-
-
-def test_a_data_diff_counts_the_rows_of_the_same_files(forward: Session) -> None:
-    (found,) = forward.data_diff("dev")
-
-    assert (found.same_files, found.counts, found.note) == (True, (3, 3), "")
-    assert found.rows is not None
-    assert (found.rows.same, found.rows.common) == (True, 3)

@@ -153,7 +153,13 @@ def test_a_promotion_starts_no_spark_job(
     assert engine.jobs() == before
 
 
-@pytest.mark.parametrize("error", [QueryError("the catalog is away."), Cancelled("the run was cancelled.")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        QueryError("the catalog is away."),
+        pytest.param(Cancelled("the run was cancelled."), marks=pytest.mark.prove),
+    ],
+)
 def test_when_one_view_fails_all_go_back(
     store: StateStore, engine: SparkEngine, build_table: Callable[..., Snapshot], error: Exception
 ) -> None:
