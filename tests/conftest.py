@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
@@ -67,9 +68,18 @@ def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEng
 
 
 @pytest.fixture
-def engine(shared_engine: SparkEngine) -> Iterator[SparkEngine]:
-    """A Spark with no tables, which is cleared again after the test."""
+def engine(shared_engine: SparkEngine, pytestconfig: pytest.Config) -> Iterator[SparkEngine]:
+    """A Spark with no tables, which is cleared again after the test.
+
+    What still runs in it after half of `--timeout` is cancelled: the signal alone does not end a wait for Java.
+    """
+    limit = float(pytestconfig.getoption("timeout") or 0)
+    watch = threading.Timer(limit / 2, shared_engine.cancel)
+    watch.daemon = True
+    if limit:
+        watch.start()
     yield shared_engine
+    watch.cancel()
     empty(shared_engine)
 
 
