@@ -76,6 +76,7 @@ MEANT = {
     "validate": "lint",
 }
 OBJECTS = 100_000  # between two collections of garbage
+GONE = "The folder in which mergeplan was called is gone."
 EXIT_DEFECT = 3
 EXIT_INTERRUPTED = 130
 
@@ -187,13 +188,7 @@ def run(
         return EXIT_INTERRUPTED
     except OSError as error:
         if _is_gone():
-            _say(
-                command_line,
-                "The folder in which mergeplan was called is gone.",
-                "Go to another one.",
-                1,
-                "RequestError",
-            )
+            _say(command_line, GONE, "Go to another one.", 1, "RequestError")
             return 1
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         if error.filename is None and not full:

@@ -69,12 +69,13 @@ class Folder:
             self._listed[folder] = sorted(_below(self.root / folder, folder), key=lambda name: name.split("/"))
         for name in self._listed[folder]:
             if name.endswith(suffixes):
+                path = PurePosixPath(name)
+                if any(fnmatch(name, pattern) or path.match(pattern) for pattern in ignore_patterns):
+                    continue
                 if not is_unicode(name):
                     shown = name.encode("utf-8", "backslashreplace").decode()
                     raise ProjectError(f"The name of the file is not UTF-8: `{shown}`.", hint="Rename the file.")
-                path = PurePosixPath(name)
-                if not any(fnmatch(name, pattern) or path.match(pattern) for pattern in ignore_patterns):
-                    yield name
+                yield name
 
     def name(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()

@@ -15,7 +15,7 @@ import pytest
 from mergeplan.planner.cli.main import VERBS
 from mergeplan.planner.project.scaffold import write_example
 from tests.planner.cli.conftest import CommandLine
-from tests.planner.project.test_loader import BAD, project_of
+from tests.planner.project.test_loader import BAD, CONFIG, project_of
 
 FULL = "MODEL (name shop.{name}, kind FULL);\n{sql}\n"
 SECRET = "hunter2"  # noqa: S105  # no secret of anybody
@@ -106,6 +106,17 @@ def test_a_file_whose_name_is_no_text_is_named_as_well_as_it_can_be(verb: str, o
 
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == "Error: The name of the file is not UTF-8: `models/b\\udcff.sql`. Rename the file.\n"
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems have no such names")
+def test_a_file_that_is_ignored_may_have_any_name(offline: CommandLine) -> None:
+    config = CONFIG + "ignore_patterns: ['models/old/*']\n"
+    text = FULL.format(name="a", sql="SELECT 1 AS x")
+    project_of(offline.root, {"config.yaml": config, "models/a.sql": text, "models/old/b.sql": text})
+    old = os.fsencode(offline.root / "models/old")
+    os.rename(old + b"/b.sql", old + b"/b\xff.sql")
+
+    assert offline("lint").code == 0
 
 
 def test_a_folder_that_was_removed_under_the_command_is_told(tmp_path: Path) -> None:
