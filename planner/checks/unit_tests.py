@@ -321,13 +321,13 @@ class _Schemas:
             nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quote_column(column.name)}" for column in columns)
             tables[parent] = f"(SELECT {nulls})"
 
-        def query_schema(own: Mapping[str, str]) -> tuple[Column, ...]:
+        def query_schema(model: Model, own: Mapping[str, str]) -> tuple[Column, ...]:
             all_tables = {**tables, **own}
             return self._engine.schema(query_of(model, all_tables, self._project.models_to_inline, dates(None, _EPOCH)))
 
         try:
             if model.reads_itself:
-                return own_columns(model, lambda own: query_schema({name: own}))
-            return (*query_schema({}), *model.history_columns)
+                return own_columns(model, lambda query, own: query_schema(query, {name: own}))
+            return (*query_schema(model, {}), *model.history_columns)
         except (QueryError, ProjectError):
             return None

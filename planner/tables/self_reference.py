@@ -6,11 +6,13 @@ It never finds rows of the batch itself, nor of a batch that was interrupted: tr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
 
 from sqlglot import exp
 
 from mergeplan.planner.engine.table import Table
-from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.naming import quote_column
@@ -50,20 +52,21 @@ def previous_rows_query(model: Model, table: Table, interval: Interval, held_tim
     return f"({rows} WHERE {column} >= {first} AND {column} < {after})"
 
 
-def own_columns(model: Model, ask: Callable[[str], tuple[Column, ...]]) -> tuple[Column, ...]:
+def own_columns(model: Model, ask: Callable[[Model, str], tuple[Column, ...]]) -> tuple[Column, ...]:
     """The columns of a model that reads itself: the declared ones, else those that follow from the rest of its query.
 
-    `ask` gives the columns of the query over a table of its own. ProjectError when they do not say what they are.
+    `ask` gives the columns of a model's query over a table of its own. ProjectError when they do not say what they are.
     """
     if model.columns:
         return model.columns
     tree = spark_tree(model.sql)
     assert isinstance(tree, exp.Query)
     if tree.is_star:
-        raise _inference_error(model, "its query returns `*`")
-    columns = tuple(Column(name.lower(), "void") for name in tree.named_selects)
+        columns = _columns_of_first(model, tree, ask)
+    else:
+        columns = tuple(Column(name.lower(), "void") for name in tree.named_selects)
     for _ in range(ROUNDS):
-        typed = ask(nothing(columns))
+        typed = ask(model, nothing(columns))
         if typed == columns:
             break
         columns = typed
@@ -72,6 +75,19 @@ def own_columns(model: Model, ask: Callable[[str], tuple[Column, ...]]) -> tuple
     if untyped := [column.name for column in columns if "void" in column.type]:
         raise _inference_error(model, f"nothing says the type of `{untyped[0]}`")
     return columns
+
+
+def _columns_of_first(
+    model: Model, tree: exp.Query, ask: Callable[[Model, str], tuple[Column, ...]]
+) -> tuple[Column, ...]:
+    """The columns of a `*`: those of the first query of a UNION, if that reads no column of the model's own."""
+    first = tree
+    while isinstance(first, exp.SetOperation):
+        first = first.this
+    if first is not tree and not tree.args.get("with_"):
+        with suppress(QueryError):
+            return ask(replace(model, sql=first.sql("spark"), text="", misread=""), nothing((Column("own", "int"),)))
+    raise _inference_error(model, "its query returns `*`")
 
 
 def _inference_error(model: Model, why: str) -> ProjectError:

@@ -46,7 +46,7 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
 
 
 def _own_columns(layout: Layout, engine: Engine, model: Model) -> tuple[Column, ...]:
-    return own_columns(model, lambda own: engine.schema(layout.query(model, ONCE[0], own)))
+    return own_columns(model, lambda query, own: engine.schema(layout.query(query, ONCE[0], own)))
 
 
 def _apply_declared_columns(model: Model, query_columns: tuple[Column, ...]) -> tuple[Column, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,9 +132,31 @@ def test_types_that_do_not_follow_must_be_declared(types: list[str], message: st
     answers = iter(types)
     own = kind_of("INCREMENTAL_UNMANAGED")
     with pytest.raises(ProjectError) as error:
-        own_columns(own, lambda _: (Column("id", next(answers)),))
+        own_columns(own, lambda _model, _own: (Column("id", next(answers)),))
     assert error.value.message == f"shop.t reads itself, and its columns cannot be inferred: {message}."
     assert error.value.hint == "Declare them in MODEL: `columns (day DATE, total BIGINT)`."
+
+
+UNION = """SELECT * FROM (SELECT id, n FROM s.raw) AS first_run WHERE NOT EXISTS (SELECT 1 FROM shop.t)
+UNION ALL SELECT * FROM (SELECT id, n FROM s.raw WHERE id > (SELECT max(id) FROM shop.t)) AS later_run"""
+
+
+def test_a_star_in_a_union_has_the_columns_of_the_first_query() -> None:
+    own = replace(kind_of("INCREMENTAL_UNMANAGED"), sql=UNION)
+    asked: list[str] = []
+
+    def ask(query: Model, itself: str) -> tuple[Column, ...]:
+        asked.append(query.sql)
+        return (Column("id", "int"), Column("n", "bigint"))
+
+    assert own_columns(own, ask) == (Column("id", "int"), Column("n", "bigint"))
+    assert ["UNION" in sql for sql in asked] == [False, True]
+
+
+def test_a_star_over_no_union_must_be_declared() -> None:
+    own = replace(kind_of("INCREMENTAL_UNMANAGED"), sql="SELECT * FROM shop.t")
+    with pytest.raises(ProjectError, match=r"its query returns `\*`"):
+        own_columns(own, lambda _model, _own: ())
 
 
 def test_a_running_total_over_days_and_an_edit(engine: Engine, store: StateStore, tmp_path: Path) -> None:
