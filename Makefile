@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 PEER := .venv-peer
+DBT := .venv-dbt
 LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_kinds.py tests/planner/test_kills.py \
 	tests/planner/test_history_lives.py tests/planner/test_history_from_scratch.py tests/planner/cli/test_drift.py \
 	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_engine.py \
@@ -68,9 +69,18 @@ unit: $(READY) $(ARCHIVE)
 	@$(BIN)/pytest -n 3 --dist worksteal --timeout 900 -m "not prove" $(TESTS)
 
 # SHARD=2/8 is the second of eight parts.
-prove: $(READY) $(ARCHIVE)  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
+prove: $(READY) $(ARCHIVE) $(DBT)/.ready  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=1000 \
 		MERGEPLAN_SHARD=$(SHARD) $(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
+
+# pyspark is linked from our own environment: dbt's is the same one.
+$(DBT)/.ready: $(READY) tests/planner/dbt/requirements.txt
+	@$(PYTHON) -m venv $(DBT)
+	@$(DBT)/bin/pip install --disable-pip-version-check --quiet --requirement tests/planner/dbt/requirements.txt
+	@$(BIN)/python -c 'import pathlib, pyspark; print(pathlib.Path(pyspark.__file__).parents[1])' \
+		| while read -r libraries; do for name in pyspark py4j; do \
+			ln -sfn "$$libraries/$$name" "$$(echo $(DBT)/lib/python3*/site-packages)/$$name"; done; done
+	@touch $@
 
 prove-lakehouse: $(READY) $(ARCHIVE)  # a process has one Spark, and a Spark one format
 	@for format in $${FORMATS:-$$($(BIN)/python -c "from mergeplan.planner.model.table_format import TABLE_FORMATS; print(*TABLE_FORMATS)")}; do \
@@ -181,4 +191,4 @@ $(ARCHIVE): $(READY)
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) $(PEER) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	@rm -rf $(VENV) $(PEER) $(DBT) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

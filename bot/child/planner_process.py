@@ -52,6 +52,8 @@ ALLOWED = (
     "LD_LIBRARY_PATH",
     "MERGEPLAN_SPARK_ARCHIVE",
     "MERGEPLAN_SPARK_PROFILE",
+    "MERGEPLAN_DBT_PYTHON",
+    "MERGEPLAN_DBT_VARIABLES",
 )
 # Programs read settings, passwords and code from below HOME: in none that project code can write to.
 NO_HOME = "/nonexistent"

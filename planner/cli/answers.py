@@ -254,7 +254,8 @@ def _holds_still(question: Question, work: Workspace, planned: Plan) -> bool:
     return (
         looks is not None
         and question.reads.file != ""
-        and not (project.moves or project.refused or work.recovered or work.has_engine or work.may_be_warm)
+        and not (project.moves or project.refused or project.is_dbt or work.recovered or work.has_engine)
+        and not work.may_be_warm
         and not _reads_shell(project)
         and not any(connection.config_dir or connection.remote for connection in connections)
         and not any(model.start_moves or model.allow_partials or model.python for model in project.models.values())

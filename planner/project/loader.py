@@ -27,7 +27,7 @@ from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.files.base_branch import RULED, restrict_environment
 from mergeplan.planner.parsing.files.catalogs import Catalogs, apply_catalog, catalogs_of
 from mergeplan.planner.parsing.files.config import read_config, read_defaults
-from mergeplan.planner.parsing.files.configuration import CONFIGS, Configuration, Source, read_source, the_one
+from mergeplan.planner.parsing.files.configuration import CONFIGS, NAME, Configuration, Source, read_source, the_one
 from mergeplan.planner.parsing.files.environments import naming_of
 from mergeplan.planner.parsing.files.external_models import external_models
 from mergeplan.planner.parsing.files.gateway_settings import (
@@ -43,8 +43,10 @@ from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
 from mergeplan.planner.parsing.sql.macro_scope import Scalar
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
+from mergeplan.planner.project.dbt import compile_dbt, is_dbt_project
+from mergeplan.planner.project.dbt_folder import DbtFolder
 from mergeplan.planner.project.folder import Folder
-from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing, without_refused
+from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing, find_model_names, without_refused
 from mergeplan.planner.project.remembered import Remembered, Said, open_file_cache
 from mergeplan.planner.project.seeds import load_seed
 from mergeplan.planner.project.unit_tests import read_unit_tests
@@ -54,6 +56,9 @@ from mergeplan.planner.python.messages import RegisteredModel
 from mergeplan.planner.python.project import ProjectCode
 
 NO_CACHE = Cache(None)
+DBT_CONFIG = (
+    "gateways: {spark: {connection: {type: spark}}}\nmodel_defaults: {dialect: spark}\n"  # without a config.yaml
+)
 Parse = Callable[[str, str, Defaults], Said]  # of a text, its path and the defaults
 
 
@@ -78,6 +83,8 @@ class Project:
     config_path: str = "config.yaml"  # or config.py
     hashes: Mapping[str, str] = field(default_factory=dict)  # of the files that were looked at
     moves: bool = False  # a date in it is another moment each day
+    notes: tuple[str, ...] = ()  # what of a dbt project is not followed, and stops nothing
+    is_dbt: bool = False
 
     @property
     def standalone(self) -> tuple[Audit, ...]:
@@ -115,6 +122,8 @@ def load_project(
     reading = Folder(root.resolve(), options.cache)
     with limit_resources(reading.too_much):
         config, document, ruled_by = _read_config_files(reading, options)
+    dbt = _open_dbt(reading, config, options) if is_dbt_project(reading.root) else None
+    reading = dbt or reading
     chosen = gateway or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
@@ -127,7 +136,8 @@ def load_project(
     defaults = replace(defaults, jinja=_jinja_macros(reading, config))
     defaults = replace(defaults, materializations=_materializations(reading, config))
 
-    refusing = Refusing(options.strict, reading.errors, reading.text, defaults.infer_names, defaults.catalog)
+    names_in = dbt.model_names if dbt else partial(_find_names, reading, defaults)
+    refusing = Refusing(options.strict, reading.errors, names_in)
     code = _read_code(reading, refusing, config, defaults, options.isolation)
     defaults = replace(defaults, macros=code)
     known = open_file_cache(options.cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
@@ -156,7 +166,22 @@ def load_project(
     files = digest(reading.digest, *(model.seed.digest for model in models.values() if model.seed))
     moving = known.moving or defaults.start_moves
     rest = (code, rules, rule_files, refused, catalogs, document.path, dict(reading.hashes), moving)
+    if dbt:
+        return Project(reading.root, config, chosen, models, audits, (), files, defaults, *rest, dbt.notes, is_dbt=True)
     return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest)
+
+
+def _open_dbt(reading: Folder, config: Config, options: LoadOptions) -> DbtFolder:
+    """The dbt project of the folder, as a folder of ours."""
+    return DbtFolder(reading, compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache))
+
+
+def _find_names(reading: Folder, defaults: Defaults, path: str) -> tuple[tuple[str, ...], bool]:
+    """The models that a file seems to define, and whether these are all."""
+    try:
+        return find_model_names(path, reading.text(path), defaults.catalog, infer_names=defaults.infer_names)
+    except ProjectError:  # it is not even text
+        return (), False
 
 
 def _read_config_files(reading: Folder, options: LoadOptions) -> tuple[Config, Document, Document]:
@@ -185,6 +210,11 @@ class SqlFile:
 def sql_files(root: Path, isolation: Isolation = NO_ISOLATION) -> tuple[Config, Document, tuple[SqlFile, ...]]:
     """The configuration with its document, and every SQL file of a folder; ProjectErrors when one cannot be read."""
     reading = Folder(root.resolve(), NO_CACHE)
+    if is_dbt_project(reading.root):
+        hint = "sqlfluff and others know dbt's templates."
+        raise RequestError(
+            "This is a dbt project: its files are templates, which `format` does not lay out.", hint=hint
+        )
     document = read_source(_configuration(reading, isolation), os.environ)
     config = read_config(document)
     sources: list[SqlFile] = []
@@ -226,6 +256,8 @@ def _ruling_configuration(file: Path, root: Path, isolation: Isolation) -> Confi
 def _configuration(reading: Folder, isolation: Isolation) -> Configuration:
     names = [name for name in CONFIGS if (reading.root / name).is_file()]
     source = the_one(Source(name, reading.text(name)) for name in names)
+    if source is None and is_dbt_project(reading.root):
+        return Source(NAME, DBT_CONFIG)
     if source is not None and not source.is_code:
         return source
     if source is not None:
@@ -245,7 +277,9 @@ def _configuration(reading: Folder, isolation: Isolation) -> Configuration:
 def _is_project(folder: Path) -> bool:
     with suppress(OSError):
         files = ((folder / name) for name in CONFIGS if (folder / name).is_file())
-        return any(Source(file.name, file.read_text("utf-8", "replace")).is_configuration for file in files)
+        return is_dbt_project(folder) or any(
+            Source(file.name, file.read_text("utf-8", "replace")).is_configuration for file in files
+        )
     return False
 
 

@@ -124,9 +124,7 @@ class Refusing:
 
     strict: bool
     errors: list[ProjectError]  # of the whole project
-    text: Callable[[str], str]
-    infer_names: bool = False
-    catalog: str = SESSION_CATALOG
+    names_in: Callable[[str], tuple[tuple[str, ...], bool]]  # the models of a file, and whether these are all
     _files: dict[str, list[ProjectError]] = field(default_factory=dict)
     _models: dict[tuple[str, str], list[ProjectError]] = field(default_factory=dict)  # by path and name
 
@@ -188,10 +186,7 @@ class Refusing:
         return RefusedModels(tuple(sorted(refusals, key=lambda refusal: (refusal.path, refusal.models))))
 
     def _refusal(self, path: str, errors: list[ProjectError]) -> Refusal:
-        try:
-            names, clear = find_model_names(path, self.text(path), self.catalog, infer_names=self.infer_names)
-        except ProjectError:  # it is not even text
-            names, clear = (), False
+        names, clear = self.names_in(path)
         return Refusal(path, _once(errors), names, clear)
 
 

@@ -33,6 +33,7 @@ from mergeplan.planner.python.isolation import NO_ISOLATION, OPTIONS, Isolation,
 from mergeplan.planner.python.messages import Reply, Wrong
 
 ENVIRONMENT = re.compile(r"PATH|LANG|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|PYTHONPATH|LD_LIBRARY_PATH|JAVA_HOME")
+OTHERS_OPTIONS = ("-I",)  # of a Python that is not ours, and may be older: the same, and no variable of Python's counts
 CODE = "mergeplan.planner.python.child"  # the program of models, macros, signals and rules
 LONGEST = 64_000_000  # bytes of an answer
 LONGEST_LINE = 100_000  # bytes of a line that it prints; what is longer is several
@@ -52,17 +53,25 @@ class ChildFailed(Exception):
 
 
 class Child:
-    """One process that runs a project's Python by a program of ours; it handles one request at a time."""
+    """One process that runs a project's Python by a program of ours; it handles one request at a time.
+
+    `python` is the interpreter: ours, or the one that the project's tools are installed for.
+    """
 
     def __init__(
-        self, root: Path, files: Mapping[str, str], isolation: Isolation = NO_ISOLATION, program: str = CODE
+        self,
+        root: Path,
+        files: Mapping[str, str],
+        isolation: Isolation = NO_ISOLATION,
+        program: str = CODE,
+        python: str = sys.executable,
     ) -> None:
         hide_process()
         self.isolation = isolation
         self._home = tempfile.TemporaryDirectory(prefix="mergeplan-code-")
         self.scratch = Path(self._home.name)  # the child writes in `home` in it alone; `spark.sock` is its way to Spark
         (self.scratch / "home").mkdir()
-        self._process = _start_process(root, self.scratch, isolation, program)
+        self._process = _start_process(root, self.scratch, isolation, program, python)
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._output: deque[str] = deque(maxlen=3)
         self._lock = threading.Lock()
@@ -142,10 +151,13 @@ class Child:
                     print(text + more, file=sys.stderr)  # noqa: T201  # what a project's code prints
 
 
-def _start_process(root: Path, scratch: Path, isolation: Isolation, program: str) -> subprocess.Popen[bytes]:
+def _start_process(
+    root: Path, scratch: Path, isolation: Isolation, program: str, python: str
+) -> subprocess.Popen[bytes]:
     """The process, isolated if required; Refused if that is not possible."""
     home = scratch / "home"
-    command = [sys.executable, *OPTIONS, "-c", starting(program), str(PACKAGE)]
+    options = OPTIONS if python == sys.executable else OTHERS_OPTIONS
+    command = [python, *options, "-c", starting(program), str(PACKAGE)]
     environment = child_environment(os.environ, str(home))
 
     def start(command: Sequence[str], descriptors: Sequence[int] = ()) -> subprocess.Popen[bytes]:
@@ -163,7 +175,7 @@ def _start_process(root: Path, scratch: Path, isolation: Isolation, program: str
     if not isolation.required:
         return start(command)
     environment["TMPDIR"] = str(home)
-    return start_isolated(start, command, root, scratch, isolation)
+    return start_isolated(start, command, root, scratch, isolation, options)
 
 
 def child_environment(environ: Mapping[str, str], home: str) -> dict[str, str]:

@@ -35,13 +35,14 @@ def start_isolated(
     root: Path,
     scratch: Path,
     isolation: Isolation,
+    options: Sequence[str] = OPTIONS,
 ) -> subprocess.Popen[bytes]:
-    """The command's process, isolated; Refused if this machine cannot."""
+    """The process of a command of Python with these options, isolated; Refused if this machine cannot."""
     if why := cannot():
         raise Refused(f"The project contains Python code, and it cannot be isolated here: {why}.", hint=HINT)
     own_folder(scratch / "home")
     scratch.chmod(0o711)  # its socket and its home are accessible, but cannot be listed
-    profile = code_profile(root, scratch, isolation)
+    profile = code_profile(root, scratch, isolation, command[0], options)
     proxy = ConnectionProxy(scratch / SOCKET)
     try:
         return start(profile.listening(proxy.descriptor).launch_command(command), (proxy.descriptor,))
@@ -49,10 +50,12 @@ def start_isolated(
         proxy.start()
 
 
-def code_profile(root: Path, scratch: Path, isolation: Isolation) -> IsolationProfile:
-    """The isolation profile of project code."""
+def code_profile(
+    root: Path, scratch: Path, isolation: Isolation, python: str = sys.executable, options: Sequence[str] = OPTIONS
+) -> IsolationProfile:
+    """The isolation profile of project code that a Python runs."""
     packages = (str(isolation.packages),) if isolation.packages else ()
-    read = (*libraries(sys.executable, os.environ, *OPTIONS), *packages, str(root))
+    read = (*libraries(python, os.environ, *options), *packages, str(root))
     home = str(scratch / "home")
     return IsolationProfile(without(read, isolation.hidden), (home,), memory=isolation.memory)
 

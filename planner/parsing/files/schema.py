@@ -340,6 +340,18 @@ class AuditsConfig(Section):
     )
 
 
+class DbtConfig(Section):
+    """How a dbt project in the same folder is compiled: by default as the target of its profile says."""
+
+    target: str = Field(default="", description="The target of profiles.yml that is prod; the profile's own otherwise.")
+    target_schema: str = Field(default="", description="The schema of prod's tables, where no profiles.yml says it.")
+    target_catalog: str = Field(default="", description="The catalog of prod's tables, where no profiles.yml says it.")
+    adapter: Literal["spark", "databricks"] = Field(
+        default="spark", description="The adapter by which dbt compiles, where no profiles.yml says it."
+    )
+    vars: dict[str, Any] = Field(default={}, description="What `dbt --vars` would be given.")
+
+
 class Config(Section):
     """The whole of config.yaml."""
 
@@ -373,6 +385,7 @@ class Config(Section):
     cicd_bot: dict[str, Any] | None = Field(
         default=None, description="The rules of the bot."
     )  # the bot reads and checks it
+    dbt: DbtConfig = Field(default=DbtConfig(), description="How the dbt project of this folder is compiled.")
     plan: PlanConfig = Field(default=PlanConfig(), description="Settings of `mergeplan plan`.")
     promotion: PromotionConfig = Field(default=PromotionConfig(), description="Settings of promotions to prod.")
     openlineage: OpenLineageConfig | None = Field(default=None, description="Where OpenLineage events go.")

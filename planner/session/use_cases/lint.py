@@ -10,7 +10,7 @@ from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.project.loader import Project
-from mergeplan.planner.session.events import Emit, Linted
+from mergeplan.planner.session.events import Emit, Linted, Warned
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 
 
@@ -40,6 +40,8 @@ def lint_project(
 
 def check_rules(project: Project, on_event: Emit, extra_violations: Iterable[Violation] = ()) -> None:
     """Report warnings before a plan, and raise broken rules as ProjectErrors."""
+    for note in project.notes:
+        on_event(Warned(note))
     violations = (*extra_violations, *lint(project))
     on_event(Linted(tuple(violation for violation in violations if not violation.blocking)))
     if errors := tuple(violation.error for violation in violations if violation.blocking):

@@ -1,0 +1,160 @@
+"""The kind of ours that a node of dbt comes to, with its settings, and the query that fills its table.
+
+What dbt does otherwise than the kind is refused with a sentence: no table is filled by something near to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
+
+_PLAIN = re.compile(r"\w+")
+# Settings that decide rows or their place, which no kind of ours has.
+REFUSED = {
+    "incremental_predicates": "`merge_filter` of a model of mergeplan does what it does",
+    "location_root": "tables lie where the metastore says",
+    "sql_header": "",
+    "dbt_valid_to_current": "a version that is in force ends at NULL",
+}
+HARMLESS = re.compile(r"\s*(OPTIMIZE|VACUUM|ANALYZE|GRANT|COMMENT)\b", re.IGNORECASE)  # hooks that shape no row
+Read = Callable[[DbtNode], "DbtKind"]
+
+
+@dataclass(frozen=True)
+class DbtKind:
+    """A kind as MODEL writes it, further properties, and the query."""
+
+    kind: str
+    query: str
+    properties: tuple[str, ...] = ()
+
+
+def dbt_kind(node: DbtNode) -> DbtKind:
+    """The kind of a node; ProjectError for what mergeplan does not do as dbt does it."""
+    if node.language != "sql":
+        raise _error(node, "is a Python model, which dbt runs on Databricks only")
+    for setting, instead in REFUSED.items():
+        if node.settings.get(setting) is not None and (setting != "sql_header" or node.settings[setting]):
+            raise _error(node, f"sets `{setting}`, which mergeplan does not follow", instead)
+    for hook in filter(str.strip, node.hooks):
+        if not HARMLESS.match(hook):
+            start = " ".join(hook.split())[:60]
+            instead = "OPTIMIZE, VACUUM, ANALYZE, GRANT and COMMENT may stand there: they are left to dbt"
+            raise _error(node, f"has the hook `{start}`, which mergeplan does not run", instead)
+    kind = "seed" if node.type == "seed" else "snapshot" if node.type == "snapshot" else node.materialized
+    read = KINDS.get(kind)
+    if read is None:
+        raise _error(node, f"is materialized as `{kind}`, which mergeplan does not know")
+    return read(node)
+
+
+def _seed(node: DbtNode) -> DbtKind:
+    delimiter = str(node.settings.get("delimiter") or ",")
+    file = node.path.rpartition("/")[2]
+    csv = f"csv_settings (delimiter {quote(delimiter)}), " if delimiter != "," else ""
+    types = ", ".join(f"{quote_name(name)} {kind}" for name, kind in node.types)
+    return DbtKind(f"SEED ({csv}path {quote('./' + file)})", "", (f"columns ({types})",))
+
+
+def _snapshot(node: DbtNode) -> DbtKind:
+    """History, whose columns mergeplan names otherwise."""
+    raise _error(
+        node,
+        "is a snapshot, whose columns `dbt_scd_id` and `dbt_updated_at` mergeplan does not write",
+        "Let dbt build it, and read it as a source; or write it as a model of kind SCD_TYPE_2_BY_TIME",
+    )
+
+
+def _incremental(node: DbtNode) -> DbtKind:
+    strategy = str(node.settings.get("incremental_strategy") or "append").lower()
+    read = STRATEGIES.get(strategy)
+    if read is None:
+        raise _error(node, f"has the incremental strategy `{strategy}`, which mergeplan does not know")
+    return read(node)
+
+
+def _append(node: DbtNode) -> DbtKind:
+    """Rows are added."""
+    return DbtKind("INCREMENTAL_UNMANAGED", _first_or_later(node))
+
+
+def _merge(node: DbtNode) -> DbtKind:
+    """Rows are updated by their key; without one dbt appends."""
+    keys = node.words("unique_key")
+    if not keys:
+        return _append(node)
+    for setting in ("merge_update_columns", "merge_exclude_columns"):
+        if node.words(setting):
+            raise _error(node, f"sets `{setting}`, which mergeplan does not follow", "`when_matched` does what it does")
+    kind = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({', '.join(map(str.strip, keys))}))"
+    return DbtKind(kind, _first_or_later(node))
+
+
+def _insert_overwrite(node: DbtNode) -> DbtKind:
+    """The partitions that the query returns are replaced; without partitions, the whole table."""
+    columns = node.words("partition_by")
+    if node.text.strip() != node.later.strip():
+        raise _error(
+            node,
+            "replaces partitions, and its query reads other rows in later runs (`is_incremental()`)",
+            "Use the strategy `microbatch`, or `merge` with a `unique_key`",
+        )
+    return DbtKind("INCREMENTAL_BY_PARTITION" if columns else "FULL", node.text)
+
+
+def _microbatch(node: DbtNode) -> DbtKind:
+    raise _error(
+        node,
+        "is filled by `microbatch`, which mergeplan does not read yet",
+        "Write it as a model of kind INCREMENTAL_BY_TIME_RANGE",
+    )
+
+
+def _first_or_later(node: DbtNode) -> str:
+    """The query of a first run while the table has no rows, and that of a later run from then on.
+
+    Both stand in one query, so that an edit of either is an edit of the model.
+    """
+    first, later = node.text.strip().rstrip(";"), node.later.strip().rstrip(";")
+    if first == later:
+        return first
+    filled = f"EXISTS (SELECT 1 FROM {node.table})"
+    return (
+        f"SELECT * FROM (\n{first}\n) AS first_run WHERE NOT {filled}\n"
+        f"UNION ALL\nSELECT * FROM (\n{later}\n) AS later_run WHERE {filled}"
+    )
+
+
+def quote(text: str) -> str:
+    """A text of SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def quote_name(name: str) -> str:
+    """A column's name."""
+    return name if _PLAIN.fullmatch(name) else f"`{name}`"
+
+
+def _error(node: DbtNode, why: str, instead: str = "") -> ProjectError:
+    hint = f"{instead}." if instead else ""
+    return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1), hint=hint)
+
+
+STRATEGIES: dict[str, Read] = {
+    "append": _append,
+    "merge": _merge,
+    "insert_overwrite": _insert_overwrite,
+    "microbatch": _microbatch,
+}
+KINDS: dict[str, Read] = {
+    "view": lambda node: DbtKind("VIEW", node.text),
+    "table": lambda node: DbtKind("FULL", node.text),
+    "ephemeral": lambda node: DbtKind("EMBEDDED", node.text),
+    "incremental": _incremental,
+    "seed": _seed,
+    "snapshot": _snapshot,
+}

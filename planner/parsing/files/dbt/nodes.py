@@ -1,0 +1,113 @@
+"""What dbt says of a project, as data: its nodes with their compiled texts, sources, exposures."""
+
+import re
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+LONGEST = 2_000_000  # characters of one compiled text
+Text = Annotated[str, Field(max_length=LONGEST)]
+_NAME = re.compile(r"[^`.]+|`(?:[^`]|``)+`")
+
+
+class DbtPart(BaseModel):
+    """A part of what the child says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class DbtColumn(DbtPart):
+    """A column as YAML describes it; `type` is '' where it says none."""
+
+    name: str
+    type: str = ""
+    description: str = ""
+
+
+class DbtNode(DbtPart):
+    """A model, seed, snapshot or test.
+
+    `relation` is the name of its table as dbt writes it. `text` is its query as a table's first run has it, `later`
+    that of an incremental run. `error` says why it has none. `attached` is the node that a generic test is of.
+    """
+
+    id: str
+    type: Literal["model", "seed", "snapshot", "test", "operation", "sql operation", "rpc"]
+    name: str
+    path: str
+    package: str
+    relation: str
+    language: str
+    settings: dict[str, Any]
+    columns: tuple[DbtColumn, ...]
+    description: Text
+    tags: tuple[str, ...]
+    owner: str
+    depends_on: tuple[str, ...]
+    attached: str
+    hooks: tuple[str, ...]
+    text: Text
+    later: Text
+    error: str
+    types: tuple[tuple[str, str], ...]
+
+    @property
+    def table(self) -> str:
+        """Its name as ours: in lower case, without back-ticks."""
+        return table_name(self.relation)
+
+    @property
+    def materialized(self) -> str:
+        """How dbt keeps its rows."""
+        return str(self.settings.get("materialized", "view")).lower()
+
+    def words(self, setting: str) -> tuple[str, ...]:
+        """A setting that is a word or a list of words."""
+        value = self.settings.get(setting)
+        if value is None:
+            return ()
+        return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
+
+
+class DbtSource(DbtPart):
+    """A table that dbt reads and does not build."""
+
+    id: str
+    relation: str
+    path: str
+    description: Text
+    columns: tuple[DbtColumn, ...]
+    tags: tuple[str, ...]
+
+
+class DbtExposure(DbtPart):
+    """Who uses tables outside of the project."""
+
+    name: str
+    type: str
+    url: str
+    owner: str
+    depends_on: tuple[str, ...]
+
+
+class DbtProject(DbtPart):
+    """A compiled project."""
+
+    dbt: str
+    nodes: tuple[DbtNode, ...]
+    sources: tuple[DbtSource, ...]
+    unit_tests: tuple[str, ...]
+    exposures: tuple[DbtExposure, ...]
+    hooks: tuple[str, ...]
+    files: tuple[str, ...]  # that were read, absolute
+
+    @cached_property
+    def by_id(self) -> dict[str, DbtNode]:
+        return {node.id: node for node in self.nodes}
+
+
+def table_name(relation: str) -> str:
+    """A relation as dbt writes it, as the name of a model: `a`.`b` and a.b are a.b."""
+    parts = (part.strip("`").replace("``", "`") for part in _NAME.findall(relation))
+    return ".".join(part for part in parts if part).lower()

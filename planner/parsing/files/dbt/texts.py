@@ -1,0 +1,162 @@
+"""A node of dbt as the text of a model, with the tests of dbt that are of it as audits below."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, quote, quote_name
+from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
+
+COUNT = "count(*)"
+FAILS = "!= 0"
+FILES = ("parquet", "orc")
+TABLES = ("delta", "iceberg")
+_MACRO = re.compile(r"@\{|@\w")
+_CONDITION = re.compile(r"\s*(=|==|!=|<>|<|<=|>|>=)\s*\d+\s*")
+_WORD = re.compile(r"\W+")
+
+
+def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
+    """The text of the model that a node is, with audits by name below it; ProjectError."""
+    kind = dbt_kind(node)
+    header = [f"name {_name(node)}", f"kind {kind.kind}", *kind.properties, *_layout(node), *_words(node)]
+    if audits:
+        header.append(f"audits ({', '.join(name for name, _ in audits)})")
+    query = f"\n{kind.query.strip()}\n" if kind.query else ""
+    _refuse_macros(node, kind.query)
+    below = "".join(f"\n{text}\n" for _, text in audits)
+    return f"MODEL ({', '.join(header)});{query}{';' if query and below else ''}{below}"
+
+
+def audit_texts(test: DbtNode, model: DbtNode | None) -> Iterator[tuple[str, str]]:
+    """The audits that a test is, as (name, AUDIT block).
+
+    A blocking one where it is an error in dbt, one that only warns where it is a warning. One of no model alone is a
+    standalone audit. ProjectError for a test that cannot be asked.
+    """
+    if test.error:
+        raise ProjectError(f"dbt cannot compile it: {test.error.rstrip('.')}.", place=Place(test.path, 1))
+    _refuse_macros(test, test.text)
+    settings = test.settings
+    is_error = str(settings.get("severity") or "error").lower() == "error"
+    warn_if, error_if = (str(settings.get(key) or FAILS) for key in ("warn_if", "error_if"))
+    if is_error:
+        yield _audit(test, model, error_if, blocking=True)
+    if not is_error or warn_if != error_if:
+        yield _audit(test, model, warn_if, blocking=False)
+
+
+def _audit(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bool) -> tuple[str, str]:
+    """One audit: the rows that fail, or how many they are where another number than none is allowed."""
+    if not _CONDITION.fullmatch(condition):
+        message = f"it fails at `{condition}`, which is no comparison with a number."
+        raise ProjectError(message, place=Place(test.path, 1))
+    query = test.text.strip().rstrip(";")
+    if model is not None:
+        query = replace_relation(query, model.relation, "@this_model")
+        if model.relation in query:
+            message = f"it names columns by the whole name `{model.relation}`."
+            raise ProjectError(message, place=Place(test.path, 1))
+    counted = str(test.settings.get("fail_calc") or COUNT)
+    if counted != COUNT or condition != FAILS:
+        query = f"SELECT failures FROM (SELECT {counted} AS failures FROM (\n{query}\n) AS failed) AS counted"
+        query += f" WHERE failures {condition}"
+    ending = "" if blocking else "_warns"
+    name = f"{_WORD.sub('_', test.id.partition('.')[2])}{ending}"
+    how = f"blocking {str(blocking).lower()}" if model else "standalone true"
+    return name, f"AUDIT (name {name}, {how});\n{query};"
+
+
+def replace_relation(text: str, relation: str, replacement: str) -> str:
+    """A text with another name in the place of a relation's, wherever that stands by itself."""
+    return re.sub(rf"(?<![\w`.]){re.escape(relation)}(?![\w`.])", lambda _: replacement, text)
+
+
+def tests_by_model(project: DbtProject) -> tuple[Mapping[str, list[DbtNode]], list[DbtNode]]:
+    """The tests of each node by its id, and those that are of none alone: each is asked at the node that is built last
+    of all that it reads."""
+    by_model: dict[str, list[DbtNode]] = {}
+    apart: list[DbtNode] = []
+    for test in project.nodes:
+        if test.type == "test":
+            owner = _owner(project, test)
+            (apart if owner is None else by_model.setdefault(owner, [])).append(test)
+    return by_model, apart
+
+
+def _owner(project: DbtProject, test: DbtNode) -> str | None:
+    """The node at which a test is asked: of those that it reads the one that is built from all others."""
+    reads = [name for name in test.depends_on if name in project.by_id]
+    return next((name for name in reads if not set(reads) - {name} - _ancestors(project, name)), None)
+
+
+def _ancestors(project: DbtProject, name: str) -> set[str]:
+    above: set[str] = set()
+    waiting = [name]
+    while waiting:
+        node = project.by_id.get(waiting.pop())
+        more = set(node.depends_on) - above if node else set()
+        above |= more
+        waiting += more
+    return above
+
+
+def _name(node: DbtNode) -> str:
+    parts = node.table.split(".")
+    return ".".join(map(quote_name, parts))
+
+
+def _words(node: DbtNode) -> Iterator[str]:
+    """What is only said of a model."""
+    if text := " ".join(node.description.split()):
+        yield f"description {quote(text)}"
+    if node.owner:
+        yield f"owner {quote(node.owner)}"
+    if node.tags:
+        yield f"tags ({', '.join(map(quote, node.tags))})"
+    described = [(column.name, " ".join(column.description.split())) for column in node.columns if column.description]
+    if described and node.type != "seed":
+        yield f"column_descriptions ({', '.join(f'{quote_name(name)} = {quote(text)}' for name, text in described)})"
+
+
+def _layout(node: DbtNode) -> Iterator[str]:
+    """How a table's files are written."""
+    if node.type == "seed" or node.materialized in ("view", "ephemeral"):
+        return
+    file_format = str(node.settings.get("file_format") or "").lower()
+    if file_format in FILES:
+        yield f"storage_format {file_format}"
+    elif file_format in TABLES:
+        yield f"table_format {file_format}"
+    elif file_format:
+        message = f"`{node.table}` has the file format `{file_format}`."
+        raise ProjectError(message, place=Place(node.path, 1), hint=f"Use one of {', '.join((*FILES, *TABLES))}.")
+    if columns := node.words("partition_by"):
+        yield f"partitioned_by ({', '.join(columns)})"
+
+
+def _refuse_macros(node: DbtNode, text: str) -> None:
+    """ProjectError for a text of which a part would be taken for a macro of ours."""
+    if match := _MACRO.search(text):
+        at = text[match.start() : match.start() + 20].partition("\n")[0]
+        raise ProjectError(f"`{node.name}` has `{at}` in its query, which mergeplan would take for a macro.",
+                           place=Place(node.path, 1))  # fmt: skip
+
+
+def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
+    """The sources whose columns are all known, as items of external_models.yaml."""
+    for source in project.sources:
+        columns = {column.name.lower(): column.type for column in source.columns}
+        if columns and all(columns.values()):
+            name = ".".join(quote_name(part) for part in _table(source.relation).split("."))
+            yield {
+                "name": name,
+                "columns": columns,
+                **({"description": source.description} if source.description else {}),
+            }
+
+
+def _table(relation: str) -> str:
+    return relation.replace("`", "").lower()

@@ -1,0 +1,110 @@
+"""A dbt project as a folder of ours: its nodes are files with the text of a model, under the paths that they have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
+from mergeplan.planner.parsing.files.dbt.texts import audit_texts, external_texts, model_text, tests_by_model
+from mergeplan.planner.project.folder import Folder
+
+MODELS = ("model", "seed", "snapshot")
+MOST_NOTES = 5  # tests that are named
+SOURCES = "external_models/dbt_sources.yaml"
+
+
+class DbtFolder(Folder):
+    """The files that a compiled dbt project stands for; the real ones were hashed when it was compiled."""
+
+    def __init__(self, folder: Folder, project: DbtProject) -> None:
+        vars(self).update(vars(folder))
+        self.project = project
+        self._not_asked: list[str] = []
+
+    @cached_property
+    def nodes(self) -> Mapping[str, DbtNode]:
+        """The nodes that are tables or views, by the path of their file; of several in one file, the others have their
+        name behind it."""
+        nodes: dict[str, DbtNode] = {}
+        for node in self.project.nodes:
+            if node.type in MODELS:
+                nodes[node.path if node.path not in nodes else f"{node.path}#{node.name}"] = node
+        return nodes
+
+    @cached_property
+    def _audits(self) -> tuple[Mapping[str, list[tuple[str, str]]], Mapping[str, str]]:
+        """The audits that tests are: by the id of their model, and the texts of those of none alone by their path."""
+        by_model, apart = tests_by_model(self.project)
+        audits = {id: self._audit_texts(tests, self.project.by_id[id]) for id, tests in by_model.items()}
+        texts = {
+            f"{test.path}#{test.name}": "\n".join(text for _, text in self._audit_texts([test], None)) for test in apart
+        }
+        return audits, {path: text for path, text in texts.items() if text}
+
+    def _audit_texts(self, tests: Sequence[DbtNode], model: DbtNode | None) -> list[tuple[str, str]]:
+        """The audits that tests are; one that cannot be asked is noted."""
+        audits: list[tuple[str, str]] = []
+        for test in tests:
+            try:
+                audits += audit_texts(test, model)
+            except ProjectError as error:
+                self._not_asked.append(f"{test.path}: the test `{test.name}` is not asked: {error.message}")
+        return audits
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of the project is not followed."""
+        _ = self._audits
+        units, hooks = len(self.project.unit_tests), len(self.project.hooks)
+        contracts = sum(bool(dict(node.settings.get("contract") or {}).get("enforced")) for node in self.project.nodes)
+        more = [f"dbt's unit tests do not run ({units}): `dbt test` runs them."] if units else []
+        more += [f"`on-run-start` and `on-run-end` do not run ({hooks} statements)."] if hooks else []
+        more += [f"The contracts of {contracts} models are not checked."] if contracts else []
+        rest = len(self._not_asked) - MOST_NOTES
+        more += [f"{rest} more tests are not asked."] if rest > 0 else []
+        return (*self._not_asked[:MOST_NOTES], *more)
+
+    def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
+        """The paths of what dbt has: models for `models`, sources for `external_models`, tests for `audits`; of our own
+        folders, only that of the linter is read."""
+        if folder == "linter":
+            yield from super().files(folder, ignore_patterns, *suffixes)
+        elif ".sql" in suffixes and folder == "models":
+            yield from self.nodes
+        elif ".sql" in suffixes and folder == "audits":
+            yield from self._audits[1]
+        elif folder == "external_models" and self.project.sources:
+            yield SOURCES
+
+    def hash(self, name: str) -> str:
+        """The hash of what a file stands for."""
+        self.hashes[name] = digest(self._text(name))
+        return self.hashes[name]
+
+    def text(self, name: str) -> str:
+        """The text that a file stands for; ProjectError for a node that cannot be compiled or is no model of ours."""
+        self.last = name
+        text = self._text(name)
+        self.hashes[name] = digest(text)
+        return text
+
+    def model_names(self, name: str) -> tuple[tuple[str, ...], bool]:
+        """The models that a file stands for, also where it cannot be opened; True: these are all."""
+        return ((self.nodes[name].table,) if name in self.nodes else ()), True
+
+    def _text(self, name: str) -> str:
+        if name == SOURCES:
+            return json.dumps([*external_texts(self.project)], indent=1)
+        if name in self._audits[1]:
+            return self._audits[1][name]
+        if name not in self.nodes:
+            return super().text(name)
+        node = self.nodes[name]
+        if node.error:
+            message = f"dbt cannot compile `{node.table}`: {node.error.rstrip('.')}."
+            raise ProjectError(message, place=Place(node.path, 1))
+        return model_text(node, self._audits[0].get(node.id, ()))

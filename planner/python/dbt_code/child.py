@@ -1,0 +1,318 @@
+"""The child's main for a dbt project: dbt itself parses it here, and compiles each node by itself.
+
+It runs in the Python that has the project's dbt, so it imports nothing but that, Python's own library and the server
+of the child. No warehouse is reached: a node that asks one is an error of that node alone. An incremental model is
+compiled twice, as its table's first run and as a later one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date, datetime, tzinfo
+from multiprocessing.context import BaseContext
+from pathlib import Path
+from typing import Any
+
+from mergeplan.planner.python.serving import run
+
+VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
+KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # what dbt says before what is wrong
+QUERIES = ("model", "snapshot", "test")
+# What of a node's configuration shapes its table, its rows or its tests.
+SETTINGS = """materialized incremental_strategy unique_key partition_by event_time begin batch_size lookback
+    on_schema_change file_format clustered_by buckets liquid_clustered_by location_root tblproperties options
+    merge_update_columns merge_exclude_columns incremental_predicates full_refresh grants strategy updated_at check_cols
+    invalidate_hard_deletes hard_deletes dbt_valid_to_current snapshot_meta_column_names severity warn_if error_if
+    fail_calc limit enabled delimiter quote_columns column_types contract zorder auto_liquid_cluster table_format
+    sql_header""".split()
+
+
+class CompileError(Exception):
+    """What is wrong, as a sentence."""
+
+    is_sentence = True
+
+
+class DbtWork:
+    """One dbt project, compiled at request."""
+
+    def __init__(self) -> None:
+        self.root = ""
+
+    def answer(self, request: Mapping[str, Any]) -> Any:
+        """The answer to one request, as JSON data."""
+        if request["op"] == "open":
+            self.root = request["root"]
+            return None
+        return self.compile_project(request)
+
+    def locate(self, error: BaseException) -> tuple[str, int]:
+        """The file of the project and the line of an error of dbt."""
+        match = re.search(r"\(([\w./ -]+\.(?:sql|ya?ml|csv|md))\)", str(error)) or re.search(
+            r"([\w./-]+\.(?:sql|ya?ml))", str(error)
+        )
+        line = re.search(r"\bline (\d+)", str(error))
+        path = match[1] if match else ""
+        return (
+            (path, int(line[1]) if line else 1) if path and os.path.isfile(os.path.join(self.root, path)) else ("", 0)
+        )
+
+    def interrupt(self) -> None:
+        """Nothing goes on after this process."""
+
+    def compile_project(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Every node of the project as data, with its compiled text or why it has none."""
+        _use_locks_of_threads()
+        try:
+            from dbt.cli.main import dbtRunner
+            from dbt.version import __version__
+        except ImportError as error:
+            raise _sentence(f"dbt cannot be imported ({error}). Install {VERSIONS}") from None
+        home = Path(request["home"])
+        (home / "profiles.yml").write_text(request["profiles"], encoding="utf-8")
+        os.environ.update(DBT_SEND_ANONYMOUS_USAGE_STATS="false", **request["environment"])
+        arguments = [
+            "--quiet",
+            "--log-level",
+            "none",
+            "parse",
+            "--no-partial-parse",
+            "--project-dir",
+            self.root,
+            "--profiles-dir",
+            str(home),
+        ]
+        arguments += [
+            "--target-path",
+            str(home / "target"),
+            "--log-path",
+            str(home / "logs"),
+            "--vars",
+            request["vars"],
+        ]
+        result = dbtRunner().invoke(arguments)
+        if not result.success:
+            raise _sentence(_message(result.exception) if result.exception else "dbt cannot parse the project")
+        compiling = Compiling(result.result)
+        nodes = [compiling.node(node) for node in result.result.nodes.values() if node.resource_type != "analysis"]
+        sources = [compiling.source(source) for source in result.result.sources.values()]
+        unit_tests = sorted(test.unique_id for test in getattr(result.result, "unit_tests", {}).values())
+        exposures = [_exposure(exposure) for exposure in result.result.exposures.values()]
+        hooks = [*compiling.config.on_run_start, *compiling.config.on_run_end]
+        return {
+            "dbt": __version__,
+            "nodes": nodes,
+            "sources": sources,
+            "unit_tests": unit_tests,
+            "exposures": exposures,
+            "hooks": hooks,
+            "files": sorted(compiling.files()),
+        }
+
+
+class Compiling:
+    """dbt's compiler over one parsed project, without a warehouse."""
+
+    def __init__(self, manifest: Any) -> None:
+        from dbt.adapters.factory import FACTORY
+        from dbt.compilation import Compiler
+
+        self.manifest = manifest
+        self.adapter = next(iter(FACTORY.adapters.values()))
+        self.config = self.adapter.config
+        self.compiler = Compiler(self.config)
+        if hasattr(manifest, "build_flat_graph"):
+            manifest.build_flat_graph()
+
+    def node(self, node: Any) -> dict[str, Any]:
+        """A node as data."""
+        kind = str(getattr(node.resource_type, "value", node.resource_type))
+        config = node.config.to_dict() if hasattr(node.config, "to_dict") else dict(node.config)
+        data = {
+            "id": node.unique_id, "type": kind, "name": node.name, "path": node.original_file_path,
+            "package": node.package_name, "relation": self.relation(node), "language": getattr(node, "language", "sql"),
+            "settings": {name: config[name] for name in SETTINGS if config.get(name) not in (None, {}, [])},
+            "columns": [_column(column) for column in (getattr(node, "columns", {}) or {}).values()],
+            "description": node.description or "", "tags": sorted(node.tags), "owner": _owner(node, self.manifest),
+            "depends_on": sorted(getattr(getattr(node, "depends_on", None), "nodes", ())),
+            "attached": getattr(node, "attached_node", None) or "",
+            "hooks": [hook.sql for name in ("pre_hook", "post_hook") for hook in getattr(node.config, name, ())],
+            "text": "", "later": "", "error": "", "types": [],
+        }  # fmt: skip
+        try:
+            if kind == "seed":
+                data["types"] = self.seed_types(node)
+            elif kind in QUERIES and data["language"] == "sql":
+                data["text"] = self.compile(node, incremental=False)
+                is_incremental = config.get("materialized") == "incremental"
+                data["later"] = self.compile(node, incremental=True) if is_incremental else ""
+        except Exception as error:  # of the project's own templates: anything
+            data["error"] = _message(error)
+        return data
+
+    def files(self) -> Iterator[str]:
+        """Every file that was read of the project and its packages; those of dbt itself are left out."""
+        for file in self.manifest.files.values():
+            path = os.path.abspath(os.path.join(self.config.project_root, file.path.full_path))
+            if not path.startswith(sys.prefix + os.sep):
+                yield path
+
+    def relation(self, node: Any) -> str:
+        """The name of a node's table as dbt writes it; that of an ephemeral model too."""
+        return str(self.adapter.Relation.create_from(self.config, node)) if hasattr(node, "alias") else ""
+
+    def source(self, source: Any) -> dict[str, Any]:
+        """A source as data."""
+        return {
+            "id": source.unique_id, "relation": str(self.adapter.Relation.create_from(self.config, source)),
+            "path": source.original_file_path, "description": source.description or "",
+            "columns": [_column(column) for column in source.columns.values()], "tags": sorted(source.tags),
+        }  # fmt: skip
+
+    def compile(self, node: Any, *, incremental: bool) -> str:
+        """The text of a node, with the relations of ephemeral models in place of dbt's common table expressions."""
+        with _no_warehouse(self.adapter):
+            context = {"is_incremental": lambda: incremental, **fixed_context(self.config)}
+            text = self.compiler._compile_code(node, self.manifest, context)
+        compiled, node.compiled = str(text.compiled_code), False
+        for parent in node.depends_on.nodes:
+            ephemeral = self.manifest.nodes.get(parent)
+            if ephemeral is not None and getattr(ephemeral.config, "materialized", "") == "ephemeral":
+                name = re.escape(self.adapter.Relation.add_ephemeral_prefix(ephemeral.identifier))
+                relation = self.relation(ephemeral).replace("\\", r"\\")
+                compiled = re.sub(rf"(?<![\w`]){name}(?!\w)", relation, compiled)
+        return compiled
+
+    def seed_types(self, node: Any) -> list[list[str]]:
+        """The columns of a seed with the types that dbt gives them."""
+        from dbt_common.clients import agate_helper
+
+        types = {name.lower(): kind for name, kind in (node.config.column_types or {}).items()}
+        path = os.path.join(node.root_path or self.config.project_root, node.original_file_path)
+        delimiter = getattr(node.config, "delimiter", ",") or ","
+        table = agate_helper.from_csv(path, text_columns=node.config.column_types or {}, delimiter=delimiter)
+        return [
+            [name, types.get(name.lower()) or self.adapter.convert_type(table, index)]
+            for index, name in enumerate(table.column_names)
+        ]
+
+
+@contextmanager
+def _no_warehouse(adapter: Any) -> Iterator[None]:
+    """Within, a query or a look at the catalog is an error with a sentence."""
+
+    def refuse(*args: Any, **named: Any) -> Any:
+        raise CompileError("It asks the warehouse while it is compiled (`run_query`, `adapter`, or a macro that does)")
+
+    connections = adapter.connections
+    kept = {name: getattr(connections, name) for name in ("get_thread_connection", "set_connection_name")}
+    try:
+        for name in kept:
+            setattr(connections, name, refuse)
+        yield
+    finally:
+        for name in kept:
+            delattr(connections, name)
+
+
+def fixed_context(config: Any) -> dict[str, Any]:
+    """What replaces those variables of a template that say when it is rendered.
+
+    To ask them is an error, because a text that is another one each day is a change each day.
+    """
+    from dbt.context.base import get_context_modules
+
+    modules = get_context_modules()
+    modules["datetime"] = {**modules["datetime"], "datetime": _Datetime, "date": _Date}
+    started = _Moving("run_started_at")
+    return {"run_started_at": started, "invocation_id": _Moving("invocation_id"), "modules": modules}
+
+
+class _Moving:
+    """A variable that is another one each time."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        raise _moving(self._name)
+
+    def __str__(self) -> str:
+        raise _moving(self._name)
+
+
+class _Datetime(datetime):
+    """A datetime that does not know what time it is."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> _Datetime:
+        raise _moving("modules.datetime.datetime.now()")
+
+    utcnow = today = now
+
+
+class _Date(date):
+    """A date that does not know what day it is."""
+
+    @classmethod
+    def today(cls) -> _Date:
+        raise _moving("modules.datetime.date.today()")
+
+
+def _moving(name: str) -> CompileError:
+    return CompileError(
+        f"Its text is another one each time: it reads `{name}`. Let SQL ask for the time, or give it as a variable"
+    )
+
+
+def _use_locks_of_threads() -> None:
+    """Give dbt locks that need no shared memory, which an isolated process has none of: here are only threads."""
+    for name, lock in (("RLock", threading.RLock), ("Lock", threading.Lock)):
+        setattr(BaseContext, name, staticmethod(lock))
+
+
+def _column(column: Any) -> dict[str, str]:
+    return {"name": column.name, "type": column.data_type or "", "description": column.description or ""}
+
+
+def _owner(node: Any, manifest: Any) -> str:
+    """The name of a node's group's owner; '' without one."""
+    group = getattr(node, "group", None) or getattr(node.config, "group", None)
+    for candidate in manifest.groups.values():
+        if group and candidate.name == group:
+            return str(candidate.owner.name or candidate.owner.email or candidate.name)
+    return str((node.config.meta or {}).get("owner") or "") if getattr(node.config, "meta", None) else ""
+
+
+def _exposure(exposure: Any) -> dict[str, Any]:
+    owner = exposure.owner
+    return {
+        "name": exposure.label or exposure.name, "type": str(getattr(exposure.type, "value", exposure.type)),
+        "url": exposure.url or "", "owner": str(owner.name or owner.email or ""),
+        "depends_on": sorted(exposure.depends_on.nodes),
+    }  # fmt: skip
+
+
+def _message(error: BaseException) -> str:
+    """What an error of dbt says, on one line."""
+    text = KIND_OF_ERROR.sub("", " ".join(str(error).split())) or type(error).__name__
+    return text if text != "None" else "".join(traceback.format_exception_only(type(error), error)).strip()
+
+
+def _sentence(message: str) -> Exception:
+    return CompileError(message.rstrip("."))
+
+
+def main() -> None:
+    """Serve the planner."""
+    run(DbtWork())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""A dbt project as it is: opened, planned, computed and edited, by what its dbt said of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mergeplan.planner.cli.main import VERBS, run
+from mergeplan.planner.engine.protocol import Connection, Engine
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectError, ProjectErrors, RequestError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.project.dbt import PYTHON, find_python, visible_variables
+from mergeplan.planner.project.loader import LoadOptions, Project, load_project
+from tests.planner.cli.conftest import Lent
+from tests.planner.shop import NOW, rows
+
+from .recorded import ANSWER, SHOP, record, times_asked
+
+LENIENT = LoadOptions(strict=False)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The shop's folder; its dbt is a recorded one."""
+    root = tmp_path / "shop"
+    shutil.copytree(SHOP, root)
+    monkeypatch.setenv(PYTHON, str(record(tmp_path, root=root)))
+    monkeypatch.setenv("MERGEPLAN_CACHE", str(tmp_path / "cache"))
+    return root
+
+
+def load(root: Path) -> Project:
+    return load_project(root, NOW, options=LENIENT)
+
+
+def test_nodes_are_models_of_our_kinds(shop: Path) -> None:
+    models = load(shop).models
+
+    assert {name: model.kind for name, model in models.items()} == {
+        "raw.items": Kind.EXTERNAL,
+        "shop.daily": Kind.INCREMENTAL_UNMANAGED,
+        "shop.rates": Kind.SEED,
+        "shop.shown": Kind.VIEW,
+        "shop.stg_items": Kind.EMBEDDED,
+        "shop.total": Kind.FULL,
+    }
+    assert [column.type for column in models["shop.rates"].columns] == ["string", "double", "date"]
+
+
+def test_what_is_only_said_of_a_model_is_taken_along(shop: Path) -> None:
+    daily = load(shop).models["shop.daily"]
+
+    assert (daily.description, daily.owner, daily.tags) == ("Each item's price in cents.", "Ada", ("core",))
+    assert daily.column_descriptions == (("id", "The item."),)
+    assert (daily.path, daily.line) == ("models/daily.sql", 1)
+
+
+def test_tests_are_audits_that_block_or_warn_as_in_dbt(shop: Path) -> None:
+    project = load(shop)
+    audits = {call.name: project.audits[call.name].blocking for call in project.models["shop.total"].audits}
+    daily = {call.name: project.audits[call.name] for call in project.models["shop.daily"].audits}
+
+    assert sorted(audits.values()) == [False, True]  # an error from the second row on, a warning from the first
+    assert [audit.blocking for name, audit in daily.items() if "accepted_values" in name] == [False]
+    assert all("shop.daily" not in audit.sql for audit in daily.values())
+    assert [name for name in daily if "no_negative" in name] == ["shop_no_negative"]
+
+
+def test_a_model_that_asks_the_warehouse_is_refused_alone(shop: Path) -> None:
+    project = load(shop)
+
+    (error,) = project.refused.errors
+    assert str(error).startswith("models/asks.sql:1: dbt cannot compile `shop.asks`: It asks the warehouse")
+    assert (project.refused.names, project.refused.clear) == ({"shop.asks"}, True)
+
+
+def test_what_dbt_runs_beside_models_is_named(shop: Path) -> None:
+    assert load(shop).notes == ("dbt's unit tests do not run (1): `dbt test` runs them.",)
+
+
+def test_dbt_starts_again_only_when_a_file_changed(shop: Path, tmp_path: Path) -> None:
+    arguments = ["plan", "-p", str(shop), "--no-prompts"]
+    program = tmp_path / "dbt-python"
+
+    assert [run(VERBS, arguments), run(VERBS, arguments)] == [0, 0]
+    assert times_asked(program) == 1
+    (shop / "macros/other.sql").write_text("{% macro other() %}1{% endmacro %}")
+    assert run(VERBS, arguments) == 0
+    assert times_asked(program) == 2
+
+
+def test_files_that_lie_elsewhere_are_read_each_time(shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared/x.sql").write_text("{% macro x() %}1{% endmacro %}")
+    (shop / "dbt_packages").mkdir()
+    (shop / "dbt_packages/shared").symlink_to(tmp_path / "shared")
+    answer = {"ok": json.loads(ANSWER.read_text())}
+    answer["ok"]["files"].append("dbt_packages/shared/x.sql")
+    program = record(tmp_path, answer, root=shop)
+
+    assert [run(VERBS, ["plan", "-p", str(shop), "--no-prompts"]) for _ in range(2)] == [0, 0]
+    assert times_asked(program) == 2
+
+
+def test_a_dbt_project_is_computed_by_its_first_run_and_by_later_ones(shop: Path, engine: SparkEngine) -> None:
+    def open_engine(_connection: Connection, _home: Path, _profile: str) -> Engine:
+        return Lent(engine)  # type: ignore[return-value]
+
+    def mergeplan(verb: str, day: str) -> int:
+        arguments = ["-p", str(shop), "--execution-time", day]
+        return run(VERBS, [verb, *arguments, *(("--auto-apply",) if verb == "plan" else ())], open_engine)
+
+    engine.fetch("CREATE DATABASE raw")
+    engine.fetch("CREATE TABLE raw.items (id INT, day DATE, code STRING, price INT) USING parquet")
+    engine.fetch("INSERT INTO raw.items VALUES (1, DATE'2026-01-01', 'EUR', 2), (2, DATE'2026-01-02', 'USD', 3)")
+    assert mergeplan("plan", "2026-01-03") == 0
+    assert rows(engine, "SELECT * FROM shop.total ORDER BY day")[-1][1:] == (270.0, 1)
+    engine.fetch("INSERT INTO raw.items VALUES (3, DATE'2026-01-01', 'EUR', 9), (4, DATE'2026-01-03', 'EUR', 5)")
+    assert mergeplan("run", "2026-01-04") == 0
+
+    assert rows(engine, "SELECT id, cents FROM shop.daily ORDER BY id") == [(1, 200), (2, 300), (4, 500)]  # 3 is late
+    assert rows(engine, "SELECT count(*) FROM shop.shown") == [(3,)]
+
+
+def test_without_a_dbt_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RequestError, match="there is no dbt") as error:
+        find_python({"PATH": "/nowhere"})
+    assert PYTHON in error.value.hint
+
+
+def test_a_projects_templates_see_no_secret() -> None:
+    environment = {
+        "DBT_SHOP_SCHEMA": "a", "DBT_ENV_SECRET_TOKEN": "b", "DBT_PROFILES_DIR": "c", "MERGEPLAN_STATE_URL": "d",
+        "REGION": "e", "OTHER": "f", "MERGEPLAN_DBT_VARIABLES": "REGION, DBT_ENV_SECRET_TOKEN",
+    }  # fmt: skip
+
+    assert visible_variables(environment) == {"DBT_SHOP_SCHEMA": "a", "REGION": "e"}
+
+
+@pytest.mark.parametrize(
+    ("profiles", "message"),
+    [
+        ("shop: {target: prod, outputs: {prod: {type: duckdb}}}", "profiles.yml:1: The target `prod` is of the type"),
+        ("shop: {target: dev, outputs: {prod: {type: spark}}}", "profiles.yml:1: profiles.yml has no target"),
+        ("shop: {target: prod, outputs: {prod: {type: spark}}}", "profiles.yml:1: The target `prod` has no `schema`"),
+        ("- 1", "profiles.yml:1: profiles.yml has no target"),
+    ],
+)  # fmt: skip
+def test_a_profile_that_is_none_of_sparks_is_an_error_at_its_line(shop: Path, profiles: str, message: str) -> None:
+    (shop / "profiles.yml").write_text(profiles)
+
+    with pytest.raises(ProjectError, match=r"profiles\.yml") as error:
+        load(shop)
+    assert str(error.value).startswith(message)
+
+
+def test_config_yaml_names_the_schema_where_there_is_no_profile(shop: Path, tmp_path: Path) -> None:
+    (shop / "profiles.yml").unlink()
+    config = "gateways: {g: {connection: {type: spark}}}\nmodel_defaults: {dialect: spark}\n"
+    (shop / "config.yaml").write_text(config + "dbt: {target_schema: live, vars: {a: 1}}\n")
+
+    assert load(shop).models
+    (asked,) = (tmp_path / "dbt-python.log").read_text().splitlines()
+    assert '\\"schema\\": \\"live\\"' in asked
+    assert json.loads(json.loads(asked)["vars"]) == {"a": 1}
+
+
+def test_format_leaves_templates_alone(shop: Path) -> None:
+    before = (shop / "models/daily.sql").read_text()
+
+    assert run(VERBS, ["format", "-p", str(shop)]) == 1
+    assert (shop / "models/daily.sql").read_text() == before
+
+
+def test_an_error_of_dbt_is_one_sentence_at_its_file(shop: Path, tmp_path: Path) -> None:
+    wrong = {"message": "unexpected '}'", "path": "models/daily.sql", "line": 3, "called": False}
+    record(tmp_path, {"error": wrong})
+
+    with pytest.raises((ProjectError, ProjectErrors), match=r"models/daily.sql:3: unexpected '}'."):
+        load(shop)

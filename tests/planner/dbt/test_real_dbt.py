@@ -1,0 +1,140 @@
+"""What dbt itself does: the recorded answer is its own, its tables hold the rows of ours, and it sees no secret."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.cli.main import VERBS, run
+from mergeplan.planner.engine.protocol import Connection, Engine
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.parsing.files.schema import DbtConfig
+from mergeplan.planner.project.dbt import PYTHON, compile_dbt
+from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
+from tests.planner.cli.conftest import Lent
+from tests.planner.shop import rows
+
+from .recorded import ANSWER, SHOP, compile_shop
+
+DBT = Path(__file__).parents[3] / ".venv-dbt/bin/python"
+pytestmark = [
+    pytest.mark.prove,
+    pytest.mark.skipif(not DBT.exists(), reason="no dbt: `make .venv-dbt/.ready` installs it, as `make prove` does"),
+]
+DAYS = {  # what comes in by a day; the third day brings a late row
+    "2026-01-02": "(1, DATE'2026-01-01', 'EUR', 2), (2, DATE'2026-01-01', 'USD', 3)",
+    "2026-01-03": "(3, DATE'2026-01-02', 'EUR', 4)",
+    "2026-01-04": "(4, DATE'2026-01-01', 'EUR', 9), (5, DATE'2026-01-03', 'USD', 5)",
+}
+TABLES = ("daily", "total", "shown", "rates")
+CREATE = "CREATE TABLE raw.items (id INT, day DATE, code STRING, price INT) USING parquet"
+PROGRAM = """
+import json, sys
+from dbt.cli.main import dbtRunner
+from pyspark.sql import SparkSession
+root, days, tables = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").enableHiveSupport().getOrCreate()
+spark.sql("CREATE DATABASE raw")
+spark.sql(sys.argv[4])
+for rows in days.values():
+    spark.sql(f"INSERT INTO raw.items VALUES {rows}")
+    folders = ["--project-dir", root, "--profiles-dir", root]
+    built = dbtRunner().invoke(["build", *folders, "--exclude", "asks", "resource_type:unit_test"])
+    assert built.success, built.exception
+found = {t: [json.loads(line) for line in spark.table(f"shop.{t}").toJSON().collect()] for t in tables}
+print("ROWS " + json.dumps(found))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _dbt(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv(PYTHON, str(DBT))
+    yield
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(SHOP, tmp_path / "shop"))
+
+
+def test_the_recorded_answer_is_dbts_own() -> None:
+    assert compile_shop().model_dump(mode="json") == json.loads(ANSWER.read_text())
+
+
+def text_of_row(row: dict[str, Any]) -> str:
+    return json.dumps(row, sort_keys=True)
+
+
+def built_by_dbt(shop: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of dbt's own tables after a `dbt build` on each day."""
+    arguments = (str(shop), json.dumps(DAYS), json.dumps(TABLES), CREATE)
+    environment = {**os.environ, "PYSPARK_PYTHON": str(DBT), "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run([str(DBT), "-c", PROGRAM, *arguments], cwd=shop.parent, env=environment, capture_output=True,
+                          text=True, timeout=900, check=False)  # fmt: skip
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("ROWS ")] or [done.stdout + done.stderr]
+    found: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))
+    return found
+
+
+def test_tables_hold_the_rows_of_dbt_build_over_days_with_late_rows(
+    shop: Path, tmp_path: Path, engine: SparkEngine
+) -> None:
+    def open_engine(_connection: Connection, _home: Path, _profile: str) -> Engine:
+        return Lent(engine)  # type: ignore[return-value]
+
+    expected = built_by_dbt(Path(shutil.copytree(shop, tmp_path / "dbt/shop")))
+    engine.fetch("CREATE DATABASE raw")
+    engine.fetch(CREATE)
+    for number, (day, values) in enumerate(DAYS.items()):
+        engine.fetch(f"INSERT INTO raw.items VALUES {values}")
+        verb = ["run"] if number else ["plan", "--auto-apply"]
+        assert run(VERBS, [*verb, "-p", str(shop), "--execution-time", day], open_engine) == 0
+
+    for table in TABLES:
+        names = sorted(expected[table][0])
+        ours = rows(engine, f"SELECT to_json(struct({', '.join(names)})) FROM shop.{table}")
+        assert sorted(map(text_of_row, (json.loads(row[0]) for row in ours))) == sorted(
+            map(text_of_row, expected[table])
+        )
+
+
+@pytest.mark.parametrize("isolation", [NO_ISOLATION, Isolation(required=True)])
+def test_a_projects_templates_and_packages_see_no_secret(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolation: Isolation
+) -> None:
+    for name in ("DBT_ENV_SECRET_TOKEN", "MERGEPLAN_STATE_URL", "GITHUB_TOKEN"):
+        monkeypatch.setenv(name, "hidden-7")
+    asks = [f"{{{{ env_var('{name}', 'none') }}}}" for name in ("MERGEPLAN_STATE_URL", "GITHUB_TOKEN")]
+    (shop / "macros/steal.sql").write_text(
+        f"{{% macro steal() %}}'{' '.join(asks)} {{{{ env_var('DBT_OPEN') }}}}'{{% endmacro %}}"
+    )
+    (shop / "models/stolen.sql").write_text("select {{ steal() }} as stolen")
+    monkeypatch.setenv("DBT_OPEN", "seen")
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)  # for the user of project code
+
+    project = compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, isolation, Cache(None))
+
+    assert "hidden-7" not in project.model_dump_json()
+    assert [node.text for node in project.nodes if node.name == "stolen"] == ["select 'none none seen' as stolen"]
+
+
+def test_a_template_that_reads_the_time_is_an_error_of_its_model(shop: Path) -> None:
+    for name, text in (("a", "run_started_at"), ("b", "modules.datetime.datetime.now()"), ("c", "now()")):
+        (shop / f"models/{name}.sql").write_text(f"select '{{{{ {text} }}}}' as x")
+    (shop / "macros/now.sql").write_text("{% macro now() %}{{ run_started_at.date() }}{% endmacro %}")
+
+    project = compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+
+    errors = {node.name: node.error for node in project.nodes if node.name in "abc"}
+    assert all(error.startswith("Its text is another one each time") for error in errors.values()), errors
+    assert len(errors) == 3

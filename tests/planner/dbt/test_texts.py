@@ -1,0 +1,128 @@
+"""Nodes of dbt as texts of models: the kind that each setting comes to, and what is refused and not approximated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind
+from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, table_name
+from mergeplan.planner.parsing.files.dbt.texts import audit_texts, model_text, replace_relation
+
+
+def node(type: str = "model", text: str = "select 1 as a", later: str = "", **settings: Any) -> DbtNode:
+    return DbtNode(
+        id=f"{type}.shop.t", type=type, name="t", path="models/t.sql", package="shop", relation="`s`.`T`",
+        language="sql", settings=settings, columns=(), description="", tags=(), owner="", depends_on=(), attached="",
+        hooks=settings.pop("hooks", ()), text=text, later=later, error="", types=(("id", "bigint"), ("a b", "string")),
+    )  # fmt: skip
+
+
+def incremental(strategy: str, later: str = "select 1 as a", **settings: Any) -> DbtNode:
+    return node(materialized="incremental", incremental_strategy=strategy, later=later, **settings)
+
+
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        (node(materialized="view"), "VIEW"),
+        (node(materialized="table"), "FULL"),
+        (node(materialized="ephemeral"), "EMBEDDED"),
+        (incremental("append"), "INCREMENTAL_UNMANAGED"),
+        (incremental("merge"), "INCREMENTAL_UNMANAGED"),
+        (incremental("merge", unique_key=["a", "b"]), "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a, b))"),
+        (incremental("insert_overwrite", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
+        (incremental("insert_overwrite"), "FULL"),
+        (node("seed", delimiter=";"), "SEED (csv_settings (delimiter ';'), path './t.sql')"),
+    ],
+)  # fmt: skip
+def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
+    assert dbt_kind(made).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (node(materialized="materialized_view"), "is materialized as `materialized_view`"),
+        (node("snapshot", strategy="check"), "is a snapshot"),
+        (incremental("microbatch"), "is filled by `microbatch`"),
+        (incremental("delete+insert"), "has the incremental strategy `delete+insert`"),
+        (incremental("insert_overwrite", later="other"), "replaces partitions"),
+        (incremental("merge", unique_key="a", merge_update_columns=["b"]), "sets `merge_update_columns`"),
+        (node(materialized="table", location_root="/x"), "sets `location_root`"),
+        (node(materialized="table", hooks=("insert into s.log values (1)",)), "has the hook `insert into s.log"),
+        (node(materialized="table", file_format="hudi"), "has the file format `hudi`"),
+        (node(materialized="table", text="select '@start_ds' as a"), "has `@start_ds' as a` in its query"),
+    ],
+)  # fmt: skip
+def test_what_no_kind_does_as_dbt_does_it_is_refused(made: DbtNode, why: str) -> None:
+    with pytest.raises(ProjectError) as error:
+        model_text(made)
+    assert why in error.value.message
+    assert str(error.value.place) == "models/t.sql:1"
+
+
+def test_hooks_that_shape_no_row_are_left_to_dbt() -> None:
+    assert dbt_kind(node(materialized="table", hooks=("optimize {{ this }}", " ", "GRANT select ..."))).kind == "FULL"
+
+
+def test_two_forms_of_an_incremental_model_are_one_query() -> None:
+    query = dbt_kind(node(materialized="incremental", text="select 1 as a;", later="select 2 as a -- later")).query
+
+    assert query == (
+        "SELECT * FROM (\nselect 1 as a\n) AS first_run WHERE NOT EXISTS (SELECT 1 FROM s.t)\n"
+        "UNION ALL\nSELECT * FROM (\nselect 2 as a -- later\n) AS later_run WHERE EXISTS (SELECT 1 FROM s.t)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "blocking"),
+    [
+        ({}, [True]),
+        ({"severity": "WARN"}, [False]),
+        ({"error_if": ">10"}, [True, False]),
+        ({"error_if": ">10", "warn_if": ">10"}, [True]),
+    ],
+)
+def test_a_test_blocks_where_dbt_ends_in_an_error(settings: dict[str, str], blocking: list[bool]) -> None:
+    texts = [text for _, text in audit_texts(node("test", "select * from `s`.`T`", **settings), node())]
+
+    assert ["blocking true" in text for text in texts] == blocking
+    assert all("@this_model" in text and "`s`.`T`" not in text for text in texts)
+
+
+def test_columns_by_the_whole_name_of_their_table_are_refused() -> None:
+    with pytest.raises(ProjectError, match="columns by the whole name"):
+        list(audit_texts(node("test", "select `s`.`T`.a from `s`.`T`"), node()))
+
+
+def test_a_limit_that_is_no_comparison_is_refused() -> None:
+    with pytest.raises(ProjectError, match="no comparison with a number"):
+        list(audit_texts(node("test", error_if="> 1 or 1 = 1"), None))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("select * from s.t", "select * from x"),
+        ("select s.t.a from s.t join s.t2 on a.s.t = 1", "select s.t.a from x join s.t2 on a.s.t = 1"),
+        ("from `s`.`t`", "from `s`.`t`"),
+    ],
+)
+def test_a_relation_is_replaced_where_it_stands_by_itself(text: str, expected: str) -> None:
+    assert replace_relation(text, "s.t", "x") == expected
+
+
+@pytest.mark.parametrize(("relation", "name"), [("a.B", "a.b"), ("`a`.`b c`", "a.b c"), ("`l`.`a`.`b`", "l.a.b")])
+def test_a_relation_is_a_name(relation: str, name: str) -> None:
+    assert table_name(relation) == name
+
+
+def test_the_words_of_a_model_stand_in_its_block() -> None:
+    made = node(materialized="table").model_copy(update={"description": "It's\n a 'text' \\ x", "tags": ("a", "b")})
+
+    assert model_text(made).startswith(
+        "MODEL (name s.t, kind FULL, description 'It\\'s a \\'text\\' \\\\ x', tags ('a', 'b'));"
+    )

@@ -1,0 +1,1 @@
+{% macro cents(column) %}cast({{ column }} * 100 as bigint){% endmacro %}
