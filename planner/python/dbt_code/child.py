@@ -23,6 +23,7 @@ from mergeplan.planner.python.serving import run
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
 KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # what dbt says before what is wrong
+NAMED_FILE = re.compile(r"([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
 QUERIES = ("model", "snapshot", "test")
 # What of a node's configuration shapes its table, its rows or its tests.
 SETTINGS = """materialized incremental_strategy unique_key partition_by event_time begin batch_size lookback
@@ -54,14 +55,12 @@ class DbtWork:
 
     def locate(self, error: BaseException) -> tuple[str, int]:
         """The file of the project and the line of an error of dbt."""
-        match = re.search(r"\(([\w./ -]+\.(?:sql|ya?ml|csv|md))\)", str(error)) or re.search(
-            r"([\w./-]+\.(?:sql|ya?ml))", str(error)
-        )
+        match = NAMED_FILE.search(str(error))
+        path = os.path.relpath(os.path.join(self.root, match[1]), self.root) if match else "../"
+        if path.startswith("../") or not os.path.isfile(os.path.join(self.root, path)):
+            return "", 0
         line = re.search(r"\bline (\d+)", str(error))
-        path = match[1] if match else ""
-        return (
-            (path, int(line[1]) if line else 1) if path and os.path.isfile(os.path.join(self.root, path)) else ("", 0)
-        )
+        return path, int(line[1]) if line else 1
 
     def interrupt(self) -> None:
         """Nothing goes on after this process."""
@@ -98,7 +97,9 @@ class DbtWork:
         ]
         result = dbtRunner().invoke(arguments)
         if not result.success:
-            raise _sentence(_message(result.exception) if result.exception else "dbt cannot parse the project")
+            raise _sentence(
+                _message(result.exception, self.root) if result.exception else "dbt cannot parse the project"
+            )
         compiling = Compiling(result.result)
         nodes = [compiling.node(node) for node in result.result.nodes.values() if node.resource_type != "analysis"]
         sources = [compiling.source(source) for source in result.result.sources.values()]
@@ -153,7 +154,7 @@ class Compiling:
                 is_incremental = config.get("materialized") == "incremental"
                 data["later"] = self.compile(node, incremental=True) if is_incremental else ""
         except Exception as error:  # of the project's own templates: anything
-            data["error"] = _message(error)
+            data["error"] = _message(error, str(self.config.project_root))
         return data
 
     def files(self) -> Iterator[str]:
@@ -299,9 +300,9 @@ def _exposure(exposure: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _message(error: BaseException) -> str:
-    """What an error of dbt says, on one line."""
-    text = KIND_OF_ERROR.sub("", " ".join(str(error).split())) or type(error).__name__
+def _message(error: BaseException, root: str) -> str:
+    """What an error of dbt says, on one line; paths are those from the project's root."""
+    text = KIND_OF_ERROR.sub("", " ".join(str(error).replace(f"{root}/", "").split())) or type(error).__name__
     return text if text != "None" else "".join(traceback.format_exception_only(type(error), error)).strip()
 
 

@@ -1,0 +1,57 @@
+"""A repository with a dbt project: planned, built and promoted by the planner itself, compiled by dbt in isolation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mergeplan.planner.project.dbt import PYTHON
+from tests.bot.conftest import SHOP, Bench
+from tests.bot.test_real_planner import assert_merged_for_nothing, rows
+
+DBT = Path(__file__).parents[2] / ".venv-dbt/bin/python"
+pytestmark = [
+    pytest.mark.prove,
+    pytest.mark.skipif(not DBT.exists(), reason="no dbt: `make .venv-dbt/.ready` installs it, as `make prove` does"),
+]
+FILES = {
+    "config.yaml": "gateways: {local: {connection: {type: spark}}}\nmodel_defaults: {dialect: spark}\n",
+    "dbt_project.yml": "name: shop\nversion: '1.0'\nprofile: shop\nmodels: {shop: {+materialized: table}}\n",
+    "profiles.yml": "shop: {target: prod, outputs: {prod: {type: spark, method: session, host: x, schema: shop}}}\n",
+    "seeds/items.csv": "id,price\n1,10\n2,20\n",
+    "macros/cents.sql": "{% macro cents(column) %}{{ column }} * 100{% endmacro %}\n",
+    "models/priced.sql": "select id, {{ cents('price') }} as cents from {{ ref('items') }}\n",
+    "models/total.sql": "select sum(cents) as cents from {{ ref('priced') }}\n",
+    "models/schema.yml": "models: [{name: priced, columns: [{name: id, data_tests: [unique, not_null]}]}]\n",
+}
+
+
+def test_a_pull_request_of_a_dbt_project_is_planned_merged_and_promoted(
+    make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(PYTHON, str(DBT))
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o711)  # for the user of project code
+    bench = make_bench(project=FILES, planner_command=(), warm=True, patience=900.0)
+    assert bench.context.inbox.prods.get(SHOP).revision == 1
+
+    same = bench.open(
+        {"macros/cents.sql": FILES["macros/cents.sql"].replace("{{ column", "{#- x -#} {{- column")}, "same"
+    )
+    bench.idle()
+    assert bench.checks(bench.head(same))["plan"].title == "Nothing to do"
+    added = bench.open(
+        {"models/priced.sql": FILES["models/priced.sql"].replace("select id,", "select id, price,")}, "more"
+    )
+    bench.idle()
+    assert "1 non-breaking, 1 indirect non-breaking" in bench.plan(added)
+    assert_merged_for_nothing(bench, added, revision=2)
+    assert rows(bench.home, "SELECT max(price) FROM shop.priced") == [[20]]
+
+    bench.say(added, "/rollback", author="ann")
+    assert rows(bench.home, "SELECT * FROM shop.total") == [[3000]]
+    broken = bench.open({"models/total.sql": "select {{ nothing() }} from {{ ref('priced') }}\n"}, "broken")
+    bench.idle()
+    assert "'nothing' is undefined" in bench.plan(broken)
