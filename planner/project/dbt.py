@@ -41,11 +41,15 @@ TYPES = ("spark", "databricks")
 
 @dataclass(frozen=True)
 class DbtTarget:
-    """Where a project's tables lie in prod: the adapter, the schema and the catalog of a target of profiles.yml."""
+    """Where tables lie in prod: the adapter, the schema, the catalog and the name of a target of profiles.yml.
+
+    Templates read the name: `{% if target.name == 'production' %}`.
+    """
 
     adapter: str
     schema: str
     catalog: str = ""
+    name: str = "prod"
 
     def profiles(self, profile: str) -> str:
         """A profiles.yml with this target, and with nothing that is needed to reach a warehouse."""
@@ -54,7 +58,7 @@ class DbtTarget:
             own |= {"method": "session", "host": "none"}
         else:
             own |= {"host": "none", "http_path": "none", "token": "none", "catalog": self.catalog or "hive_metastore"}
-        return json.dumps({profile: {"target": "prod", "outputs": {"prod": own}}})
+        return json.dumps({profile: {"target": self.name, "outputs": {self.name: own}}})
 
 
 def is_dbt_project(root: Path) -> bool:
@@ -134,7 +138,7 @@ def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapp
     if not isinstance(own.value, dict):
         raise ProjectError("This is not a dbt_project.yml.", place=Place(PROJECT, 1))
     if config.target_schema:
-        return DbtTarget(config.adapter, config.target_schema, config.target_catalog)
+        return DbtTarget(config.adapter, config.target_schema, config.target_catalog, config.target or "prod")
     hint = "Set `dbt: {target_schema: ...}` in config.yaml: the schema of prod's tables."
     path, text = _profiles(reading, environment)
     if text is None:
@@ -163,7 +167,7 @@ def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapp
 
     if not (schema := value("schema")):
         raise document.error((name, "outputs", target), f"The target `{target}` has no `schema`.", hint)
-    return DbtTarget(adapter, schema, value("catalog"))
+    return DbtTarget(adapter, schema, value("catalog"), target)
 
 
 def _profiles(reading: Folder, environment: Mapping[str, str]) -> tuple[str, str | None]:

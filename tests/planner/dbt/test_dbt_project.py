@@ -169,6 +169,20 @@ def test_config_yaml_names_the_schema_where_there_is_no_profile(shop: Path, tmp_
     assert json.loads(json.loads(asked)["vars"]) == {"a": 1}
 
 
+@pytest.mark.parametrize("config", ["", "dbt: {target: production, target_schema: live}\n"])
+def test_a_template_sees_the_targets_own_name(shop: Path, tmp_path: Path, config: str) -> None:
+    output = "{type: spark, method: session, schema: live}"
+    (shop / "profiles.yml").write_text(f"shop: {{target: production, outputs: {{production: {output}}}}}")
+    gateway = "gateways: {g: {connection: {type: spark}}}\nmodel_defaults: {dialect: spark}\n"
+    (shop / "config.yaml").write_text(gateway + config)
+
+    load(shop)
+
+    (asked,) = (tmp_path / "dbt-python.log").read_text().splitlines()
+    profile = json.loads(json.loads(asked)["profiles"])["shop"]
+    assert (profile["target"], list(profile["outputs"])) == ("production", ["production"])
+
+
 def test_format_leaves_templates_alone(shop: Path) -> None:
     before = (shop / "models/daily.sql").read_text()
 
