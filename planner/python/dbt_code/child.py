@@ -23,6 +23,7 @@ from mergeplan.planner.python.serving import run
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
 KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # what dbt says before what is wrong
+CONNECTION = ("host", "port", "cluster", "endpoint", "organization", "threads", "user", "token", "http_path")
 NAMED_FILE = re.compile(r"([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
 QUERIES = ("model", "snapshot", "test")
 # What of a node's configuration shapes its table, its rows or its tests.
@@ -231,8 +232,24 @@ def fixed_context(config: Any) -> dict[str, Any]:
 
     modules = get_context_modules()
     modules["datetime"] = {**modules["datetime"], "datetime": _Datetime, "date": _Date}
-    started = _Moving("run_started_at")
-    return {"run_started_at": started, "invocation_id": _Moving("invocation_id"), "modules": modules}
+    return {
+        "run_started_at": _Moving("run_started_at"),
+        "invocation_id": _Moving("invocation_id"),
+        "modules": modules,
+        "target": _Target(config.to_target_dict()),
+    }
+
+
+class _Target(dict[str, Any]):
+    """The target, whose connection is not known here."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name in CONNECTION:
+            raise CompileError(f"It reads `target.{name}`, which mergeplan does not know")
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self or name in CONNECTION else default
 
 
 class _Moving:

@@ -128,6 +128,18 @@ def test_a_projects_templates_and_packages_see_no_secret(
     assert [node.text for node in project.nodes if node.name == "stolen"] == ["select 'none none seen' as stolen"]
 
 
+def test_a_template_that_reads_the_connection_is_an_error_of_its_model(shop: Path) -> None:
+    for name, text in (("a", "target.host"), ("b", "target.get('threads')"), ("c", "target.schema")):
+        (shop / f"models/{name}.sql").write_text(f"select '{{{{ {text} }}}}' as x")
+
+    project = compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+
+    nodes = {node.name: node.error or node.text for node in project.nodes if node.name in "abc"}
+    assert nodes["a"] == "It reads `target.host`, which mergeplan does not know"
+    assert nodes["b"] == "It reads `target.threads`, which mergeplan does not know"
+    assert nodes["c"] == "select 'shop' as x"
+
+
 def test_a_template_that_reads_the_time_is_an_error_of_its_model(shop: Path) -> None:
     for name, text in (("a", "run_started_at"), ("b", "modules.datetime.datetime.now()"), ("c", "now()")):
         (shop / f"models/{name}.sql").write_text(f"select '{{{{ {text} }}}}' as x")

@@ -35,6 +35,7 @@ def incremental(strategy: str, later: str = "select 1 as a", **settings: Any) ->
         (incremental("merge", unique_key=["a", "b"]), "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a, b))"),
         (incremental("insert_overwrite", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
         (incremental("insert_overwrite"), "FULL"),
+        (incremental("append", later="select 2 as a", full_refresh=True), "FULL"),
         (node("seed", delimiter=";"), "SEED (csv_settings (delimiter ';'), path './t.sql')"),
     ],
 )  # fmt: skip

@@ -70,6 +70,8 @@ def _snapshot(node: DbtNode) -> DbtKind:
 
 
 def _incremental(node: DbtNode) -> DbtKind:
+    if node.settings.get("full_refresh") is True:
+        return DbtKind("FULL", node.text)  # dbt replaces the table in each run
     strategy = str(node.settings.get("incremental_strategy") or "append").lower()
     read = STRATEGIES.get(strategy)
     if read is None:
