@@ -274,7 +274,7 @@ def _duplicates(engine: Engine, question: DiffQuery, inside: str) -> tuple[int, 
     return duplicates.get(0, 0), duplicates.get(1, 0)
 
 
-def _compare_by_key(engine: Engine, question: DiffQuery, found: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:
+def _compare_by_key(engine: Engine, question: DiffQuery, buckets: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:
     """Everything counted, the rows of the differing buckets joined by key; and whether a key joined several rows."""
     both = "a.rn IS NOT NULL AND b.rn IS NOT NULL"
     differs = [f"NOT (a.v{n} <=> b.v{n})" for n in range(len(question.values))]
@@ -282,20 +282,21 @@ def _compare_by_key(engine: Engine, question: DiffQuery, found: _Buckets, *, num
     counts += [f"{side}.rn IS NOT NULL AND ({question.null_key(side + '.')})" for side in "ab"]
     counts += [f"{both} AND {condition}" for condition in differs]
     asked = [f"COUNT_IF({condition})" for condition in counts]
-    if found.held is None:  # files state the number of their rows, and are not read for it
+    if buckets.held is None:  # files state the number of their rows, and are not read for it
         asked += [f"(SELECT COUNT(*) FROM {table})" for table in question.tables]
-    joined = question.join_clause(found.inside, numbered, to_count=True)
+    joined = question.join_clause(buckets.inside, numbered, to_count=True)
     (answer,) = engine.fetch(f"SELECT {', '.join(asked)} FROM {joined}").rows
     first, second, common, changed, *nulls = (_whole(cell) for cell in answer[:6])
     changes = (_whole(cell) for cell in answer[6 : len(counts)])
-    held = found.held or (_whole(answer[-2]), _whole(answer[-1]))
+    held = buckets.held or (_whole(answer[-2]), _whole(answer[-1]))
     rows = replace(
-        found.rows,
-        counts=found.rows.counts if found.held else held,
+        buckets.rows,
+        counts=buckets.rows.counts if buckets.held else held,
         only=(first, second),
-        common=common + (found.rows.common if found.inside else 0),  # without a filter the equal buckets are joined too
+        # Without a filter the equal buckets are joined too.
+        common=common + (buckets.rows.common if buckets.inside else 0),
         changed=changed,
-        null_keys=found.rows.null_keys if found.held else (nulls[0], nulls[1]),
+        null_keys=buckets.rows.null_keys if buckets.held else (nulls[0], nulls[1]),
         columns=tuple((column.name, count) for column, count in zip(question.values, changes, strict=True)),
     )
     return rows, (first + common, second + common) != held
