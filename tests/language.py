@@ -48,9 +48,9 @@ class Measure:
         return 1000 * self.count / max(self.total, 1)
 
 
-def trees() -> Iterator[ast.Module]:
-    """The syntax tree of each product file."""
-    for package in PACKAGES:
+def trees(packages: tuple[str, ...] = PACKAGES) -> Iterator[ast.Module]:
+    """The syntax tree of each file of these packages: of the product, where none are named."""
+    for package in packages:
         for path in sorted((ROOT / package).rglob("*.py")):
             yield ast.parse(path.read_text(encoding="utf-8"))
 
@@ -67,16 +67,22 @@ def is_participle(name: str) -> bool:
     return first in IRREGULAR or first in PARTICLES or (len(first) > 4 and first.endswith("ed"))
 
 
-def function_names() -> Measure:
+def function_names(packages: tuple[str, ...] = PACKAGES) -> Measure:
     """Functions that are named by a participle or a particle."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    names = [node.name for tree in trees() for node in ast.walk(tree) if isinstance(node, kinds)]
+    names = [node.name for tree in trees(packages) for node in ast.walk(tree) if isinstance(node, kinds)]
     return Measure(sum(map(is_participle, names)), len(names))
 
 
-def variable_names() -> Measure:
+def parameter_names(packages: tuple[str, ...] = PACKAGES) -> Measure:
+    """Parameters that are called `each`, `found` or `given`."""
+    names = [node.arg for tree in trees(packages) for node in ast.walk(tree) if isinstance(node, ast.arg)]
+    return Measure(sum(name in VAGUE for name in names), len(names))
+
+
+def variable_names(packages: tuple[str, ...] = PACKAGES) -> Measure:
     """Assignments, loops included, to a variable that is called `each`, `found` or `given`."""
-    nodes = (node for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Name))
+    nodes = (node for tree in trees(packages) for node in ast.walk(tree) if isinstance(node, ast.Name))
     names = [node.id for node in nodes if isinstance(node.ctx, ast.Store)]
     return Measure(sum(name in VAGUE for name in names), len(names))
 
@@ -105,11 +111,21 @@ def commit_subjects(last: int = 100) -> Measure:
     return Measure(sum(bool(problems(f"{subject}\n\nWhy.")) for subject in subjects), len(subjects))
 
 
-def folders() -> dict[str, int]:
-    """The number of files in each folder with more than 20."""
+def folder_sizes() -> dict[str, int]:
+    """The number of files in each folder."""
     places = [place for package in PACKAGES for place in (ROOT / package).rglob("*/") if not place.is_symlink()]
-    sizes = {folder: len(list(folder.glob("*.py"))) for folder in places}
-    return {str(folder.relative_to(ROOT)): size for folder, size in sizes.items() if size > 20}
+    return {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in places}
+
+
+def importers(folder: str) -> dict[str, set[str]]:
+    """The product files that import each module of a folder, its table apart: what a change of the module can touch."""
+    imports = re.compile(rf"^\s*from mergeplan\.{folder.replace('/', '.')}\.(\w+) import", re.MULTILINE)
+    names = {path.stem for path in (ROOT / folder).glob("*.py")} - {"__init__", "table"}
+    files: dict[str, set[str]] = {name: set() for name in names}
+    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+        for name in names.intersection(imports.findall(path.read_text(encoding="utf-8"))):
+            files[name].add(str(path.relative_to(ROOT)))
+    return files
 
 
 def lines() -> int:
@@ -120,13 +136,19 @@ def lines() -> int:
 
 def main() -> None:
     """Print every number."""
-    rows = [("functions named by a participle", function_names()), ("variables each, found, given", variable_names())]
-    rows += [("refused commit subjects of the last 100", commit_subjects())]
+    rows = [("refused commit subjects of the last 100", commit_subjects())]
+    for place, packages in (("", PACKAGES), (" of tests", ("tests",))):
+        rows.append((f"functions{place} named by a participle", function_names(packages)))
+        rows.append((f"parameters{place} each, found, given", parameter_names(packages)))
+        rows.append((f"variables{place} each, found, given", variable_names(packages)))
     rows += [(f"private words, {page}", measure) for page, measure in pages().items()]
     for name, measure in rows:
         sys.stdout.write(f"{measure.per_thousand:8.1f} per 1,000  {measure.count:5} of {measure.total:6}  {name}\n")
-    for folder, size in folders().items():
+    for folder, size in sorted(folder_sizes().items(), key=lambda pair: -pair[1])[:5]:
         sys.stdout.write(f"{size:8} files      {folder}\n")
+    for folder in ("bot/commands/verbs", "bot/report/checks"):
+        counts = sorted(map(len, importers(folder).values()))
+        sys.stdout.write(f"{counts[len(counts) // 2]:8} importers  of a file in {folder} (median; most {counts[-1]})\n")
     sys.stdout.write(f"{lines():8} lines of product code\n")
 
 
