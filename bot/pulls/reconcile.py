@@ -378,7 +378,9 @@ class _Reconciliation:
     def _should_stop(self) -> str:
         """Why the run must end: a newer head, a close, a /cancel, a /categorize; '' to go on."""
         news = self.inbox.deliveries.news(self.job.key, self.seen)
-        reason = interrupts(news, self.pull.head)
+        reason = interrupts(news, self._record().head)
+        if reason.startswith("superseded"):
+            reason = self._look_again(unreachable=reason)  # webhooks come out of order: its head may be an older one
         if not reason and any(event.kind in COMMANDING for event in news):
             self._listen(news)
         if news:
@@ -396,17 +398,16 @@ class _Reconciliation:
         except (GitHubFailed, GitHubPaused) as error:
             self.log.warning("commands_put_off", why=str(error), news=len(news))
 
-    def _look_again(self) -> str:
-        """A webhook may have been lost: look at the pull request itself now and then."""
-        before = self.pull.head
+    def _look_again(self, unreachable: str = "") -> str:
+        """Why the run must end by the pull request itself: a webhook may be lost or late. Without GitHub: `unreachable`."""
         try:
             self._refresh()
         except (GitHubFailed, GitHubPaused):
             self.looked_at = time.monotonic()
-            return ""
+            return unreachable
         if not self.pull.is_open:
             return "closed"
-        return f"superseded:{self.pull.head}" if self.pull.head != before else ""
+        return f"superseded:{self.pull.head}" if self.pull.head != self._record().head else ""
 
     def _stop_reason(self) -> str:
         record = self._record()
