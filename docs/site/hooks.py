@@ -24,6 +24,8 @@ LOG = logging.getLogger("mkdocs.hooks.site")
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\bsrc="?https?:|<link\b(?=[^>]*stylesheet)[^>]*href="?https?:"""
 )
+# The theme asks GitHub for the stars of what is marked so, at each visit.
+COUNTED = re.compile(r'\s+data-md-component="?source"?(?=[\s>])')
 # Of two pages that fit a search, the one that tells a user what to do comes first.
 WEIGHTS = {"tutorials": 1.5, "guides": 2, "reference": 1, "explanation": 1, "development": 0.2}
 LINK = re.compile(r"(?<=\]\()([^)\s:]+)(?=\))")
@@ -45,6 +47,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     """A reader's visit is nobody else's business: what a page shows comes from the site itself."""
+    output = COUNTED.sub("", output)
     if loaded := LOADED.search(output):
         LOG.warning("%s loads from elsewhere: %s", page.file.src_uri, loaded[0])
     return output
