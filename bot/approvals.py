@@ -192,8 +192,8 @@ def summarize_reviews(
 
 
 def _promises_at_review(review: Review, shown_plans: Sequence[PlanShown]) -> tuple[str, ...]:
-    """What was promised for its commit when it was written."""
-    before = [view for view in shown_plans if view.head == review.commit and view.since <= review.at]
+    """What was promised for its commit before the second of the review: GitHub's times have no finer order."""
+    before = [view for view in shown_plans if view.head == review.commit and view.since < review.at]
     return before[-1].promises if before else ()
 
 

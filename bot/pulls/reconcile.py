@@ -399,7 +399,7 @@ class _Reconciliation:
             self.log.warning("commands_put_off", why=str(error), news=len(news))
 
     def _look_again(self, unreachable: str = "") -> str:
-        """Why the run must end by the pull request itself: a webhook may be lost or late. Without GitHub: `unreachable`."""
+        """Why the run must end by the pull request itself: webhooks are lost or late; `unreachable` without GitHub."""
         try:
             self._refresh()
         except (GitHubFailed, GitHubPaused):

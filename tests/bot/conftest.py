@@ -20,7 +20,7 @@ from mergeplan.bot.child.reader import RepositoryReader
 from mergeplan.bot.child.warm import Warmth
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.sandbox.server import Sandbox
-from mergeplan.bot.sandbox.state import CheckRun, Comment
+from mergeplan.bot.sandbox.state import CheckRun, Comment, ReviewState
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import server_config
 from mergeplan.bot.service.serve import build_context
@@ -108,6 +108,11 @@ class Bench:
         comment = self.github.comment(SHOP, number, text, author=author)
         self.idle()
         return comment
+
+    def review(self, number: int, state: ReviewState = "APPROVED", author: str = "ann") -> int:
+        """A review in a later second than the plan before it: in the same one it would be of no plan."""
+        time.sleep(1.01 - time.time() % 1)
+        return self.github.review(SHOP, number, state, author=author)
 
     def knobs(self, **turned: object) -> None:
         self.home.mkdir(parents=True, exist_ok=True)

@@ -246,7 +246,9 @@ class World:
         pull, promised = self.scene.github.pull_request(SHOP, record.number), record.shown.plans
         last = pull.reviews[-1] if pull.reviews else None
         if promised and (
-            last is None or last.state != "APPROVED" or last.submitted_at.isoformat() < promised[-1].since
+            last is None
+            or last.state != "APPROVED"
+            or last.submitted_at.replace(microsecond=0).isoformat() <= promised[-1].since
         ):
             self.scene.github.review(SHOP, record.number, "APPROVED", author="ann")
 

@@ -37,6 +37,8 @@ def test_an_approval_counts_for_the_plan_that_was_shown_for_its_commit_at_its_ti
         ("ann",),
         (),
     ]
+    same_second = replace(YES, at=SHOWN[-1].since)
+    assert summarize_reviews((same_second,), SHOWN, ("d1",), "wim").outdated == ("ann",)
     assert summarize_reviews((YES,), SHOWN, ("d2",), "wim").outdated == ("ann",)
     assert summarize_reviews((replace(YES, commit="c" * 40),), SHOWN, ("d1",), "wim").approved == ()
 

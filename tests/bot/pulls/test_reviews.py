@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from mergeplan.bot.records import PullState
+from mergeplan.bot.sandbox.state import ReviewState
 from mergeplan.planner.errors import ProjectError
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
 
@@ -31,10 +32,10 @@ def open_pull(bench: Bench, files: dict[str, str] = COLUMN) -> int:
     return number
 
 
-def review(bench: Bench, number: int, author: str, state: str = "APPROVED") -> int:
-    found = bench.github.review(SHOP, number, state, author=author)  # type: ignore[arg-type]
+def review(bench: Bench, number: int, author: str, state: ReviewState = "APPROVED") -> int:
+    number_of_review = bench.review(number, state, author)
     bench.idle()
-    return found
+    return number_of_review
 
 
 def approval(bench: Bench, number: int) -> tuple[str | None, str | None]:

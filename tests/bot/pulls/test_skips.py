@@ -189,12 +189,12 @@ def test_rules_hold_for_what_is_merged_under_the_label(make_bench: Make) -> None
     bench = triage_bench(make_bench, skip_label=LABEL, rules=rules, enable_deploy_command=True)
     number = bench.open(OTHER)
     bench.idle()
-    bench.github.review(SHOP, number, "APPROVED", author="ann")
+    bench.review(number)
     bench.github.label(SHOP, number, LABEL, author="tom")
     bench.github.commit(SHOP, "change", COLUMN, "More", author="wim")
     bench.idle()
     assert all_wait(bench, bench.head(number))
-    bench.github.review(SHOP, number, "APPROVED", author="ann")
+    bench.review(number)
     bench.say(number, "/deploy", author="ann")
     assert "No plan has been posted yet." in bench.replies(number)[-1]
     bench.github.merge(SHOP, number, author="ann")
@@ -202,7 +202,7 @@ def test_rules_hold_for_what_is_merged_under_the_label(make_bench: Make) -> None
 
     assert bench.record(number).rules.held
     assert bench.planner_state()["environments"]["prod"]["revision"] == 1
-    bench.github.review(SHOP, number, "APPROVED", author="ann")
+    bench.review(number)
     bench.idle()
     assert bench.record(number).state is PullState.PROMOTED
 
