@@ -73,13 +73,14 @@ prove: $(READY) $(ARCHIVE) $(DBT)/.ready  # what takes minutes and a Spark of it
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=1000 \
 		MERGEPLAN_SHARD=$(SHARD) $(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
-# pyspark is linked from our own environment: dbt's is the same one.
+# pyspark is that of our own environment, as links of its files: the isolated child follows no link out of a library.
 $(DBT)/.ready: $(READY) tests/planner/dbt/requirements.txt
 	@$(PYTHON) -m venv $(DBT)
 	@$(DBT)/bin/pip install --disable-pip-version-check --quiet --requirement tests/planner/dbt/requirements.txt
 	@$(BIN)/python -c 'import pathlib, pyspark; print(pathlib.Path(pyspark.__file__).parents[1])' \
 		| while read -r libraries; do for name in pyspark py4j; do \
-			ln -sfn "$$libraries/$$name" "$$(echo $(DBT)/lib/python3*/site-packages)/$$name"; done; done
+			rm -rf $(DBT)/lib/python3*/site-packages/$$name; \
+			cp -al "$$libraries/$$name" $(DBT)/lib/python3*/site-packages/; done; done
 	@touch $@
 
 prove-lakehouse: $(READY) $(ARCHIVE)  # a process has one Spark, and a Spark one format
