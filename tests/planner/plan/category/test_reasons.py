@@ -209,7 +209,7 @@ def test_each_reason_states_facts_that_hold() -> None:
 
 
 def test_each_rule_has_a_fact_check() -> None:
-    tables = Path("docs/reference/categories.md").read_text(encoding="utf-8").partition("## Overriding a category")[0]
+    tables = Path("docs/reference/categories.md").read_text(encoding="utf-8").partition("## Change a category")[0]
     rules = set(re.findall(r"^\| `([a-z-]+)` \|", tables, re.M)) | {"added", "adopted", "removed", "restated", "due"}
 
     assert rules | {"categorized"} == OF_RULE.keys()
