@@ -13,7 +13,7 @@ from mergeplan.bot.report.markdown import COMMENT_LIMIT, MARKER, NAMES, code, de
 from mergeplan.bot.report.models import OPEN, Site, diffs_blocks, models_blocks
 from mergeplan.bot.report.offers import offers
 from mergeplan.bot.report.physical import physical_blocks
-from mergeplan.bot.report.rows import impact_block, rows_blocks, schema_block
+from mergeplan.bot.report.rows import exposures_block, impact_block, rows_blocks, schema_block
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers, headline, state_row, status
 from mergeplan.bot.report.words import (
@@ -185,6 +185,7 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
             *schema_block(outcome),
             *physical_blocks(outcome),
             *impact_block(plan),
+            *exposures_block(plan),
         ]
     drawn = graph(shown) if 1 < len(shown) <= GRAPH_MOST else ""
     if many:

@@ -13,6 +13,7 @@ from mergeplan.planner.wording import count_noun, first_names
 
 TOLD = 5  # models whose numbers stand in the open
 COLUMNS_MOST = 6
+EXPOSURES_MOST = 5  # that stand in the open
 ROOM = 8_000  # characters of what is folded
 SAMPLES_ROOM = 9_000
 HEAD = ("Model", "Rows", "Differ")
@@ -216,3 +217,19 @@ def impact_block(plan: PlanView | None) -> list[str]:
     of = f", of {first_names([code(owner) for owner in owners], COLUMNS_MOST)}" if owners else ""
     title = f"{count_noun(len(hit), 'model')} downstream {'is' if len(hit) == 1 else 'are'} hit"
     return [f"**{title}**{of}.\n\n" + details_block("Downstream impact by column", shown)]
+
+
+def exposures_block(plan: PlanView | None) -> list[str]:
+    """The uses outside of the project that the changes reach, with their owners."""
+    exposures = plan.exposures if plan else ()
+    if not exposures:
+        return []
+    lines = []
+    for exposure in exposures:
+        about = ", ".join(code(text) for text in (exposure.type, exposure.owner) if text)
+        names = first_names([code(name) for name in exposure.models], COLUMNS_MOST)
+        lines.append(f"- {code(exposure.name)}{f' ({about})' if about else ''} uses {names}")
+    title = f"{count_noun(len(exposures), 'exposure')} {'is' if len(exposures) == 1 else 'are'} hit"
+    if len(lines) <= EXPOSURES_MOST:
+        return ["\n".join([f"**{title}:**", "", *lines])]
+    return [details_block(title, "\n".join(fitting(lines, ROOM)))]

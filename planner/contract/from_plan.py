@@ -10,6 +10,7 @@ from mergeplan.planner.contract.from_errors import split_place
 from mergeplan.planner.contract.plan import (
     ColumnChanges,
     CostEstimate,
+    ExposureRow,
     LeftOutRow,
     ModelChange,
     OverrideRow,
@@ -27,6 +28,7 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.category.override import end_of
 from mergeplan.planner.plan.change import Blocker, Change, Columns, Override
 from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.plan.exposures import ExposureHit
 from mergeplan.planner.plan.refused import RefusedFile
 from mergeplan.planner.plan.restatement import Restatement
 
@@ -41,6 +43,7 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
         virtual=plan.is_virtual,
         empty=plan.is_empty,
         models=tuple(_model(plan, change, estimates.get(change.name, Estimate())) for change in plan.changes),
+        exposures=tuple(map(_exposure, plan.exposures)),
         views=ViewNames(
             added=tuple(view.name for view in plan.views.added),
             swapped=tuple(view.name for view in plan.views.swapped),
@@ -141,6 +144,13 @@ def _model(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
         parents=tuple(plan.parents.get(change.name, ())),
         diff=change.diff,
         override=_override(change.override) if change.override else None,
+    )
+
+
+def _exposure(hit: ExposureHit) -> ExposureRow:
+    exposure = hit.exposure
+    return ExposureRow(
+        name=exposure.name, type=exposure.type, owner=exposure.owner, url=exposure.url, models=hit.models
     )
 
 

@@ -78,6 +78,16 @@ class ModelChange(Data):
     override: OverrideRow | None = Field(default=None, description="the category that a person gave, or null")
 
 
+class ExposureRow(Data):
+    """A use outside of the project, of whose models the plan changes rows, values or takes columns away."""
+
+    name: str = Field(description="what it is called")
+    type: str = Field(default="", description="what it is, such as `dashboard`")
+    owner: str = Field(default="", description="who owns it")
+    url: str = Field(default="", description="where it is")
+    models: Names = Field(default=(), description="the changed models that it uses")
+
+
 class ViewNames(Data):
     """The views that a promotion of the plan moves, by name."""
 
@@ -149,6 +159,9 @@ class PlanView(Data):
     virtual: bool = Field(default=False, description="nothing is computed")
     empty: bool = Field(default=False, description="nothing is computed and no view moves")
     models: tuple[ModelChange, ...] = Field(default=(), description="each changed model, parents first")
+    exposures: tuple[ExposureRow, ...] = Field(
+        default=(), description="[uses outside of the project](guides/exposures.md) that the changes reach"
+    )
     views: ViewNames = Field(default=ViewNames(), description="the views that move")
     comparisons: tuple[TableComparison, ...] = Field(
         default=(),

@@ -27,6 +27,7 @@ from mergeplan.planner.plan.change import Columns as Columns
 from mergeplan.planner.plan.change import Override as Override
 from mergeplan.planner.plan.diffs import query_diff
 from mergeplan.planner.plan.early_cutoff import Comparison
+from mergeplan.planner.plan.exposures import ExposureHit
 from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly, include_inherited_rows, resolve_selectors
 from mergeplan.planner.plan.previews import PreviewStage, build_previews
 from mergeplan.planner.plan.refused import ALL_OPENED, Unopened
@@ -70,6 +71,7 @@ class Plan:
     relies: Mapping[str, Timeline] = field(default_factory=dict)  # table -> time that must not go while it is applied
     late: Mapping[str, Timeline] = field(default_factory=dict)  # of a run: model -> time that its signals hold back
     unopened: Unopened = ALL_OPENED  # what of the project it leaves alone
+    exposures: tuple[ExposureHit, ...] = ()  # uses outside of the project that it reaches
 
     @property
     def backfills(self) -> tuple[Change, ...]:

@@ -9,12 +9,19 @@ from functools import cached_property
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
-from mergeplan.planner.parsing.files.dbt.texts import audit_texts, external_texts, model_text, tests_by_model
+from mergeplan.planner.parsing.files.dbt.texts import (
+    audit_texts,
+    exposure_texts,
+    external_texts,
+    model_text,
+    tests_by_model,
+)
 from mergeplan.planner.project.folder import Folder
 
 MODELS = ("model", "seed", "snapshot")
 MOST_NOTES = 5  # tests that are named
 SOURCES = "external_models/dbt_sources.yaml"
+EXPOSURES = "exposures/dbt_exposures.yaml"
 
 
 class DbtFolder(Folder):
@@ -79,6 +86,8 @@ class DbtFolder(Folder):
             yield from self._audits[1]
         elif folder == "external_models" and self.project.sources:
             yield SOURCES
+        elif folder == "exposures" and self.project.exposures:
+            yield EXPOSURES
 
     def hash(self, name: str) -> str:
         """The hash of what a file stands for."""
@@ -99,6 +108,8 @@ class DbtFolder(Folder):
     def _text(self, name: str) -> str:
         if name == SOURCES:
             return json.dumps([*external_texts(self.project)], indent=1)
+        if name == EXPOSURES:
+            return json.dumps([*exposure_texts(self.project)], indent=1)
         if name in self._audits[1]:
             return self._audits[1][name]
         if name not in self.nodes:

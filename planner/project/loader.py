@@ -18,6 +18,7 @@ from mergeplan.planner.errors import Place, ProjectError, RequestError
 from mergeplan.planner.file_note import note_file
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limit_resources
+from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.model import Audit, Model
 from mergeplan.planner.parsing.definitions.audits.audit_calls import check_call
 from mergeplan.planner.parsing.definitions.audits.audits import parse_audits
@@ -45,6 +46,7 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.project.dbt import compile_dbt, is_dbt_project
 from mergeplan.planner.project.dbt_folder import DbtFolder
+from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing, find_model_names, without_refused
 from mergeplan.planner.project.remembered import Remembered, Said, open_file_cache
@@ -85,6 +87,7 @@ class Project:
     moves: bool = False  # a date in it is another moment each day
     notes: tuple[str, ...] = ()  # what of a dbt project is not followed, and stops nothing
     is_dbt: bool = False
+    exposures: tuple[Exposure, ...] = ()
 
     @property
     def standalone(self) -> tuple[Audit, ...]:
@@ -160,15 +163,18 @@ def load_project(
     unknown: list[ProjectError] = reading.errors if options.strict else []
     tests = read_unit_tests(reading, config, models, defaults, refused, unknown.append)
     refused = refused if options.strict else refused.and_tests(unknown)
+    known_names = {*models, *refused.names} if refused.clear else None
+    exposures = load_exposures(reading, config, defaults.catalog, known_names)
     reading.finish()
     note_file("")
     rule_files = _python_texts(reading) if rules.own else {}
     files = digest(reading.digest, *(model.seed.digest for model in models.values() if model.seed))
     moving = known.moving or defaults.start_moves
     rest = (code, rules, rule_files, refused, catalogs, document.path, dict(reading.hashes), moving)
-    if dbt:
-        return Project(reading.root, config, chosen, models, audits, (), files, defaults, *rest, dbt.notes, is_dbt=True)
-    return Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest)
+    notes = dbt.notes if dbt else ()
+    tests = [] if dbt else tests
+    project = Project(reading.root, config, chosen, models, audits, tuple(tests), files, defaults, *rest, notes)
+    return replace(project, is_dbt=bool(dbt), exposures=exposures)
 
 
 def _open_dbt(reading: Folder, config: Config, options: LoadOptions) -> DbtFolder:

@@ -55,6 +55,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
         parts.append(_models(plan))
     parts += _decisions(plan, diffs=diffs)
     parts += _existing_tables_tree(plan)
+    parts += _exposures(plan)
     parts += _costs(plan, estimates)
     parts += restatement_lines(plan)
     parts += _render_unopened(plan)
@@ -91,6 +92,14 @@ def _render_unopened(plan: Plan) -> Iterator[RenderableType]:
     for name, read in plan.unopened.left_out.items():
         stays = ": it stays as it is" if name in plan.unopened.held else ""
         yield _note(f"Left out: {name}, which reads {read}{stays}.")
+
+
+def _exposures(plan: Plan) -> Iterator[RenderableType]:
+    """The uses outside of the project that the changes reach."""
+    for hit in plan.exposures:
+        about = ", ".join(filter(None, (hit.exposure.type, hit.exposure.owner)))
+        names = ", ".join(display_name(plan, name) for name in hit.models)
+        yield _note(f"Exposure: {hit.exposure.name}{f' ({about})' if about else ''} uses {names}.")
 
 
 def _costs(plan: Plan, estimates: Mapping[str, Estimate]) -> Iterator[RenderableType]:

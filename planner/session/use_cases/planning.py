@@ -15,6 +15,7 @@ from mergeplan.planner.parsing.files.catalogs import check_views
 from mergeplan.planner.parsing.files.environments import environment_ttl, naming_of
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.plan.build import Category, Plan, Request, build_plan
+from mergeplan.planner.plan.exposures import exposures_hit
 from mergeplan.planner.plan.forward_only import ForwardOnly
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
@@ -95,7 +96,7 @@ def make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]
     """The plan for what was asked, as things are now; what it took to analyse is remembered for the next one."""
     plan = _make_plan(work, options, models)
     work.lookups.keep()
-    return plan
+    return replace(plan, exposures=exposures_hit(work.project.exposures, plan.changes))
 
 
 def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:

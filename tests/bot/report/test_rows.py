@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mergeplan.bot.report.rows import impact_block, rows_blocks, rows_title, schema_block, share
+from mergeplan.bot.report.rows import exposures_block, impact_block, rows_blocks, rows_title, schema_block, share
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.contract.tables import DataDifference
@@ -163,3 +163,18 @@ def test_who_is_hit_downstream_is_told_by_column_and_owner() -> None:
 )
 def test_a_share_never_rounds_to_nothing_or_to_all(part: int, whole: int, said: str) -> None:
     assert share(part, whole) == said
+
+
+def test_exposures_stand_in_the_open_while_they_are_few_and_their_words_are_inert() -> None:
+    report = {"name": "Weekly @ann", "type": "dashboard", "owner": "<b>", "models": ["shop.total"]}
+    view = {"id": "x", "environment": "pr_1"}
+
+    (block,) = exposures_block(PlanView.model_validate({**view, "exposures": [report]}))
+    assert block.splitlines() == [
+        "**1 exposure is hit:**",
+        "",
+        "- `Weekly @ann` (`dashboard`, `<b>`) uses `shop.total`",
+    ]
+    (folded,) = exposures_block(PlanView.model_validate({**view, "exposures": [report] * 6}))
+    assert folded.startswith("<details>\n<summary>6 exposures are hit</summary>")
+    assert exposures_block(PlanView.model_validate(view)) == []

@@ -12,6 +12,7 @@ from mergeplan.planner.cli.main import VERBS, run
 from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectError, ProjectErrors, RequestError
+from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.project.dbt import PYTHON, find_python, visible_variables
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
@@ -76,6 +77,16 @@ def test_a_model_that_asks_the_warehouse_is_refused_alone(shop: Path) -> None:
     (error,) = project.refused.errors
     assert str(error).startswith("models/asks.sql:1: dbt cannot compile `shop.asks`: It asks the warehouse")
     assert (project.refused.names, project.refused.clear) == ({"shop.asks"}, True)
+
+
+def test_exposures_of_dbt_use_our_models(shop: Path, tmp_path: Path) -> None:
+    answer = {"ok": json.loads(ANSWER.read_text())}
+    nodes = ["model.shop.total", "source.shop.raw.items"]
+    words = {"name": "Weekly", "type": "dashboard", "url": "ftp://x", "owner": "Ann"}
+    answer["ok"]["exposures"] = [{**words, "depends_on": nodes}, {**words, "name": "Raw", "depends_on": nodes[1:]}]
+    record(tmp_path, answer, root=shop)
+
+    assert load(shop).exposures == (Exposure("Weekly", ("shop.total",), "dashboard", "Ann"),)
 
 
 def test_what_dbt_runs_beside_models_is_named(shop: Path) -> None:

@@ -158,5 +158,15 @@ def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
             }
 
 
+def exposure_texts(project: DbtProject) -> Iterable[dict[str, object]]:
+    """The exposures that use models or seeds, as items of exposures.yaml."""
+    for exposure in project.exposures:
+        nodes = [project.by_id[name] for name in exposure.depends_on if name in project.by_id]
+        words = {"name": exposure.name, "type": exposure.type, "owner": exposure.owner}
+        url = {"url": exposure.url} if exposure.url.startswith(("https://", "http://")) else {}
+        if nodes:
+            yield {**words, **url, "models": [_name(node) for node in nodes]}
+
+
 def _table(relation: str) -> str:
     return relation.replace("`", "").lower()

@@ -1,0 +1,62 @@
+"""exposures.yaml: who uses models outside of the project."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from mergeplan.planner.model.exposure import Exposure
+from mergeplan.planner.parsing.sql.names import parse_name
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.parsing.sql.yaml_documents import Document
+
+_TEXTS = ("name", "type", "owner", "url", "description")
+_KEYS = (*_TEXTS, "models")
+_FORM = "Write `- name: Weekly report` and `models: [schema.table]`."
+_SCHEMES = ("https://", "http://")
+
+
+def read_exposures(document: Document, catalog: str, models: Collection[str] | None) -> Iterator[Exposure]:
+    """The exposures of one file; ProjectError at what is wrong, such as a name that is none of `models`.
+
+    `models` is None where not every model's name is known: then each name is taken.
+    """
+    if document.value is None:
+        return
+    if not isinstance(document.value, list):
+        raise document.error((), "Expected a list of exposures here.", _FORM)
+    for index, entry in enumerate(document.value):
+        _check_keys(document, index, entry)
+        yield Exposure(
+            name=entry["name"],
+            models=tuple(dict.fromkeys(_models(document, index, entry["models"], catalog, models))),
+            type=entry.get("type") or "",
+            owner=entry.get("owner") or "",
+            url=entry.get("url") or "",
+        )
+
+
+def _check_keys(document: Document, index: int, entry: Any) -> None:
+    if not isinstance(entry, dict) or not entry.get("name") or not isinstance(entry.get("models"), list):
+        raise document.error((index,), "An exposure needs a `name` and `models`.", _FORM)
+    for key, value in entry.items():
+        if key not in _KEYS:
+            raise document.error((index, str(key)), f"`{key}` is not a key of an exposure.", did_you_mean(key, _KEYS))
+        if key in _TEXTS and value is not None and not isinstance(value, str):
+            raise document.error((index, key), f"`{key}` must be a string.")
+    if entry.get("url") and not entry["url"].startswith(_SCHEMES):
+        raise document.error((index, "url"), "`url` must begin with `https://` or `http://`.")
+
+
+def _models(
+    document: Document, index: int, names: list[object], catalog: str, models: Collection[str] | None
+) -> Iterator[str]:
+    for number, text in enumerate(names):
+        place = document.place((index, "models", number))
+        if not isinstance(text, str):
+            raise document.error((index, "models", number), "`models` must be a list of names.", _FORM)
+        name = parse_name(text, place, catalog)
+        if models is not None and name not in models:
+            hint = did_you_mean(name, models)
+            raise document.error((index, "models", number), f"`{name}` is no model of this project.", hint)
+        yield name

@@ -1,0 +1,32 @@
+"""The uses outside of the project that a plan's changes reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mergeplan.planner.model.exposure import Exposure
+from mergeplan.planner.plan.change import Change, ChangeKind
+
+
+@dataclass(frozen=True)
+class ExposureHit:
+    """An exposure, and those of its models whose rows or columns a plan changes."""
+
+    exposure: Exposure
+    models: tuple[str, ...]
+
+
+def exposures_hit(exposures: Iterable[Exposure], changes: Sequence[Change]) -> tuple[ExposureHit, ...]:
+    """The exposures of which a model is removed, or shows other rows, values or fewer columns.
+
+    A column that is added breaks no use, and neither does a table that is rebuilt with the rows that it had.
+    """
+    changed = {change.name for change in changes if _is_felt(change)}
+    hits = ((exposure, tuple(name for name in exposure.models if name in changed)) for exposure in exposures)
+    return tuple(ExposureHit(exposure, models) for exposure, models in hits if models)
+
+
+def _is_felt(change: Change) -> bool:
+    columns = change.columns
+    return change.change is ChangeKind.REMOVED or bool(columns.every or columns.altered or columns.removed)
