@@ -51,7 +51,8 @@ def models_computed(record: PullRecord) -> set[str]:
 
 def row(comment: str, model: str) -> list[str]:
     """A model's line in the comment's table: category, why, what is computed, whose table."""
-    lines = comment.partition("| Model | Why | Computed |")[2].split("\n")
+    plain = comment.replace("<wbr>", "").replace("<code>", "`").replace("</code>", "`").replace("\\_", "_")
+    lines = plain.partition("| Model | Why | Computed |")[2].split("\n")
     line = next(line for line in lines if line.startswith((f"| `{model}`<br>", f"| [`{model}`](")))
     named, why, work = (cell.strip() for cell in line.strip("|").split(" | "))
     return [named.partition("<br>")[2], why, *work.split("<br>")]

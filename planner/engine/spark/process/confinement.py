@@ -47,6 +47,7 @@ PLACES = (
 VARIABLES = ("KRB5_CONFIG", "KRB5CCNAME", "LD_LIBRARY_PATH", "HADOOP_HOME")  # they name paths
 PATH_BREAK = re.compile(r"[,;:=\s\"']+")
 WRITTEN = re.compile(r"\.dir$|warehouse$", re.IGNORECASE)  # settings whose paths Spark writes to
+DERBY = re.compile(r"^jdbc:derby:.*\bdatabaseName=([^;]+)")
 MOST_SAID = 100  # addresses
 
 
@@ -154,9 +155,22 @@ def _spark_paths(folder: Path) -> tuple[str, ...]:
 
 def _output_paths(conf: Mapping[str, str]) -> Iterator[str]:
     """The folders that settings name for Spark to write to; those of the environment too."""
-    yield from _paths_in(value for key, value in conf.items() if WRITTEN.search(key))
+    local = (value for key, value in conf.items() if WRITTEN.search(key) and not SERVICE.search(value))
+    for path in _paths_in(local):
+        with suppress(OSError):  # from within it could not be made
+            Path(path).mkdir(parents=True, exist_ok=True)
+        yield path
+    yield from _databases(conf)
     yield from filter(os.path.isabs, os.environ.get("SPARK_LOCAL_DIRS", "").split(","))
     yield from _ivy(conf)
+
+
+def _databases(conf: Mapping[str, str]) -> Iterator[str]:
+    """The folders of Derby databases; of one that Derby is to create, the folder around it."""
+    for match in filter(None, map(DERBY.match, conf.values())):
+        folder = Path(match[1])
+        if folder.is_absolute() and folder.parent != folder:
+            yield str(folder if folder.is_dir() else folder.parent)
 
 
 def _ivy(conf: Mapping[str, str]) -> Iterator[str]:

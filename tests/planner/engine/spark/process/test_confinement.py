@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.engine.protocol import Connection
-from mergeplan.planner.engine.spark.process.confinement import _default_repositories, open_reason
+from mergeplan.planner.engine.spark.process.confinement import _default_repositories, _output_paths, open_reason
 from mergeplan.planner.engine.spark.process.format_settings import starting_conf
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.probe import cannot_confine
@@ -63,6 +63,20 @@ def test_a_setting_that_is_wrong_is_named(name: str, value: str, tmp_path: Path)
 
     with pytest.raises(RequestError, match=variable):
         reason(tmp_path, {**REQUIRED, variable: value})
+
+
+def test_a_derby_database_and_folders_of_the_operators_own_can_be_written(tmp_path: Path) -> None:
+    there, to_come = tmp_path / "there/metastore", tmp_path / "to_come/metastore"
+    there.mkdir(parents=True)
+    url = "spark.hadoop.javax.jdo.option.ConnectionURL"
+    warehouse = {"spark.sql.warehouse.dir": f"file://{tmp_path}/warehouse", "spark.eventLog.dir": "hdfs:///logs"}
+
+    paths = [
+        [*_output_paths({**warehouse, url: f"jdbc:derby:;databaseName={folder};create=true"})]
+        for folder in (there, to_come)
+    ]
+    assert paths == [[f"{tmp_path}/warehouse", str(there)], [f"{tmp_path}/warehouse", str(to_come.parent)]]
+    assert (tmp_path / "warehouse").is_dir()
 
 
 def test_the_hosts_that_jars_come_from_are_those_of_the_installed_spark() -> None:
