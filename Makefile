@@ -71,7 +71,7 @@ unit: $(READY) $(ARCHIVE)
 # SHARD=2/8 is the second of eight parts.
 prove: $(READY) $(ARCHIVE) $(DBT)/.ready  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=1000 \
-		MERGEPLAN_SHARD=$(SHARD) $(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
+		MERGEPLAN_METASTORE=1 MERGEPLAN_SHARD=$(SHARD) $(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
 # pyspark is that of our own environment, as links of its files: the isolated child follows no link out of a library.
 $(DBT)/.ready: $(READY) tests/planner/dbt/requirements.txt
