@@ -65,8 +65,8 @@ def home(tmp_path: Path) -> Path:
 def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
     """One Spark for all tests of a process: to start one takes seconds.
 
-    Its catalog lies in memory, which costs a third less than Derby; `make prove` and whoever lays tables out in a format
-    have a metastore, and so has each Spark that a test starts by itself.
+    Its catalog lies in memory, which costs a third less than Derby. `make prove` and `make prove-lakehouse` have a
+    metastore, and so has each Spark that a test starts by itself.
     """
     home = tmp_path_factory.mktemp("spark") / ".mergeplan"
     memory = (("spark.sql.catalogImplementation", "in-memory"), ("spark.sql.warehouse.dir", str(home / "warehouse")))
