@@ -14,7 +14,7 @@ import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, timezone, tzinfo
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,13 @@ VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
 KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # what dbt says before what is wrong
 CONNECTION = ("host", "port", "cluster", "endpoint", "organization", "threads", "user", "token", "http_path")
 NAMED_FILE = re.compile(r"([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
+EDGES = ("\ue000start\ue001", "\ue000end\ue001")  # of a batch in a compiled text: `files/dbt/kinds.py` knows them
+UTC = timezone.utc  # noqa: UP017 - the Python of a dbt may be older than ours
+BATCHES = (  # far apart, and equal in nothing
+    (datetime(1995, 3, 4, 5, 6, 7, tzinfo=UTC), datetime(1996, 4, 6, 8, 10, 12, tzinfo=UTC)),
+    (datetime(2012, 11, 22, 17, 38, 49, tzinfo=UTC), datetime(2013, 12, 24, 18, 39, 50, tzinfo=UTC)),
+    (datetime(2087, 7, 13, 21, 54, 33, tzinfo=UTC), datetime(2088, 8, 15, 22, 55, 34, tzinfo=UTC)),
+)
 QUERIES = ("model", "snapshot", "test")
 # What of a node's configuration shapes its table, its rows or its tests.
 SETTINGS = """materialized incremental_strategy unique_key partition_by event_time begin batch_size lookback
@@ -139,7 +146,7 @@ class Compiling:
         data = {
             "id": node.unique_id, "type": kind, "name": node.name, "path": node.original_file_path,
             "package": node.package_name, "relation": self.relation(node), "language": getattr(node, "language", "sql"),
-            "settings": {name: config[name] for name in SETTINGS if config.get(name) not in (None, {}, [])},
+            "settings": {name: _plain(config[name]) for name in SETTINGS if config.get(name) not in (None, {}, [])},
             "columns": [_column(column) for column in (getattr(node, "columns", {}) or {}).values()],
             "description": node.description or "", "tags": sorted(node.tags), "owner": _owner(node, self.manifest),
             "depends_on": sorted(getattr(getattr(node, "depends_on", None), "nodes", ())),
@@ -151,9 +158,11 @@ class Compiling:
             if kind == "seed":
                 data["types"] = self.seed_types(node)
             elif kind in QUERIES and data["language"] == "sql":
-                data["text"] = self.compile(node, incremental=False)
                 is_incremental = config.get("materialized") == "incremental"
-                data["later"] = self.compile(node, incremental=True) if is_incremental else ""
+                in_batches = is_incremental and config.get("incremental_strategy") == "microbatch"
+                compile_node = self.compile_batch if in_batches else self.compile
+                data["text"] = compile_node(node, incremental=False)
+                data["later"] = compile_node(node, incremental=True) if is_incremental else ""
         except Exception as error:  # of the project's own templates: anything
             data["error"] = _message(error, str(self.config.project_root))
         return data
@@ -190,6 +199,23 @@ class Compiling:
                 relation = self.relation(ephemeral).replace("\\", r"\\")
                 compiled = re.sub(rf"(?<![\w`]){name}(?!\w)", relation, compiled)
         return compiled
+
+    def compile_batch(self, node: Any, *, incremental: bool) -> str:
+        """The text of a node that is filled by batches, with names in place of a batch's start and end.
+
+        It is compiled for several batches: where these texts differ in anything else, a name would not do.
+        """
+        from dbt.contracts.graph.nodes import BatchContext
+
+        texts = set()
+        for start, end in BATCHES:
+            node.batch = BatchContext(id=str(start.year), event_time_start=start, event_time_end=end)
+            text = self.compile(node, incremental=incremental)
+            texts.add(text.replace(f"'{start}'", f"'{EDGES[0]}'").replace(f"'{end}'", f"'{EDGES[1]}'"))
+        node.batch = None
+        if len(texts) > 1:
+            raise CompileError("It reads its batch otherwise than as '{{ model.batch.event_time_start }}' and its end")
+        return texts.pop()
 
     def seed_types(self, node: Any) -> list[list[str]]:
         """The columns of a seed with the types that dbt gives them."""
@@ -293,6 +319,11 @@ def _use_locks_of_threads() -> None:
     """Give dbt locks that need no shared memory, which an isolated process has none of: here are only threads."""
     for name, lock in (("RLock", threading.RLock), ("Lock", threading.Lock)):
         setattr(BaseContext, name, staticmethod(lock))
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON has it: dbt reads a time that begins a batch."""
+    return str(value) if isinstance(value, date) else value
 
 
 def _column(column: Any) -> dict[str, str]:

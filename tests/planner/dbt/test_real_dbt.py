@@ -16,6 +16,7 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cli.main import VERBS, run
 from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.parsing.files.dbt.texts import model_text
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.project.dbt import PYTHON, compile_dbt
 from mergeplan.planner.project.folder import Folder
@@ -35,6 +36,17 @@ DAYS = {  # what comes in by a day; the third day brings a late row
     "2026-01-03": "(3, DATE'2026-01-02', 'EUR', 4)",
     "2026-01-04": "(4, DATE'2026-01-01', 'EUR', 9), (5, DATE'2026-01-03', 'USD', 5)",
 }
+LATE = {  # the second day's late row is of the batch before the last, the third day's of one before that
+    "2026-01-02": "(1, DATE'2026-01-01', 'EUR', 2)",
+    "2026-01-03": "(2, DATE'2026-01-02', 'EUR', 4), (3, DATE'2026-01-01', 'USD', 3)",
+    "2026-01-04": "(4, DATE'2026-01-01', 'EUR', 9), (5, DATE'2026-01-03', 'USD', 5)",
+}
+SINCE = {"2026-01-02": "2026-01-01", "2026-01-03": "2026-01-01", "2026-01-04": "2026-01-02"}  # with a lookback of 1
+BATCHED = """
+{{ config(materialized='incremental', incremental_strategy='microbatch', event_time='day', begin='2026-01-01',
+          batch_size='day', partition_by=['day'], file_format='parquet') }}
+select id, code, price, day from {{ source('raw', 'items') }}
+"""
 TABLES = ("daily", "total", "shown", "rates")
 CREATE = "CREATE TABLE raw.items (id INT, day DATE, code STRING, price INT) USING parquet"
 PROGRAM = """
@@ -42,13 +54,15 @@ import json, sys
 from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 root, days, tables = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+batches = json.loads(sys.argv[5])
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").enableHiveSupport().getOrCreate()
 spark.sql("CREATE DATABASE raw")
 spark.sql(sys.argv[4])
-for rows in days.values():
+for day, rows in days.items():
     spark.sql(f"INSERT INTO raw.items VALUES {rows}")
     folders = ["--project-dir", root, "--profiles-dir", root]
-    built = dbtRunner().invoke(["build", *folders, "--exclude", "asks", "resource_type:unit_test"])
+    times = ["--event-time-start", batches[day], "--event-time-end", day] if batches else []
+    built = dbtRunner().invoke(["build", *folders, *times, "--exclude", "asks", "resource_type:unit_test"])
     assert built.success, built.exception
 found = {t: [json.loads(line) for line in spark.table(f"shop.{t}").toJSON().collect()] for t in tables}
 print("ROWS " + json.dumps(found))
@@ -74,9 +88,11 @@ def text_of_row(row: dict[str, Any]) -> str:
     return json.dumps(row, sort_keys=True)
 
 
-def built_by_dbt(shop: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of dbt's own tables after a `dbt build` on each day."""
-    arguments = (str(shop), json.dumps(DAYS), json.dumps(TABLES), CREATE)
+def built_by_dbt(
+    shop: Path, days: dict[str, str], tables: tuple[str, ...], batches: dict[str, str] | None = None
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of dbt's own tables after a `dbt build` on each day; `batches` are since when those of a day are."""
+    arguments = (str(shop), json.dumps(days), json.dumps(tables), CREATE, json.dumps(batches or {}))
     environment = {**os.environ, "PYSPARK_PYTHON": str(DBT), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run([str(DBT), "-c", PROGRAM, *arguments], cwd=shop.parent, env=environment, capture_output=True,
                           text=True, timeout=900, check=False)  # fmt: skip
@@ -85,26 +101,49 @@ def built_by_dbt(shop: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def test_tables_hold_the_rows_of_dbt_build_over_days_with_late_rows(
-    shop: Path, tmp_path: Path, engine: SparkEngine
-) -> None:
+def build(shop: Path, engine: SparkEngine, days: dict[str, str]) -> None:
+    """What mergeplan makes of the same days."""
+
     def open_engine(_connection: Connection, _home: Path, _profile: str) -> Engine:
         return Lent(engine)  # type: ignore[return-value]
 
-    expected = built_by_dbt(Path(shutil.copytree(shop, tmp_path / "dbt/shop")))
     engine.fetch("CREATE DATABASE raw")
     engine.fetch(CREATE)
-    for number, (day, values) in enumerate(DAYS.items()):
+    for number, (day, values) in enumerate(days.items()):
         engine.fetch(f"INSERT INTO raw.items VALUES {values}")
         verb = ["run"] if number else ["plan", "--auto-apply"]
         assert run(VERBS, [*verb, "-p", str(shop), "--execution-time", day], open_engine) == 0
 
-    for table in TABLES:
+
+def assert_same_rows(engine: SparkEngine, expected: dict[str, list[dict[str, Any]]]) -> None:
+    for table in expected:
         names = sorted(expected[table][0])
         ours = rows(engine, f"SELECT to_json(struct({', '.join(names)})) FROM shop.{table}")
         assert sorted(map(text_of_row, (json.loads(row[0]) for row in ours))) == sorted(
             map(text_of_row, expected[table])
         )
+
+
+def test_tables_hold_the_rows_of_dbt_build_over_days_with_late_rows(
+    shop: Path, tmp_path: Path, engine: SparkEngine
+) -> None:
+    expected = built_by_dbt(Path(shutil.copytree(shop, tmp_path / "dbt/shop")), DAYS, TABLES)
+    build(shop, engine, DAYS)
+
+    assert_same_rows(engine, expected)
+
+
+def test_batches_hold_the_rows_of_dbts_own_and_take_late_ones_within_the_lookback(
+    shop: Path, tmp_path: Path, engine: SparkEngine
+) -> None:
+    (shop / "models/batched.sql").write_text(BATCHED)
+    schema = shop / "models/schema.yml"
+    schema.write_text(schema.read_text().replace("description: What was sold.", "config: {event_time: day}"))
+    expected = built_by_dbt(Path(shutil.copytree(shop, tmp_path / "dbt/shop")), LATE, ("batched",), SINCE)
+    build(shop, engine, LATE)
+
+    assert [row["id"] for row in sorted(expected["batched"], key=text_of_row)] == [1, 2, 3, 5]
+    assert_same_rows(engine, expected)
 
 
 @pytest.mark.parametrize("isolation", [NO_ISOLATION, Isolation(required=True)])
@@ -126,6 +165,28 @@ def test_a_projects_templates_and_packages_see_no_secret(
 
     assert "hidden-7" not in project.model_dump_json()
     assert [node.text for node in project.nodes if node.name == "stolen"] == ["select 'none none seen' as stolen"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_read"),
+    [
+        ("model.batch.event_time_start", True),
+        ("model.batch.id", False),
+        ("model.batch.event_time_start.day", False),
+        ("(model.batch.event_time_start | string)[:10]", False),
+        ("model.batch.event_time_start + modules.datetime.timedelta(days=1)", False),
+    ],
+)
+def test_a_template_may_say_where_its_batch_begins_and_nothing_else_of_it(
+    shop: Path, expression: str, is_read: bool
+) -> None:
+    where = "{% if model.batch %} where day >= '{{ XX }}' and day < '{{ model.batch.event_time_end }}'{% endif %}"
+    (shop / "models/batched.sql").write_text(BATCHED.rstrip() + where.replace("XX", expression))
+
+    project = compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+    (node,) = [node for node in project.nodes if node.name == "batched"]
+    assert ("reads its batch otherwise" in node.error) is not is_read
+    assert ("<= @end_ts" in model_text(node)) if is_read else not node.text
 
 
 def test_a_template_that_reads_the_connection_is_an_error_of_its_model(shop: Path) -> None:

@@ -24,6 +24,10 @@ def incremental(strategy: str, later: str = "select 1 as a", **settings: Any) ->
     return node(materialized="incremental", incremental_strategy=strategy, later=later, **settings)
 
 
+SPACED, AFTER = "day >= '\ue000start\ue001 '", "day > '\ue000end\ue001'"
+BATCH = {"event_time": "day", "begin": "2026-01-01", "batch_size": "day"}
+
+
 @pytest.mark.parametrize(
     ("made", "kind"),
     [
@@ -48,7 +52,10 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
     [
         (node(materialized="materialized_view"), "is materialized as `materialized_view`"),
         (node("snapshot", strategy="check"), "is a snapshot"),
-        (incremental("microbatch"), "is filled by `microbatch`"),
+        (incremental("microbatch"), "needs `event_time`, `begin` and a `batch_size`"),
+        (incremental("microbatch", **BATCH, later="select 2 as a"), "its query is another one in later runs"),
+        (incremental("microbatch", SPACED, **BATCH, text=SPACED), "uses its batch otherwise"),
+        (incremental("microbatch", AFTER, **BATCH, text=AFTER), "uses its batch otherwise"),
         (incremental("delete+insert"), "has the incremental strategy `delete+insert`"),
         (incremental("insert_overwrite", later="other"), "replaces partitions"),
         (incremental("merge", unique_key="a", merge_update_columns=["b"]), "sets `merge_update_columns`"),
@@ -63,6 +70,16 @@ def test_what_no_kind_does_as_dbt_does_it_is_refused(made: DbtNode, why: str) ->
         model_text(made)
     assert why in error.value.message
     assert str(error.value.place) == "models/t.sql:1"
+
+
+def test_a_batch_of_dbt_is_an_interval_of_ours() -> None:
+    query = "select * from s.t where (day >= '\ue000start\ue001' and day < '\ue000end\ue001')"
+
+    assert model_text(incremental("microbatch", query, text=query, **BATCH)) == (
+        "MODEL (name s.t, kind INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 1, lookback 1), "
+        "cron '@daily', start '2026-01-01');\n"
+        "select * from s.t where (day >= @start_ts and day <= @end_ts)\n"
+    )
 
 
 def test_hooks_that_shape_no_row_are_left_to_dbt() -> None:

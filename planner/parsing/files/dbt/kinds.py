@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
 
+START, END = "\ue000start\ue001", "\ue000end\ue001"  # of a batch, as the child writes them into a text
+_BEFORE_END = re.compile(rf"<\s*'{END}'")
+BATCHES = {"hour": "@hourly", "day": "@daily", "month": "@monthly", "year": "@yearly"}
 _PLAIN = re.compile(r"\w+")
 # Settings that decide rows or their place, which no kind of ours has.
 REFUSED = {
@@ -109,11 +112,27 @@ def _insert_overwrite(node: DbtNode) -> DbtKind:
 
 
 def _microbatch(node: DbtNode) -> DbtKind:
-    raise _error(
-        node,
-        "is filled by `microbatch`, which mergeplan does not read yet",
-        "Write it as a model of kind INCREMENTAL_BY_TIME_RANGE",
-    )
+    """The rows of one batch are replaced, by the column that says when they happened."""
+    column, begin = node.settings.get("event_time"), node.settings.get("begin")
+    cron = BATCHES.get(str(node.settings.get("batch_size") or "").lower())
+    if not (column and begin and cron and _PLAIN.fullmatch(str(column))):
+        raise _error(node, f"needs `event_time`, `begin` and a `batch_size` of {', '.join(BATCHES)}")
+    if node.text.strip() != node.later.strip():
+        raise _error(node, "is filled by `microbatch`, and its query is another one in later runs (`is_incremental()`)")
+    lookback = node.settings.get("lookback", 1)
+    kind = f"INCREMENTAL_BY_TIME_RANGE (time_column {column}, batch_size 1, lookback {int(str(lookback))})"
+    return DbtKind(kind, node.text, (f"cron {quote(cron)}", f"start {quote(str(begin))}"))
+
+
+def fill_edges(node: DbtNode, query: str) -> str:
+    """A query with the first and the last moment of a batch as macros of ours; ProjectError for another use of them.
+
+    A batch of dbt ends before the next one begins; `@end_ts` is its last moment.
+    """
+    filled = _BEFORE_END.sub("<= @end_ts", query.replace(f"'{START}'", "@start_ts"))
+    if any(mark in filled for mark in (*START, *END) if not mark.isalpha()):
+        raise _error(node, "uses its batch otherwise than in `>= start` and `< end`")
+    return filled
 
 
 def _first_or_later(node: DbtNode) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, quote, quote_name
+from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, fill_edges, quote, quote_name
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
 
 COUNT = "count(*)"
@@ -24,8 +24,8 @@ def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
     header = [f"name {_name(node)}", f"kind {kind.kind}", *kind.properties, *_layout(node), *_words(node)]
     if audits:
         header.append(f"audits ({', '.join(name for name, _ in audits)})")
-    query = f"\n{kind.query.strip()}\n" if kind.query else ""
     _refuse_macros(node, kind.query)
+    query = f"\n{fill_edges(node, kind.query).strip()}\n" if kind.query else ""
     below = "".join(f"\n{text}\n" for _, text in audits)
     return f"MODEL ({', '.join(header)});{query}{';' if query and below else ''}{below}"
 
