@@ -157,7 +157,7 @@ def show_plan(name: str, state: dict[str, Any], now: dict[str, str], found: list
         "environment": name, "base": "prod",
         "virtual": not any(each["intervals"] for each in found), "empty": not found, "models": found,
         "views": {"added": [e["name"] for e in found if e["change"] == "added"], "swapped": [], "dropped": []},
-        "comparisons": [], "warnings": turn.get("warnings", []), "blockers": turn.get("blockers", []),
+        "comparisons": [], "exposures": [], "warnings": turn.get("warnings", []), "blockers": turn.get("blockers", []),
         "overrides": [override_of(each) for each in overrides.values()], "unused_overrides": [], "restatement": None,
         "refused": turn.get("refused", []), "left_out": [],
     }  # fmt: skip
@@ -236,7 +236,7 @@ def restate(name: str) -> None:
     shown = {
         "id": "again", "digest": "", "environment": name, "base": "prod", "virtual": False, "empty": False,
         "models": [again], "views": {"added": [], "swapped": [], "dropped": []}, "comparisons": [], "warnings": [],
-        "blockers": [], "overrides": [], "unused_overrides": [], "refused": [], "left_out": [],
+        "exposures": [], "blockers": [], "overrides": [], "unused_overrides": [], "refused": [], "left_out": [],
         "restatement": {"left_out": [], "environments": []},
     }  # fmt: skip
     say("result", ok=True, plan=shown, applied=True)
