@@ -13,10 +13,12 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 Json = Any  # untyped, as json.loads returns it
 T = TypeVar("T")
+SCALARS = (str, int, float, bool)
 
 
 def encode_json(value: object) -> Json:
@@ -80,7 +82,7 @@ def _reader(kind: Any) -> Callable[[Json], Any]:
         return datetime.fromisoformat
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind
-    if kind in (str, int, float, bool):
+    if kind in SCALARS:
         return lambda data: _scalar(kind, data)
     raise TypeError(f"{kind} cannot be read from JSON")
 
@@ -94,33 +96,61 @@ def _optional(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
 def _tuple(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
     if arguments[-1] is Ellipsis:
         if get_origin(arguments[0]) is tuple and get_args(arguments[0]) == (str, str):
-            return lambda data: tuple([
-                (one, other) if type(one) is str and type(other) is str else _pair((one, other)) for one, other in data
-            ])  # fmt: skip
+            return _pairs
         item = _reader(arguments[0])
         return lambda data: tuple([item(element) for element in data])
     items = [_reader(argument) for argument in arguments]
     return lambda data: tuple([item(element) for item, element in zip(items, data, strict=True)])
 
 
-def _pair(data: Json) -> tuple[str, str]:
-    """Two texts: what a model has most of."""
-    one, other = data
-    return _scalar(str, one), _scalar(str, other)
+def _pairs(data: Json) -> tuple[tuple[str, str], ...]:
+    """Pairs of texts, which are what a model has most of: looked at all at once."""
+    pairs = tuple(map(tuple, data))
+    if not ({*map(len, pairs)} <= {2} and {*map(type, chain.from_iterable(pairs))} <= {str}):
+        raise TypeError(f"{data!r} is not pairs of str")
+    return pairs
 
 
 def _record(kind: Any) -> Callable[[Json], Any]:
     hints = get_type_hints(kind)
-    readers = {field.name: _reader(hints[field.name]) for field in fields(kind) if field.metadata.get("json", True)}
+    names = [field.name for field in fields(kind) if field.metadata.get("json", True)]
+    readers = {name: (hints[name] if hints[name] in SCALARS else None, _reader(hints[name])) for name in names}
+    make = _maker(kind)
 
     def read(data: Json) -> Any:
+        values = {}
         try:
-            return kind(**{name: readers[name](item) for name, item in data.items()})
+            for name, item in data.items():
+                scalar, reader = readers[name]
+                values[name] = item if type(item) is scalar else reader(item)
         except KeyError:
             unknown = min(data.keys() - readers.keys())
             raise TypeError(f"{kind.__name__} has no {unknown}") from None
+        return make(values)
 
     return read
+
+
+def _maker(kind: Any) -> Callable[[dict[str, Any]], Any]:
+    """What makes an object of its fields: a class that is nothing but fields is filled at once, as its `__init__` takes
+    a call for each field of a frozen class."""
+    has_rules = hasattr(kind, "__post_init__") or any(hasattr(vars(kind).get(f.name), "__set__") for f in fields(kind))
+    if has_rules or hasattr(kind, "__slots__") or not all(field.init for field in fields(kind)):
+        return lambda values: kind(**values)
+    needed = {field.name for field in fields(kind) if field.default is field.default_factory is MISSING}
+    defaults = {field.name: field.default for field in fields(kind) if field.default is not MISSING}
+    factories = {f.name: f.default_factory for f in fields(kind) if f.default_factory is not MISSING}
+
+    def make(values: dict[str, Any]) -> Any:
+        if not needed <= values.keys():
+            raise TypeError(f"{kind.__name__} lacks {min(needed - values.keys())}")
+        made = object.__new__(kind)
+        made.__dict__.update(defaults, **values)
+        for name in factories.keys() - values.keys():
+            made.__dict__[name] = factories[name]()
+        return made
+
+    return make
 
 
 def _scalar(kind: type, data: Json) -> Json:

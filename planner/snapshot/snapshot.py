@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.kind import Kind
@@ -40,6 +42,27 @@ class Meaning:
         return TableDigest(self.rows, dict(self.columns), self.order)
 
 
+ReadMeaning = Callable[[], Meaning | None]
+
+
+class _Deferred:
+    """A field that may be given as what reads it, which is called when it is first asked for."""
+
+    def __get__(self, snapshot: Snapshot | None, owner: type[Snapshot]) -> Meaning | None:
+        if snapshot is None:
+            return None  # the default
+        value: Meaning | ReadMeaning | None = snapshot.__dict__["_meaning"]
+        if callable(value):
+            value = snapshot.__dict__["_meaning"] = value()
+        return value
+
+    def __set__(self, snapshot: Snapshot, value: Meaning | ReadMeaning | None) -> None:
+        snapshot.__dict__["_meaning"] = value
+
+
+DEFERRED = cast("Meaning | None", _Deferred())
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """A model as it was when it was planned; `columns` are its output columns' names, None when they cannot be known.
@@ -53,7 +76,7 @@ class Snapshot:
     version: str
     columns: tuple[str, ...] | None
     forced: bool = False
-    meaning: Meaning | None = None
+    meaning: Meaning | None = DEFERRED  # most of what is stored is never looked at
     stored: str = ""
 
     @property
@@ -81,7 +104,7 @@ class Snapshot:
             return self.name
         return self.stored or DEFAULT.table(self.name, self.version)
 
-    @property
+    @cached_property
     def visible_digest(self) -> TableDigest:
         """What its readers see. What is non-deterministic stays as it is in a stored table, and is another thing in
         the next one."""
@@ -91,12 +114,12 @@ class Snapshot:
             return TableDigest(self.meaning.held_rows, dict(self.meaning.held))
         return table_digest_at(self.meaning, self.version) if self.kind.is_stored else self.meaning.table_digest
 
-    @property
+    @cached_property
     def raw(self) -> TableDigest:
         """What its query means, whatever comes out of what is non-deterministic in it."""
         return self.meaning.table_digest if self.meaning else self.visible_digest
 
-    @property
+    @cached_property
     def as_parent(self) -> Parent:
         """What a query that reads it must know of it."""
         if self.meaning is None:
@@ -107,6 +130,15 @@ class Snapshot:
             return Parent(self.columns, types=self.meaning.types, keys=keys, audited=audited)
         chance = self.meaning.volatile, self.meaning.volatile_rows
         return Parent(self.columns, *chance, self.meaning.types, keys, audited)
+
+    @cached_property
+    def seen(self) -> str:
+        """A digest of all that a query which reads it can tell of it."""
+        parent, held = self.as_parent, self.visible_digest
+        # the columns of a set in one order: it differs from process to process
+        plain = replace(parent, volatile=frozenset()) if parent.volatile else parent
+        told = repr(plain), repr(sorted(parent.volatile))
+        return digest(*told, held.rows, held.order, *(part for pair in held.columns.items() for part in pair))
 
 
 def table_digest_at(meaning: Meaning, version: str) -> TableDigest:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, cast
 
 import sqlalchemy as sa
 
@@ -12,7 +14,7 @@ from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, SESSION_CATALOG
 from mergeplan.planner.serial import canonical, decode_json, encode_json
-from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
+from mergeplan.planner.snapshot.snapshot import Meaning, ReadMeaning, Snapshot
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.transaction import Database, Transaction, chunks
 
@@ -49,8 +51,8 @@ class Snapshots:
     def read(self, tx: Transaction, ids: Collection[str]) -> dict[str, Snapshot]:
         """Id -> snapshot, in the caller's transaction."""
         for chunk in chunks(sorted(set(ids) - self._read_before.keys())):
-            for row in tx.execute(tx.select(t.snapshots).where(t.snapshots.c.id.in_(chunk))):
-                self._read_before[row.id] = _snapshot(row)
+            for row in tx.execute(_select(tx.project).where(t.snapshots.c.id.in_(chunk))):
+                self._read_before[row.id] = _snapshot(row, self._database.decode)
         return {id: self._read_before[id] for id in ids}
 
 
@@ -76,12 +78,26 @@ def _row(snapshot: Snapshot) -> dict[str, object]:
     return {"id": digest(canonical({**row, **stored}))[:32], "stored": snapshot.stored or None, **row}
 
 
-def _snapshot(row: sa.Row[Any]) -> Snapshot:
+@lru_cache(maxsize=8)
+def _select(project: str) -> sa.Select[Any]:
+    """The project's snapshots, with their meanings as texts."""
+    plain = [column for column in t.snapshots.c if column is not t.snapshots.c.meaning]
+    meaning = sa.cast(t.snapshots.c.meaning, sa.Text).label("meaning")
+    return sa.select(*plain, meaning).where(t.snapshots.c.project == project)
+
+
+def _snapshot(row: sa.Row[Any], decode: Callable[[ReadMeaning], Meaning | None]) -> Snapshot:
     columns = None if row.columns is None else tuple(row.columns)
     fingerprint = decode_json(Fingerprint, row.parts)
-    meaning = None if row.meaning is None else decode_json(Meaning, row.meaning)
     model = _as_named(decode_json(Model, row.model))
+    # A plan asks for the meanings of few: of what changed, and of what that reads.
+    meaning = cast("Meaning | None", partial(decode, partial(_meaning, row.meaning)) if row.meaning else None)
     return Snapshot(model, fingerprint, row.version, columns, row.forced, meaning, row.stored or "")
+
+
+def _meaning(text: str) -> Meaning | None:
+    data = json.loads(text)
+    return None if data is None else decode_json(Meaning, data)
 
 
 def _as_named(model: Model) -> Model:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from mergeplan.planner.cache.state_reads import StateReads
 from mergeplan.planner.state import database as db
 
+T = TypeVar("T")
 CHUNK = 500  # values in one IN: far below what either database allows
 STATEMENTS = 128  # of each sort that are remembered
 
@@ -91,6 +92,11 @@ class Database:
         """A transaction that only reads; RequestError for a row that a whole database could not hold."""
         with db.transaction(self.engine, read=True) as connection, db.decoding(self.engine):
             yield Transaction(connection, self.project)
+
+    def decode(self, read: Callable[[], T]) -> T:
+        """What a row stands for, read after its transaction; RequestError as there."""
+        with db.decoding(self.engine):
+            return read()
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:

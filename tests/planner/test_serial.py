@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.semantics.shape import Reads, Shape
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -42,3 +43,18 @@ def test_data_of_another_shape_is_an_error(data: dict[str, object]) -> None:
 def test_what_has_no_form_is_an_error() -> None:
     with pytest.raises(TypeError, match="object has no JSON form"):
         encode_json(object())
+
+
+@pytest.mark.parametrize("kind", [Model, Snapshot])
+def test_a_field_without_a_default_must_be_there(kind: type) -> None:
+    with pytest.raises(TypeError):
+        decode_json(kind, {"name": "s.a"} if kind is Model else {"version": "1"})
+
+
+def test_what_is_read_is_what_would_be_made() -> None:
+    shape = Shape(True, "t", None, reads={"s.a": Reads(frozenset("ab"))})
+
+    read = decode_json(Shape, json.loads(json.dumps(encode_json(shape))))
+
+    assert read == shape
+    assert read.frame is not decode_json(Shape, encode_json(shape)).frame  # a default that is made for each
