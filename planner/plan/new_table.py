@@ -20,6 +20,7 @@ from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.semantics.traits import traits_of
+from mergeplan.planner.snapshot.known_meaning import remember_meaning
 from mergeplan.planner.snapshot.meaning import meaning_of, sort_columns
 from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_version, version_of
 
@@ -39,7 +40,8 @@ def analyze_query(inputs: Inputs, model: Model, parents: Mapping[str, Decision])
         seen = {name: parent.visible for name, parent in parents.items()}
         shape = before if before and meaning_of(model, before, seen, began).table_digest == old.raw else shape
     read = {name: parent.snapshot.fingerprint for name, parent in parents.items()}
-    return Analysis(shape, began, fingerprint_of(model, shape, read, began))
+    text, order = (shape.text, "" if model.kind.is_stored else shape.order) if shape else ("", "")
+    return Analysis(shape, began, fingerprint_of(model, text, order, read, began))
 
 
 def shape_of(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -> Shape | None:
@@ -70,14 +72,22 @@ def as_keyed(parents: Mapping[str, Parent], old: Snapshot, sql: str, memory: Sha
 def build_new_snapshot(inputs: Inputs, model: Model, analysis: Analysis, parents: Mapping[str, Decision]) -> Snapshot:
     """The model at a version of its own, whether or not the plan will come to build that table."""
     # By what the parents' tables hold, and not by what they report: the version says what a query returns from them.
-    meaning = meaning_of(
-        model, analysis.shape, {n: parent.snapshot.visible_digest for n, parent in parents.items()}, analysis.began
-    )
+    held = {name: parent.snapshot.visible_digest for name, parent in parents.items()}
+    meaning = meaning_of(model, analysis.shape, held, analysis.began)
+    fresh = Snapshot(model, analysis.fingerprint, "", _columns(model, analysis.shape), meaning=meaning)
+    remember_meaning(fresh, analysis.shape, {n: parent.snapshot for n, parent in parents.items()}, analysis.began)
     old = inputs.base.get(model.name)
     if old is not None and _empty_meaning(meaning) == old.meaning:
-        meaning = _empty_meaning(meaning)  # its table was left empty once, and still holds no more than since then
-    fresh = Snapshot(model, analysis.fingerprint, "", _columns(model, analysis.shape), meaning=meaning)
-    return assign_version(fresh, free_version(inputs, fresh, version_details(inputs, model, parents)), inputs.naming)
+        # its table was left empty once, and still holds no more than since then
+        fresh = replace(fresh, meaning=old.meaning)
+    return name_version(inputs, fresh, parents)
+
+
+def name_version(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Snapshot:
+    """The snapshot at a version of its own."""
+    return assign_version(
+        fresh, free_version(inputs, fresh, version_details(inputs, fresh.model, parents)), inputs.naming
+    )
 
 
 def assign_own_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], override: Override) -> Snapshot:
@@ -88,8 +98,7 @@ def assign_own_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decis
     """
     assert fresh.meaning is not None
     rows = digest(fresh.meaning.rows, "by word", override.old, override.new)[:24]
-    anew = replace(fresh, meaning=replace(fresh.meaning, rows=rows))
-    return assign_version(anew, free_version(inputs, anew, version_details(inputs, anew.model, parents)), inputs.naming)
+    return name_version(inputs, replace(fresh, meaning=replace(fresh.meaning, rows=rows)), parents)
 
 
 def empty_if_requested(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Snapshot:
@@ -99,10 +108,7 @@ def empty_if_requested(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, De
     """
     if not inputs.empty or not fresh.kind.is_stored or fresh.meaning is None or fresh.table in inputs.loaded.complete:
         return fresh
-    emptied = replace(fresh, meaning=_empty_meaning(fresh.meaning))
-    return assign_version(
-        emptied, free_version(inputs, emptied, version_details(inputs, fresh.model, parents)), inputs.naming
-    )
+    return name_version(inputs, replace(fresh, meaning=_empty_meaning(fresh.meaning)), parents)
 
 
 def adopt_rows(inputs: Inputs, fresh: Snapshot, adoption: Adoption) -> Snapshot:

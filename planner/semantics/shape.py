@@ -121,13 +121,14 @@ class Source:
 
     def recall_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest | None:
         """The digests over parents with these digests, if they are remembered."""
-        return self.memory.recall(TableDigest, self._digest_key(parents))
+        return self.memory.recall(TableDigest, self.digest_key(parents))
 
     def remember_digest(self, parents: Mapping[str, TableDigest], known: TableDigest) -> None:
         """Keep the digests over parents with these digests."""
-        self.memory.remember(self._digest_key(parents), known)
+        self.memory.remember(self.digest_key(parents), known)
 
-    def _digest_key(self, parents: Mapping[str, TableDigest]) -> str:
+    def digest_key(self, parents: Mapping[str, TableDigest]) -> str:
+        """The key of all that the digests over parents with these digests follow from."""
         text = self.sql.lower()
 
         def named(name: str) -> frozenset[str] | None:

@@ -14,6 +14,7 @@ from mergeplan.planner.plan.build import Plan, Request, build_plan
 from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.semantics.columns import tables_of
+from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import Environment
 
 NOW = datetime(2026, 1, 10, 12, tzinfo=UTC)
@@ -39,9 +40,11 @@ def project(*models: Model) -> dict[str, Model]:
     return {m.name: m for m in models}
 
 
-def promote(models: Mapping[str, Model], name: str = "prod") -> tuple[Environment, Loaded]:
+def promote(
+    models: Mapping[str, Model], name: str = "prod", shapes: ShapeMemory = NO_MEMORY
+) -> tuple[Environment, Loaded]:
     """An environment that shows these models, with everything loaded."""
-    plan = make_plan(models, target=Environment(name), base=Environment("prod"))
+    plan = make_plan(models, target=Environment(name), base=Environment("prod"), shapes=shapes)
     timelines = {c.new.table: c.needed for c in plan.changes if c.new}
     environment = Environment(name, plan.new.snapshots, plan.new.views, 1, plan.id, NOW)
     return environment, Loaded(timelines, frozenset(timelines))

@@ -56,17 +56,21 @@ class Side:
 
 
 def fingerprint_of(
-    model: Model, shape: Shape | None, parents: Mapping[str, Fingerprint], began: str = ""
+    model: Model, text: str, order: str, parents: Mapping[str, Fingerprint], began: str = ""
 ) -> Fingerprint:
-    """The canonical query and what else shapes rows; what is only said of the model; what it reads."""
+    """The canonical query (its shape's text and order) and what else shapes rows; what is only said of the model; what
+    it reads."""
     under = [part for pair in model.settings for part in pair]
+    said = (*row_settings(model).values(), *layout(model).values(), began, *under)
     # a table's rows have no order; that of a view is part of what its readers get
-    order = shape.order if shape and not model.kind.is_stored else ""
-    said = (*row_settings(model).values(), *layout(model).values(), began, *under, *([order] if order else []))
-    data = digest(shape.text if shape else "", *said)
+    ordered = [order] if order and not model.kind.is_stored else []
     metadata = digest(model.sql, *_metadata_settings(model).values())
-    read = digest(*(f"{name}={digest(p.data, p.parents)}" for name, p in sorted(parents.items())))
-    return Fingerprint(data, metadata, read)
+    return Fingerprint(digest(text, *said, *ordered), metadata, digest_parents(parents))
+
+
+def digest_parents(parents: Mapping[str, Fingerprint]) -> str:
+    """What a fingerprint says of what the model reads."""
+    return digest(*(f"{name}={digest(p.data, p.parents)}" for name, p in sorted(parents.items())))
 
 
 def is_edited(old: Model, new: Model) -> bool:
@@ -83,6 +87,8 @@ def difference(old: TableDigest, new: TableDigest) -> Columns:
     # column digests are about the same rows: over other rows equal ones prove nothing
     if old.rows != new.rows:
         return EVERY
+    if old is new:
+        return UNTOUCHED
     return Columns(
         added=frozenset(new.columns.keys() - old.columns.keys()),
         removed=frozenset(old.columns.keys() - new.columns.keys()),

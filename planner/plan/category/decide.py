@@ -1,8 +1,9 @@
 """From models to changes: each model is decided by its own edit and by the decisions about its parents.
 
 `decide` walks the graph, parents first; `decide_model` is the story of one model. Its steps stand in files of their
-own: `new_table` (what the model would be if it were built anew), `verdict` (the rules), `override` (a person's
-category), `keep_rows` (forward-only), `parent_effects` (what a model sees of its parents and shows to its readers).
+own: `settled` (a model known to mean what it meant), `new_table` (what the model would be if it were built anew),
+`verdict` (the rules), `override` (a person's category), `keep_rows` (forward-only), `parent_effects` (what a model sees
+of its parents and shows to its readers).
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from mergeplan.planner.plan.category.override import overridden, override_of
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
-from mergeplan.planner.plan.category.verdict import build_change, forward_only_verdict, verdict_by_rule
+from mergeplan.planner.plan.category.settled import settle
+from mergeplan.planner.plan.category.verdict import (
+    build_change,
+    forward_only_verdict,
+    verdict_by_rule,
+    verdict_of_settled,
+)
 from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind, Override
 from mergeplan.planner.plan.diffs import source_diff
 from mergeplan.planner.plan.forward_only import still_mixed
@@ -58,6 +65,9 @@ def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) 
     old = inputs.base.get(model.name)
     if old is not None and _is_as_before(inputs, model, old, parents):
         return Decision(old)
+    settled = settle(inputs, model, old, parents) if old is not None else None
+    if settled is not None:
+        return _decide_settled(settled)
     analysis = analyze_query(inputs, model, parents)
     effects = {name: parent.effect for name, parent in parents.items()}
     known = {column for parent in parents.values() for column in parent.snapshot.as_parent.columns or ()}
@@ -77,18 +87,31 @@ def _decide_by_analysis(
     return _decide_change(Candidate(inputs, old, fresh, analysis, parents, edited))
 
 
+def _decide_settled(candidate: Candidate) -> Decision:
+    """The decision about a model that means what it meant: its parents' changes do not concern it."""
+    if candidate.fresh.fingerprint == candidate.old.fingerprint:
+        return Decision(candidate.old)
+    seen = OverParents(candidate.old.raw)
+    return _complete(candidate, seen, _rebuilt_or_kept(candidate, seen, verdict_of_settled(candidate), None), None)
+
+
 def _decide_change(candidate: Candidate) -> Decision:
     """The rules speak first, then a person, then whoever asked for forward-only; last comes the table."""
-    inputs, old = candidate.inputs, candidate.old
     seen = over_parents(candidate)
     by_rule = verdict_by_rule(candidate, seen)
-    override = override_of(candidate, inputs.overrides)
+    override = override_of(candidate, candidate.inputs.overrides)
     # A person outweighs every rule, and a model's or a plan's wish for forward-only too: that is a rule like others.
     verdict = overridden(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
     if verdict.category is Category.FORWARD_ONLY:
         decision = keep_rows(candidate, verdict)
     else:
         decision = _rebuilt_or_kept(candidate, seen, verdict, override)
+    return _complete(candidate, seen, decision, override)
+
+
+def _complete(candidate: Candidate, seen: OverParents, decision: Decision, override: Override | None) -> Decision:
+    """The decision with what of its change does not depend on who decided it."""
+    inputs, old = candidate.inputs, candidate.old
     assert decision.change is not None
     change = replace(
         decision.change,

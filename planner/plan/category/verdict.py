@@ -41,6 +41,13 @@ def verdict_by_rule(candidate: Candidate, seen_parents: OverParents) -> Verdict:
     return result
 
 
+def verdict_of_settled(candidate: Candidate) -> Verdict:
+    """What the rules say of a model that nobody edited and that means what it meant."""
+    rows = candidate.old.raw
+    causes = _causes(candidate, OverParents(rows))
+    return verdict(Side(candidate.old.model, None, rows), Side(candidate.model, candidate.analysis.shape, rows), causes)
+
+
 def _causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
     """What changed of what the model read before; what it begins to read by an edit is the edit's."""
     base, old, model = candidate.inputs.base, candidate.old, candidate.model

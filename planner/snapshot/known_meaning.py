@@ -1,0 +1,102 @@
+"""What a model means over what it reads, remembered in short: enough to see that no edit above it concerns it.
+
+The key is all that the meaning follows from: the model, and what it reads. So whoever knows the meaning over the old
+parents, and sees that its query cannot tell the new ones from them, knows the meaning without analysing the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.semantics.parent import can_mean, narrow
+from mergeplan.planner.semantics.shape import Shape, Source
+from mergeplan.planner.semantics.shape_memory import ShapeMemory
+from mergeplan.planner.semantics.traits import traits_of
+from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
+
+Parents = Mapping[str, Snapshot]
+
+
+@dataclass(frozen=True)
+class KnownMeaning:
+    """What a fingerprint takes of a query's shape, and a digest of the meaning and the columns that came out."""
+
+    text: str
+    order: str
+    came_out: str
+
+    def is_of(self, snapshot: Snapshot) -> bool:
+        """True when that is what the table of the snapshot means."""
+        return snapshot.meaning is not None and self.came_out == _digest(snapshot.meaning, snapshot.columns)
+
+
+def remember_meaning(snapshot: Snapshot, shape: Shape | None, parents: Parents, began: str) -> None:
+    """Remember the meaning of a new snapshot, which follows from this shape over these parents.
+
+    Only one that follows from no more than the query can mean: not that of a text which nobody can follow.
+    """
+    source = shape.source if shape and shape.own and shape.unresolved is None else None
+    if shape is None or source is None or snapshot.meaning is None or not _is_read_from(source, parents):
+        return
+    rows = source.digest_key({name: parent.visible_digest for name, parent in parents.items()})
+    if source.memory.texts.get(rows) is not None:  # else the stack was too deep to follow it
+        order = "" if snapshot.kind.is_stored else shape.order
+        known = KnownMeaning(shape.text, order, _digest(snapshot.meaning, snapshot.columns))
+        source.memory.remember(_key(snapshot.model, began, parents, source.memory), known)
+
+
+def _is_read_from(source: Source, parents: Parents) -> bool:
+    """True when that is what the query can mean of these parents, and not of what they were once judged by."""
+    above = {name: parent.as_parent for name, parent in parents.items()}
+    return dict(source.parents) == (narrow(source.sql, above) if source.narrowed else above)
+
+
+def recall_meaning(
+    model: Model, before: Parents, parents: Parents, began: str, memory: ShapeMemory
+) -> KnownMeaning | None:
+    """The meaning of a model, if it is remembered over the parents `before`, and is the same over these."""
+    if not model.sql or model.python or before.keys() != parents.keys():
+        return None
+    known = memory.recall(KnownMeaning, _key(model, began, before, memory))
+    others = [name for name in parents if not is_alike(before[name], parents[name])]
+    if known is None or not others:
+        return known
+    if traits_of(model.sql, memory).unnamed or not all(
+        _means_the_same(model.sql, before[name], parents[name]) for name in others
+    ):
+        return None
+    memory.remember(_key(model, began, parents, memory), known)  # over these it is asked for once they are promoted
+    return known
+
+
+def is_alike(old: Snapshot, new: Snapshot) -> bool:
+    """True when no query can tell one parent from the other."""
+    return old is new or (old.as_parent == new.as_parent and _pairs(old) == _pairs(new))
+
+
+def _means_the_same(sql: str, old: Snapshot, new: Snapshot) -> bool:
+    """True when a query that names all its columns cannot: they differ in what it does not name."""
+    one, two = narrow(sql, {"old": old.as_parent, "new": new.as_parent}).values()
+    text = sql.lower()
+    return one == two and _pairs(old, text) == _pairs(new, text)
+
+
+def _pairs(parent: Snapshot, text: str | None = None) -> tuple[object, ...]:
+    """The digests of a parent, of columns those only that the text can mean; in order."""
+    held = parent.visible_digest
+    columns = [(name, column) for name, column in held.columns.items() if text is None or can_mean(text, name)]
+    return held.rows, held.order, columns
+
+
+def _key(model: Model, began: str, parents: Parents, memory: ShapeMemory) -> str:
+    read = (part for name in sorted(parents) for part in (name, parents[name].seen))
+    return memory.key("meaning", repr(model), began, *read)
+
+
+def _digest(meaning: Meaning, columns: tuple[str, ...] | None) -> str:
+    # the columns of a set in one order: it differs from process to process
+    plain = replace(meaning, volatile=frozenset()) if meaning.volatile else meaning
+    return digest(repr(plain), repr(sorted(meaning.volatile)), repr(columns))
