@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Group, RenderableType
 from rich.text import Text
-from rich.tree import Tree
 
 from mergeplan.planner.apply.events import BatchAwaited, BatchDone, BatchRepeated, Compared
+from mergeplan.planner.cli.texts.line_tree import LineTree
 from mergeplan.planner.cli.texts.restatement_text import restatement_lines
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.plan.build import Plan
@@ -164,8 +164,8 @@ def leftover_batch_text(event: BatchAwaited | BatchRepeated, plan: Plan | None) 
     return Text(f"- {name}: waiting for {which} that an earlier run began on Spark", style="dim")
 
 
-def _models(plan: Plan) -> Tree:
-    root = Tree(Text("Models:", style="bold"))
+def _models(plan: Plan) -> LineTree:
+    root = LineTree(Text("Models:", style="bold"))
     sections = (
         ("Added", ChangeKind.ADDED, "green"),
         ("Removed", ChangeKind.REMOVED, "red"),
@@ -185,6 +185,10 @@ def _models(plan: Plan) -> Tree:
 def _decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
     """Each edited model: its diff, its category and why, and what that does to those that read it."""
     indirect = [change for change in plan.changes if change.change is ChangeKind.INDIRECT]
+    readers: dict[str, list[str]] = {}
+    for name, parents in plan.parents.items():
+        for parent in parents:
+            readers.setdefault(parent, []).append(name)
     for change in plan.changes:
         if change.change not in (ChangeKind.DIRECT, ChangeKind.METADATA) or change.category is None:
             continue
@@ -196,15 +200,16 @@ def _decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
         modified = "Directly Modified" if change.change is ChangeKind.DIRECT else "Metadata Updated"
         title += PREVIEWED if change.preview else ""
         head = Text.assemble(f"{modified}: {display_name(plan, change.name)} ", (f"({title})", f"bold {style}"))
-        tree = Tree(head)
+        tree = LineTree(head)
         tree.add(Text(change.reason, style="dim"))
-        children = [child for child in indirect if _descends(plan, child.name, change.name)]
+        below = _descendants(readers, change.name)
+        children = [child for child in indirect if child.name in below]
         if children:
-            _children(plan, tree.add("Indirectly Modified Children:"), children)
+            _children(plan, tree.add(Text("Indirectly Modified Children:")), children)
         yield tree
 
 
-def _children(plan: Plan, branch: Tree, children: Iterable[Change]) -> None:
+def _children(plan: Plan, branch: LineTree, children: Iterable[Change]) -> None:
     for child in children:
         assert child.category is not None
         title, style = TITLES[child.category], STYLES[child.category]
@@ -213,9 +218,16 @@ def _children(plan: Plan, branch: Tree, children: Iterable[Change]) -> None:
         leaf.add(Text(child.reason, style="dim"))
 
 
-def _descends(plan: Plan, name: str, ancestor: str) -> bool:
-    parents = plan.parents.get(name, ())
-    return ancestor in parents or any(_descends(plan, parent, ancestor) for parent in parents)
+def _descendants(readers: Mapping[str, list[str]], ancestor: str) -> set[str]:
+    """All that reads a model, directly or through others."""
+    below: set[str] = set()
+    waiting = list(readers.get(ancestor, ()))
+    while waiting:
+        name = waiting.pop()
+        if name not in below:
+            below.add(name)
+            waiting += readers.get(name, ())
+    return below
 
 
 def _diff(diff: str) -> Iterator[Text]:
@@ -232,12 +244,12 @@ def _diff(diff: str) -> Iterator[Text]:
         yield Text(line, style=style)
 
 
-def _existing_tables_tree(plan: Plan) -> Iterator[Tree]:
+def _existing_tables_tree(plan: Plan) -> Iterator[LineTree]:
     """The changed models whose new tables somebody has computed already."""
     there = sorted((change for change in plan.changes if stands_already(change)), key=lambda change: change.name)
     if not there:
         return
-    root = Tree(Text("Models computed already:", style="bold"))
+    root = LineTree(Text("Models computed already:", style="bold"))
     for change in there:
         root.add(Text(f"{display_name(plan, change.name)}: `{change.shares}` has it, nothing is computed"))
     yield root
@@ -249,8 +261,8 @@ def stands_already(change: Change) -> bool:
     return is_new and change.shares is not None and not change.missing
 
 
-def _backfills(plan: Plan, estimates: Mapping[str, Estimate]) -> Tree:
-    root = Tree(Text("Models to restate:" if plan.restatement else "Models needing backfill:", style="bold"))
+def _backfills(plan: Plan, estimates: Mapping[str, Estimate]) -> LineTree:
+    root = LineTree(Text("Models to restate:" if plan.restatement else "Models needing backfill:", style="bold"))
     for change in sorted(plan.backfills, key=lambda change: change.name):
         cost = cost_text([estimates.get(change.name, Estimate())])
         line = f"{display_name(plan, change.name)}: {days_text(change)}{PREVIEWED if change.preview else ''}"

@@ -1,0 +1,56 @@
+"""A tree whose labels are mostly lines: drawn as Rich draws it, which asks of each label anew how it is to be wrapped.
+
+A plan names every model downstream, and a line that fits is written as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from rich.text import Text
+from rich.tree import Tree
+
+GAP, LINE, FORK, END = Tree.TREE_GUIDES[0]
+
+
+class LineTree:
+    """A label, and those below it."""
+
+    def __init__(self, label: Text) -> None:
+        self.label = label
+        self.children: list[LineTree] = []
+
+    def add(self, label: Text) -> LineTree:
+        """One more label below this one."""
+        child = LineTree(label)
+        self.children.append(child)
+        return child
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.ascii_only or options.legacy_windows:  # other guides
+            yield self._as_rich_tree()
+            return
+        for before, below, label in self._lines("", "", ""):
+            width = options.max_width - len(before)
+            if 0 < width >= label.cell_len and "\n" not in label.plain and "\t" not in label.plain:
+                text = label.render(console) if label.spans else [Segment(label.plain, console.get_style(label.style))]
+                yield from (Segment(before), *text, Segment.line())
+                continue
+            for line in console.render_lines(label, options.update(width=width, height=None), pad=False):
+                yield from (Segment(before), *line, Segment.line())
+                before = below
+
+    def _lines(self, before: str, below: str, inner: str) -> Iterator[tuple[str, str, Text]]:
+        """The guides before a label, those before what it wraps to, and the label."""
+        yield before, below, self.label
+        for child in self.children:
+            last = child is self.children[-1]
+            yield from child._lines(f"{inner}{END if last else FORK}", f"{inner}{GAP if last else LINE}",
+                                    f"{inner}{GAP if last else LINE}")  # fmt: skip
+
+    def _as_rich_tree(self) -> Tree:
+        tree = Tree(self.label)
+        tree.children = [child._as_rich_tree() for child in self.children]
+        return tree
