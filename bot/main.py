@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.planner.cli.main import VERBS, raise_gc_threshold, run
+from mergeplan.planner.cli.main import VERBS, run_and_exit
 
 BOT_VERBS = {
     "serve": ("mergeplan.bot.cli:serve", "Run the bot: webhooks in, comments and checks out."),
@@ -18,8 +18,7 @@ BOT_VERBS = {
 
 def main() -> None:
     """`mergeplan`."""
-    raise_gc_threshold()
-    raise SystemExit(run({**VERBS, **BOT_VERBS}))
+    run_and_exit({**VERBS, **BOT_VERBS})
 
 
 if __name__ == "__main__":

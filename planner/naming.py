@@ -9,6 +9,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 PROD = "prod"
 PHYSICAL = "mergeplan__"
@@ -25,6 +26,7 @@ def quote_column(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
+@lru_cache(maxsize=65536)
 def parts_of(name: str) -> tuple[str, str, str]:
     """Catalog ('' for the default one), schema and table of a name."""
     first, table = name.rsplit(".", 1)

@@ -8,6 +8,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
 
 import click
 
@@ -215,10 +216,17 @@ def _defect(arguments: Sequence[str], error: Exception) -> int:
     return EXIT_DEFECT
 
 
+def run_and_exit(verbs: Mapping[str, tuple[str, str]]) -> NoReturn:
+    """Run one verb in a process of our own, and end the process with its exit code."""
+    raise_gc_threshold()
+    code = run(verbs)
+    gc.freeze()  # the last collection would look at all that was read, just before it is given back
+    raise SystemExit(code)
+
+
 def main() -> None:
     """The planner's verbs alone; `mergeplan` itself also has the bot's."""
-    raise_gc_threshold()
-    raise SystemExit(run(VERBS))
+    run_and_exit(VERBS)
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:

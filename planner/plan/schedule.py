@@ -82,7 +82,7 @@ def schedule_changes(
             frontier[name] = bound
         else:
             end = _end(snapshot, change, table_state, window, bound)
-            needed = _find_needed_time(graph, snapshot.model, end, window)
+            needed = _find_needed_time(graph, snapshot.model, end, window) if builds else ()
             held = (
                 end
                 if builds

@@ -517,7 +517,8 @@ def _check_audits(
 
     def check(model: Model) -> None:
         for call in model.audits:
-            check_call(call, audits, model.locate(call.name, in_block=True), tried)
+            if call not in tried:
+                check_call(call, audits, model.locate(call.name, in_block=True))
 
     before = len(refusing.names().refusals), len(refusing.errors)
     refusing.check(models.values(), check)
@@ -534,8 +535,10 @@ def _check_signals(model: Model, code: ProjectCode) -> None:
 
 
 def _attach_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
-    calls = tuple(replace(call, query=_question(audits.get(call.name))) for call in model.audits)
-    return replace(model, audits=calls) if calls else model
+    asked = [(call, _question(audits.get(call.name))) for call in model.audits]
+    if all(call.query == query for call, query in asked):
+        return model
+    return replace(model, audits=tuple(replace(call, query=query) for call, query in asked))
 
 
 def _question(audit: Audit | None) -> str:

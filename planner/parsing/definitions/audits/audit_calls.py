@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -53,18 +53,14 @@ def bind_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> B
     return _bind(call, audits.get(call.name))
 
 
-def check_call(
-    call: AuditCall, audits: Mapping[str, Audit], place: Located, earlier_calls: Container[AuditCall] = ()
-) -> None:
-    """ProjectError at the place when the audit does not exist, or lacks an argument, or is given one it does not take.
-
-    The `earlier_calls` of built-in audits are known to make a query.
-    """
-    if wrong := _wrong(call, audits, earlier_calls):
+def check_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> None:
+    """ProjectError at the place when the audit does not exist, or lacks an argument, or is given one it does not take,
+    or when no query can be made of it."""
+    if wrong := _wrong(call, audits):
         raise ProjectError(wrong[0], place=place, hint=wrong[1])
 
 
-def _wrong(call: AuditCall, audits: Mapping[str, Audit], earlier_calls: Container[AuditCall]) -> tuple[str, str] | None:
+def _wrong(call: AuditCall, audits: Mapping[str, Audit]) -> tuple[str, str] | None:
     """What is wrong with a call, and a hint; None when it is right."""
     own, known = audits.get(call.name), BUILT_IN.get(_builtin_name(call.name))
     if own is not None:
@@ -82,7 +78,7 @@ def _wrong(call: AuditCall, audits: Mapping[str, Audit], earlier_calls: Containe
         return f"The audit `{call.name}` takes no argument `{name}`.", hint
     for name in sorted(needed - arguments):
         return f"The audit `{call.name}` needs the argument `{name}`.", ""
-    if (own is not None or call not in earlier_calls) and (message := _refusal(call, own)):
+    if message := _refusal(call, own):
         hint = "Give it like `column := id` or `source := shop.items`." if own else ""
         return f"The audit `{call.name}`: {message}", hint
     return None
