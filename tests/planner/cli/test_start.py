@@ -36,7 +36,8 @@ def imports_of(code: str) -> set[str]:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["paln"]])
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
-    code = f"from mergeplan.bot.main import BOT_VERBS, VERBS, run\nrun({{**VERBS, **BOT_VERBS}}, {arguments})"
+    verbs = "from mergeplan.bot.main import BOT_VERBS, VERBS\nfrom mergeplan.planner.cli.main import run"
+    code = f"{verbs}\nrun({{**VERBS, **BOT_VERBS}}, {arguments})"
 
     assert not imports_of(f"sys.stderr = open('/dev/null', 'w')\n{code}\nsys.stderr = sys.__stderr__") & HEAVY
 
