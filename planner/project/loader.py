@@ -50,6 +50,7 @@ from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing, find_model_names, without_refused
 from mergeplan.planner.project.remembered import Remembered, Said, open_file_cache
+from mergeplan.planner.project.remembered_code import RememberedModels
 from mergeplan.planner.project.seeds import load_seed
 from mergeplan.planner.project.unit_tests import read_unit_tests
 from mergeplan.planner.python.config_code.reading import mentioned_names, run_config
@@ -375,7 +376,7 @@ def _read_models(
 
     def read_python(registration: RegisteredModel) -> None:
         try:
-            models_of_it = tuple(code.models(registration, defaults))
+            models_of_it = python_models.read(registration, defaults)
         except NotRead:
             waiting.append((registration.path, partial(read_python, registration)))
             return
@@ -394,7 +395,8 @@ def _read_models(
     singles += reading.files("external_models", config.ignore_patterns, ".yaml", ".yml")
     _foresee(reading, file_cache, (*names, *singles, *reading.files("audits", config.ignore_patterns, ".sql")))
     refusing.files(names, read, lambda name: file_cache.is_cheap(name, reading.hashes.get(name, "")))
-    refusing.each(code.registrations, read_python, lambda entry: entry.path)
+    python_models = RememberedModels(file_cache, code, reading.hashes)
+    refusing.each(code.registrations, read_python, lambda entry: entry.path, python_models.is_cheap)
     reading.each(singles, read_external)
     while waiting and not (reading.errors and known.complete):
         again, count = waiting[:], len(waiting)

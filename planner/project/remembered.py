@@ -47,8 +47,11 @@ class Remembered:
         text = self._found.get(self._key(path, file_hash))
         return text is not None and '"seed"' not in text
 
-    def load_entry(self, path: str, file_hash: str, defaults: Defaults) -> Said | None:
-        """What the file of this hash says, as long as everything that it rests on is as it was; else None.
+    def load_entry(
+        self, path: str, file_hash: str, defaults: Defaults, holds: Callable[[Json], bool] = bool
+    ) -> Said | None:
+        """What the file of this hash says, as long as everything that it rests on is as it was; else None. `holds` says
+        so of what else was kept.
 
         Raises what asking for columns raises: NotRead while the model of a table is still to be read.
         """
@@ -56,19 +59,29 @@ class Remembered:
         if text is None:
             return None
         entry: dict[str, Json] = json.loads(text)
-        if not self._holds(entry["asked"], defaults):
+        if not (self._holds(entry["asked"], defaults) and holds(entry.get("rest", True))):
             return None
         models = tuple(decode_json(Model, model) for model in entry["models"])
         return models, tuple(decode_json(Audit, audit) for audit in entry["audits"])
 
-    def read(self, path: str, file_hash: str, text: str, defaults: Defaults, read: Callable[[Defaults], Said]) -> Said:
-        """What the file of this hash and text says, read anew and remembered."""
+    def read(
+        self,
+        path: str,
+        file_hash: str,
+        text: str,
+        defaults: Defaults,
+        read: Callable[[Defaults], Said],
+        rest: Callable[[], Json] = bool,
+    ) -> Said:
+        """What the file of this hash and text says, read anew and remembered; with the `rest` of what that follows
+        from, if there is any."""
         noting = defaults.noting()
         models, audits = said = read(noting)
         self.moving |= bool(noting.noted.dates)
         asked = self._entry_dependencies(text, noting.noted)
         if asked is not None:
             entry = {"models": encode_json(models), "audits": encode_json(audits), "asked": asked}
+            entry |= {"rest": kept} if (kept := rest()) else {}
             self._new[self._key(path, file_hash)] = json.dumps(entry, separators=(",", ":"))
         return said
 

@@ -26,6 +26,7 @@ from mergeplan.planner.parsing.sql.macro_scope import Lookup
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
 from mergeplan.planner.python.files.datafiles import DataFiles
+from mergeplan.planner.python.files.filereads import FileReads
 from mergeplan.planner.python.host import Child, ChildFailed
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
 from mergeplan.planner.python.messages import LoadedCode, RegisteredModel, Wrong
@@ -37,6 +38,15 @@ A = TypeVar("A", bound=BaseModel)
 LOADING = 120.0  # seconds that importing a project's files may take
 CALLING = 60.0  # seconds that a macro may take, or a signal; a model may take as long as it likes
 TEXTS = TypeAdapter(tuple[str, ...])
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What a model's code reaches, the texts that it is given, and a digest of the data files that it may read."""
+
+    code: Reached
+    texts: tuple[str, ...]
+    data: str
 
 
 @dataclass
@@ -56,6 +66,7 @@ class ProjectCode:
     queried: dict[str, tuple[tuple[str, Place], ...]] = field(
         default_factory=dict
     )  # names in the texts of their queries
+    traced: dict[str, Traced] = field(default_factory=dict)  # of the models that were read anew
     _paths: tuple[str, ...] = ()
     _child: Child | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -86,7 +97,7 @@ class ProjectCode:
 
     def again(self, model: Model, defaults: Defaults) -> Model:
         """A model of a Python file as it would be with these defaults."""
-        fresh: dict[str, Any] = {"digests": {}, "queried": {}, "_child": None, "_lock": threading.Lock()}
+        fresh: dict[str, Any] = {"digests": {}, "queried": {}, "traced": {}, "_child": None, "_lock": threading.Lock()}
         other = replace(self, variables=defaults.variables, registrations=(), **fresh)
         try:
             own = (entry for entry in self.registrations if entry.path == model.path)
@@ -149,9 +160,14 @@ class ProjectCode:
     def _record_reach(self, model: str, code: Reached, texts: Iterable[str]) -> str:
         """Record what a model's code reaches; a digest of the files that it may read, '' when there is none."""
         self.queried[model] = code.queried
+        self.traced[model] = Traced(code, tuple(texts), self.digest_data(code.reads, texts))
+        return self.traced[model].data
+
+    def digest_data(self, reads: FileReads, texts: Iterable[str]) -> str:
+        """A digest of the data files that code may read which is given these texts, '' when there is none."""
         if self._data is None:
             self._data = DataFiles(self.root)
-        return self._data.digest(code.reads, texts)
+        return self._data.digest(reads, texts)
 
     def _load_code(self) -> LoadedCode:
         try:

@@ -1,12 +1,17 @@
-"""A project's modules by name, each read when it is first needed."""
+"""A project's modules by name, each read when it is first needed; and what code asked of them.
+
+Following code is a function of what it asked: which names are modules of the project, what these say, which packages
+are installed. While all of that has the same answers, following it anew would come to the same.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.python.modules import Module, module_name, read_module
 
 
@@ -17,6 +22,14 @@ class ModuleNames:
     known: Mapping[str, str]
     folders: frozenset[str]
     hides: str = ""
+
+    def describe(self, name: str) -> str:
+        """What a name is: the file of a module, '' for none; with `/` at the end where modules lie below it."""
+        return f"{self.known.get(name, '')}{'/' if name in self.folders else ''}"
+
+    def below(self, name: str) -> list[str]:
+        """The modules below a name."""
+        return [known for known in self.known if known.startswith(f"{name}.")]
 
 
 @lru_cache(maxsize=4)
@@ -29,25 +42,68 @@ def module_names(paths: tuple[str, ...]) -> ModuleNames:
     return ModuleNames(known, folders, (hiding or [""])[0])
 
 
+@dataclass(frozen=True)
+class Questions:
+    """What code asked of a project: what names are, what lies below some, what files say, which packages there are;
+    `every` when it may reach every file."""
+
+    names: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    every: bool = False
+
+    def answers(self, names: ModuleNames, hashes: Mapping[str, str], versions: Callable[[str], str]) -> str:
+        """A digest of the answers, by the hashes of the project's Python files and the versions of packages."""
+        parts = [names.hides]
+        for name in self.names:
+            parts += (name, names.describe(name))
+        for name in self.below:
+            parts += ("below", name, *names.below(name))
+        for path in self.files:
+            parts += ("file", path, hashes.get(path, ""))
+        for package in self.packages:
+            parts += ("package", package, versions(package))
+        if self.every:
+            parts += ("every", *(part for pair in sorted(hashes.items()) for part in pair))
+        return digest(*parts)
+
+
 class ProjectModules(dict[str, Module]):
-    """Modules by name; a package without `__init__.py` is not a module."""
+    """Modules by name; a package without `__init__.py` is not a module. What is asked of it is noted."""
 
     def __init__(self, names: ModuleNames, files: Mapping[str, str]) -> None:
         super().__init__()
-        self.known, self.folders, self.files = names.known, names.folders, files
+        self._names, self._files = names, files
+        self._asked: set[str] = set()
+        self._listed: set[str] = set()
 
     def __contains__(self, name: object) -> bool:
-        return name in self.known
+        self._asked.add(str(name))
+        return name in self._names.known
 
     def __missing__(self, name: str) -> Module:
-        self[name] = read_module(self.known[name], self.files[self.known[name]])
+        path = self._names.known[name]
+        self[name] = read_module(path, self._files[path])
         return self[name]
 
     def has_folder(self, name: str) -> bool:
         """True when modules of the project lie below this name."""
-        return name in self.folders
+        self._asked.add(name)
+        return name in self._names.folders
+
+    def below(self, name: str) -> list[str]:
+        """The modules below a name."""
+        self._listed.add(name)
+        return self._names.below(name)
 
     def is_own(self, name: str) -> bool:
         """True for a module of the project, a folder of modules, and what is named below one."""
         root = name.split(".")[0]
         return name in self or root in self or self.has_folder(root)
+
+    def questions(self, packages: set[str], *, every: bool = False) -> Questions:
+        """All that was asked so far, with packages that were looked for elsewhere."""
+        files = sorted(self._names.known[name] for name in self)
+        asked = sorted(self._asked | self.keys())
+        return Questions(tuple(asked), tuple(sorted(self._listed)), tuple(files), tuple(sorted(packages)), every)

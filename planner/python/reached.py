@@ -22,7 +22,7 @@ from mergeplan.planner.python.files.code_names import Code, chain_of
 from mergeplan.planner.python.files.file_access import FileAccess
 from mergeplan.planner.python.files.filereads import FileReads
 from mergeplan.planner.python.modules import OURS, Import, Module, find_imports, module_name, says_only
-from mergeplan.planner.python.project_modules import ProjectModules, module_names
+from mergeplan.planner.python.project_modules import ProjectModules, Questions, module_names
 
 # Names with which code can reach other code that it does not name: as names, and as attributes or imports.
 SEEKING = frozenset(
@@ -52,6 +52,7 @@ class Reached:
     files: frozenset[str]
     queried: tuple[tuple[str, Place], ...] = ()
     reads: FileReads = field(default_factory=FileReads)
+    asked: Questions = field(default_factory=Questions)  # of the project, from whose answers all of this follows
 
 
 @dataclass
@@ -106,6 +107,7 @@ def trace_code(
         reached_files,
         tuple(walk.queried),
         walk.reads,
+        modules.questions(walk.packages, every=walk.seeks),
     )
 
 
@@ -176,7 +178,7 @@ def _module(walk: _Walk, name: str) -> None:
     if name in walk.modules:
         _run(walk, name)
         _whole(walk, name)
-    for submodule in [known for known in walk.modules.known if known.startswith(f"{name}.")]:
+    for submodule in walk.modules.below(name):
         _run(walk, submodule)
         _whole(walk, submodule)
 

@@ -1,0 +1,106 @@
+"""Python models that were read before: while all that their code asked of the project has the same answers, none of it
+is parsed or followed again.
+
+An entry is found as that of a SQL file is, with the arguments of its decorator besides. It rests on what following the
+code asked for (`Questions`), and on the data files that the code may read, which are looked for and hashed again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
+
+from mergeplan.planner.errors import Place
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.project_defaults import Defaults
+from mergeplan.planner.project.remembered import Remembered, Said
+from mergeplan.planner.python.files.file_access import FileAccess
+from mergeplan.planner.python.files.filereads import FileReads
+from mergeplan.planner.python.messages import RegisteredModel
+from mergeplan.planner.python.project import ProjectCode, Traced, find_version
+from mergeplan.planner.python.project_modules import Questions, module_names
+from mergeplan.planner.serial import Json, decode_json, encode_json
+
+ANY_FILE = FileAccess("", Place(""))
+
+
+class RememberedModels:
+    """The models that a project's Python files register, as they are remembered, or read anew.
+
+    `hashes` are those of the project's files, the Python files among them.
+    """
+
+    def __init__(self, remembered: Remembered, code: ProjectCode, hashes: Mapping[str, str]) -> None:
+        self._remembered, self._code = remembered, code
+        self._hashes = {path: hashes[path] for path in code.files}
+        self._names = module_names(tuple(code.files))
+        self._version = cache(partial(find_version, packages=code.isolation.packages))
+        remembered.foresee(self._file(registration) for registration in code.registrations)
+
+    def is_cheap(self, registration: RegisteredModel) -> bool:
+        """True when there is an entry for what a file registers."""
+        return self._remembered.is_cheap(*self._file(registration))
+
+    def read(self, registration: RegisteredModel, defaults: Defaults) -> Iterable[Model]:
+        """The models of one decorated function; ProjectError(s), NotRead."""
+        if registration.arguments.get("is_sql"):  # running its code makes the query
+            return tuple(self._code.models(registration, defaults))
+        path, hashed = self._file(registration)
+        said = self._remembered.load_entry(path, hashed, defaults, self._holds)
+        if said is None:
+            said = self._remembered.read(
+                path, hashed, _written(registration), defaults, partial(self._follow, registration), self._rest
+            )
+        return said[0]
+
+    def _file(self, registration: RegisteredModel) -> tuple[str, str]:
+        hashed = self._hashes[registration.path]
+        return registration.path, digest(
+            "python", hashed, registration.name, str(registration.line), _written(registration)
+        )
+
+    def _follow(self, registration: RegisteredModel, defaults: Defaults) -> Said:
+        self._code.traced.clear()
+        return tuple(self._code.models(registration, defaults)), ()
+
+    def _rest(self) -> Json:
+        """What the models that were just read follow from besides."""
+        return {name: self._encode(name, traced) for name, traced in self._code.traced.items()}
+
+    def _encode(self, model: str, traced: Traced) -> Json:
+        reads, asked = traced.code.reads, traced.code.asked
+        return {
+            "asked": encode_json(asked),
+            "answers": asked.answers(self._names, self._hashes, self._version),
+            "texts": sorted(reads.texts),
+            "opens": reads.opens,
+            "any": bool(reads.unknown),
+            "given": traced.texts,
+            "data": traced.data,
+            "queried": [(name, place.path, place.line) for name, place in traced.code.queried],
+            "digest": self._code.digests[model],
+        }
+
+    def _holds(self, rest: Json) -> bool:
+        """True when what the models of an entry follow from is as it was; then the code knows of them too."""
+        if rest is True:  # none of its models is enabled
+            return True
+        if not all(self._is_as_it_was(model) for model in rest.values()):
+            return False
+        for name, model in rest.items():
+            self._code.digests[name] = model["digest"]
+            self._code.queried[name] = tuple((written, Place(path, line)) for written, path, line in model["queried"])
+        return True
+
+    def _is_as_it_was(self, model: Json) -> bool:
+        asked = decode_json(Questions, model["asked"])
+        reads = FileReads(set(model["texts"]), model["opens"], [ANY_FILE] if model["any"] else [])
+        answers = asked.answers(self._names, self._hashes, self._version)
+        return [answers, self._code.digest_data(reads, model["given"])] == [model["answers"], model["data"]]
+
+
+def _written(registration: RegisteredModel) -> str:
+    """The arguments of its decorator, as a text."""
+    return json.dumps(registration.arguments, default=str)
