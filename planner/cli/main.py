@@ -76,7 +76,7 @@ MEANT = {
     "undo": "rollback",
     "validate": "lint",
 }
-OBJECTS = 100_000  # between two collections of garbage
+OBJECTS = 400_000  # between two collections of garbage: what a plan of 5,000 models reads
 GONE = "The folder in which mergeplan was called is gone."
 EXIT_DEFECT = 3
 EXIT_INTERRUPTED = 130

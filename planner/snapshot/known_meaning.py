@@ -7,12 +7,12 @@ parents, and sees that its query cannot tell the new ones from them, knows the m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.semantics.parent import can_mean, narrow
-from mergeplan.planner.semantics.shape import Shape, Source
+from mergeplan.planner.semantics.shape import Reads, Shape, Source
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
@@ -22,11 +22,14 @@ Parents = Mapping[str, Snapshot]
 
 @dataclass(frozen=True)
 class KnownMeaning:
-    """What a fingerprint takes of a query's shape, and a digest of the meaning and the columns that came out."""
+    """What a fingerprint and a reason take of a query's shape, and a digest of the meaning and the columns that came
+    out."""
 
     text: str
     order: str
     came_out: str
+    reads: Mapping[str, Reads] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
 
     def is_of(self, snapshot: Snapshot) -> bool:
         """True when that is what the table of the snapshot means."""
@@ -44,7 +47,8 @@ def remember_meaning(snapshot: Snapshot, shape: Shape | None, parents: Parents, 
     rows = source.digest_key({name: parent.visible_digest for name, parent in parents.items()})
     if source.memory.texts.get(rows) is not None:  # else the stack was too deep to follow it
         order = "" if snapshot.kind.is_stored else shape.order
-        known = KnownMeaning(shape.text, order, _digest(snapshot.meaning, snapshot.columns))
+        came_out = _digest(snapshot.meaning, snapshot.columns)
+        known = KnownMeaning(shape.text, order, came_out, shape.reads, shape.named)
         source.memory.remember(_key(snapshot.model, began, parents, source.memory), known)
 
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mergeplan.planner.fingerprint import Fingerprint
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.plan.category.categorize import UNTOUCHED, digest_parents, fingerprint_of, is_edited
+from mergeplan.planner.plan.category.categorize import digest_parents, fingerprint_of, is_edited
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Inputs
-from mergeplan.planner.plan.new_table import first_day, has_own_start, name_version, shape_of
+from mergeplan.planner.plan.new_table import first_day, has_own_start, name_version
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.snapshot.known_meaning import is_alike, recall_meaning
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -27,34 +26,46 @@ def settle(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[str, De
     if is_edited(old.model, model):
         return None
     began = first_day(inputs.graph, model)
-    fingerprint = _fingerprint(inputs, old, began, {name: parent.snapshot for name, parent in parents.items()}, model)
-    if fingerprint is None:
+    above = {name: parent.snapshot for name, parent in parents.items()}
+    analysis = _settled_by_parents(inputs, model, old, began, above) or _recalled(inputs, model, old, began, above)
+    if analysis is None:
         return None
-    fresh = name_version(inputs, Snapshot(model, fingerprint, "", old.columns, meaning=old.meaning), parents)
-    return Candidate(inputs, old, fresh, Analysis(_shape(inputs, model, parents), began, fingerprint), parents, False)
+    fresh = name_version(inputs, Snapshot(model, analysis.fingerprint, "", old.columns, meaning=old.meaning), parents)
+    return Candidate(inputs, old, fresh, analysis, parents, False)
 
 
 def _shows_what_it_holds(parent: Decision) -> bool:
     return parent.reported is None or parent.reported == parent.snapshot.visible_digest
 
 
-def _fingerprint(
-    inputs: Inputs, old: Snapshot, began: str, parents: Mapping[str, Snapshot], model: Model
-) -> Fingerprint | None:
-    """The fingerprint of a model that means what it meant; None where that is not known."""
+def _settled_by_parents(
+    inputs: Inputs, model: Model, old: Snapshot, began: str, parents: Mapping[str, Snapshot]
+) -> Analysis | None:
+    """The model over parents that no query could tell from those in the base."""
     base = inputs.base
-    read = {name: parent.fingerprint for name, parent in parents.items()}
     is_begun_alike = has_own_start(model) or model.name not in inputs.below_moved_starts
-    if {name for name in old.model.depends_on if name in base} != parents.keys():
+    if not (_reads_the_same(inputs, old, parents) and is_begun_alike):
         return None
-    if is_begun_alike and all(is_alike(base[name], parent) for name, parent in parents.items()):
-        return replace(old.fingerprint, parents=digest_parents(read))
-    known = recall_meaning(model, {name: base[name] for name in parents}, parents, began, inputs.shapes)
-    return fingerprint_of(model, known.text, known.order, read, began) if known and known.is_of(old) else None
+    if not all(is_alike(base[name], parent) for name, parent in parents.items()):
+        return None
+    read = {name: parent.fingerprint for name, parent in parents.items()}
+    return Analysis(None, began, replace(old.fingerprint, parents=digest_parents(read)))
 
 
-def _shape(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Shape | None:
-    """The shape of its query, where the reason names what it reads of a parent that changed."""
-    if all(parent.effect == UNTOUCHED for parent in parents.values()):
+def _recalled(
+    inputs: Inputs, model: Model, old: Snapshot, began: str, parents: Mapping[str, Snapshot]
+) -> Analysis | None:
+    """The model over parents that its own query cannot tell from those in the base, by what is remembered of it."""
+    if not _reads_the_same(inputs, old, parents):
         return None
-    return shape_of(model, {name: parent.snapshot.as_parent for name, parent in parents.items()}, inputs.shapes)
+    known = recall_meaning(model, {name: inputs.base[name] for name in parents}, parents, began, inputs.shapes)
+    if known is None or not known.is_of(old):
+        return None
+    read = {name: parent.fingerprint for name, parent in parents.items()}
+    # what the reason names: the columns that it reads of a parent that changed
+    shape = Shape(True, known.text, old.columns, reads=known.reads, named=known.named)
+    return Analysis(shape, began, fingerprint_of(model, known.text, known.order, read, began))
+
+
+def _reads_the_same(inputs: Inputs, old: Snapshot, parents: Mapping[str, Snapshot]) -> bool:
+    return {name for name in old.model.depends_on if name in inputs.base} == parents.keys()
