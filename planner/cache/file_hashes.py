@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Set
 from pathlib import Path
 
 from mergeplan.planner.cache.store import Cache
@@ -51,10 +52,17 @@ class FileHashes:
         return data, hashed
 
     def save(self) -> None:
-        """Keep what was read for the next process."""
-        if self._now != self._before:
-            self._cache.put({self._key: json.dumps(self._now, separators=(",", ":"))})
-            self._before = self._now
+        """Keep what was read for the next process, and what is known of the files that nobody asked for."""
+        others = self._before.keys() - self._now.keys()
+        gone = {name for name in others if not (self._root / name).exists()} if self._is_new(others) else set()
+        kept = {name: looks for name, looks in self._before.items() if name in others - gone} | self._now
+        if kept != self._before:
+            self._cache.put({self._key: json.dumps(kept, separators=(",", ":"))})
+            self._before = kept
+
+    def _is_new(self, others: Set[str]) -> bool:
+        """True when there is something to write, so that files that are gone are looked for."""
+        return len(others) < len(self._now) or any(self._before.get(name) != looks for name, looks in self._now.items())
 
 
 def looks_of(stat: os.stat_result) -> list[int]:

@@ -24,11 +24,12 @@ from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.lint_config import ALWAYS, applicable
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.project.lineage import UNKNOWN, Followed, follow
+from mergeplan.planner.project.lineage import UNKNOWN, Followed, FollowedModels
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.python.linting import RuleRequest, run_rules
 from mergeplan.planner.semantics.columns import shape_of
 from mergeplan.planner.semantics.parent import Parent
+from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 
 UNNAMED = "_col_"  # sqlglot's alias of an output without a name
 SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)
@@ -65,6 +66,7 @@ class LintedProject:
     """The project as the rules see it."""
 
     project: Project
+    memory: ShapeMemory = NO_MEMORY
 
     @property
     def models(self) -> Mapping[str, Model]:
@@ -77,9 +79,8 @@ class LintedProject:
 
     @cached_property
     def column_lineage(self) -> Mapping[str, Followed]:
-        """What is known of each model's columns."""
-        graph = graph_of(self.models)
-        return follow(graph, graph.order)
+        """What is known of each model's columns, for those that a rule asks for."""
+        return FollowedModels(graph_of(self.models), self.memory)
 
     def tree(self, model: Model) -> exp.Query | None:
         """The model's query, None when it has none."""
@@ -87,10 +88,12 @@ class LintedProject:
         return tree if isinstance(tree, exp.Query) else None
 
 
-def lint(project: Project, only: Collection[str] | None = None) -> tuple[Violation, ...]:
+def lint(
+    project: Project, only: Collection[str] | None = None, memory: ShapeMemory = NO_MEMORY
+) -> tuple[Violation, ...]:
     """The violations of the project's rules by its models, or only by those of these names, by file and
-    line; ProjectError at the line of a rule of the project's own that fails."""
-    linted = LintedProject(project)
+    line; ProjectError at the line of a rule of the project's own that fails. `memory` recalls analysed queries."""
+    linted = LintedProject(project, memory)
     violations: list[Violation] = []
     for name, model in project.models.items():
         if only is not None and name not in only:
@@ -176,7 +179,7 @@ def _column_names(linted_project: LintedProject, model: Model) -> Found:
     known = {name: frozenset(parent.columns) for name, parent in parents.items() if parent.columns is not None}
     if tree is None:
         return
-    missing = _missing_columns(model, parents) if len(known) == len(model.depends_on) else []
+    missing = _missing_columns(linted_project, model, parents) if len(known) == len(model.depends_on) else []
     columns = {column for table in known.values() for column in table}
     for name in missing:
         hint = did_you_mean(name, columns, most=12)
@@ -187,11 +190,11 @@ def _column_names(linted_project: LintedProject, model: Model) -> Found:
         yield f"`{column}` is ambiguous: {tables} have it. Qualify it with the table.", model.locate(column)
 
 
-def _missing_columns(model: Model, parents: Mapping[str, Parent]) -> list[str]:
+def _missing_columns(linted_project: LintedProject, model: Model, parents: Mapping[str, Parent]) -> list[str]:
     """The columns that the query reads and no table has: as if a table had the first, the next one is looked for."""
     missing: list[str] = []
     while len(missing) < MISSING_MOST:
-        column = shape_of(model.sql, parents, model.time_column).unresolved
+        column = shape_of(model.sql, parents, model.time_column, linted_project.memory).unresolved
         if column is None or column in missing:
             break
         missing.append(column)

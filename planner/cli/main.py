@@ -33,7 +33,7 @@ VERBS = {
         "Compare the rows of an environment's changed models with prod's.",
     ),
     "render": (f"{CLI}.texts.rendering:render", "Print a model's query as Spark runs it."),
-    "dag": (f"{CLI}.verbs.lineage:dag", "Show the graph of models."),
+    "dag": (f"{CLI}.verbs.dag:dag", "Show the graph of models."),
     "lineage": (f"{CLI}.verbs.lineage:lineage", "Show the lineage of a model or a column."),
     "fetchdf": (f"{CLI}.checks.data:fetchdf", "Run a query and print its rows."),
     "create-external-models": (

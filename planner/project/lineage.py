@@ -6,9 +6,10 @@ rows of what it reads. Where a query cannot be followed column by column, all th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import Graph, graph_of
@@ -17,8 +18,9 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.semantics.columns import model_shape
 from mergeplan.planner.semantics.dependencies import tables_in
 from mergeplan.planner.semantics.parent import Parent
-from mergeplan.planner.semantics.query.algebra import Block, Relation
+from mergeplan.planner.semantics.query.algebra import Block
 from mergeplan.planner.semantics.shape import Shape
+from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.semantics.types import normalize_type
 
 ROWS = ""  # instead of a column's name: which rows the model has
@@ -81,7 +83,7 @@ class Followed:
     """One model: what downstream queries need to know of it, and the sources of each of its columns."""
 
     table: Parent
-    edges: tuple[Edge, ...] = ()
+    find_edges: Callable[[], tuple[Edge, ...]] = tuple
     why_not: str = ""
 
     @property
@@ -89,65 +91,130 @@ class Followed:
         """Its columns' names, None when they are not known."""
         return self.table.columns
 
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        """What goes into its columns."""
+        return self.find_edges()
 
-def lineage_of(models: Mapping[str, Model], target: str, *, downstream: bool = False) -> Lineage:
+
+class FollowedModels(Mapping[str, Followed]):
+    """A project's models, each followed when it is first asked for, with all that it reads and no others.
+
+    What earlier runs analysed on this machine is recalled from `memory`.
+    """
+
+    def __init__(self, graph: Graph, memory: ShapeMemory = NO_MEMORY) -> None:
+        self.graph = graph
+        self._memory = memory
+        self._known: dict[str, Followed] = {}
+
+    def __getitem__(self, name: str) -> Followed:
+        if name not in self._known and name in self.graph.models:
+            waiting = [name]
+            while waiting:  # as deep as the graph is, which a stack is not
+                unknown = [parent for parent in self.graph.parents[waiting[-1]] if parent not in self._known]
+                if unknown:
+                    waiting += unknown
+                elif (last := waiting.pop()) not in self._known:
+                    self._known[last] = self._follow(self.graph.models[last])
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.graph.models
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.graph.order)
+
+    def __len__(self) -> int:
+        return len(self.graph.models)
+
+    def _follow(self, model: Model) -> Followed:
+        tables = {name: self._known[name].table if name in self._known else UNKNOWN for name in model.depends_on}
+        return _follow_model(model, tables, self._memory)
+
+
+def lineage_of(
+    models: Mapping[str, Model], target: str, *, downstream: bool = False, memory: ShapeMemory = NO_MEMORY
+) -> Lineage:
     """The lineage of `schema.model` or `schema.model.column`; RequestError if there is no such model or column."""
     graph = graph_of(models)
     model, column = _resolve_name(graph, target)
     readers = [name for name, candidate in models.items() if model in candidate.depends_on]
     about = {model, *readers, *graph.downstream(readers)} if downstream else {model}
-    followed = follow(graph, about | graph.upstream(about))
+    wanted, followed = about | graph.upstream(about), FollowedModels(graph, memory)
     own = followed.get(model, Followed(UNKNOWN))
     if column is not None and own.columns is not None and column not in own.columns:
         raise RequestError(f"`{model}` has no column `{column}`.", hint=did_you_mean(column, own.columns))
     starts = _starts(model, column, own, downstream=downstream)
-    edges = _walk(starts, (edge for lineage in followed.values() for edge in lineage.edges), downstream=downstream)
+    edges = _walk(
+        starts, (edge for name in graph.order if name in wanted for edge in followed[name].edges), downstream=downstream
+    )
     lost = sorted({edge.target.model for edge in edges if edge.how is How.EVERY_COLUMN})
     return Lineage(model, column, downstream, starts, edges, tuple((name, followed[name].why_not) for name in lost))
 
 
-def follow(graph: Graph, names: Iterable[str]) -> dict[str, Followed]:
-    """Each of these models with what goes into its columns; all that they read must be among the names."""
-    wanted = set(names)
-    tables: dict[str, Followed] = {}
-    for name in (name for name in graph.order if name in wanted):
-        model = graph.models[name]
-        parents = {parent: tables[parent].table if parent in tables else UNKNOWN for parent in model.depends_on}
-        tables[name] = _follow_model(model, parents)
-    return tables
-
-
-def _follow_model(model: Model, parents: Mapping[str, Parent]) -> Followed:
+def _follow_model(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -> Followed:
     declared = tuple(column.name for column in model.columns) or None
     types = tuple((column.name, normalize_type(column.type)) for column in model.columns)
     if model.python:
-        whole = tuple(Edge(Node(p, ALL), Node(model.name, ALL), How.EVERY_COLUMN) for p in model.depends_on)
-        return Followed(Parent(declared, types=types), whole, "it is Python code")
+        return Followed(Parent(declared, types=types), lambda: _from_all(model, model.depends_on), "it is Python code")
     if not model.sql:
         return Followed(Parent(declared or (model.seed.header if model.seed else None), types=types))
-    shape = model_shape(model, parents)
+    shape = model_shape(model, parents, memory)
     cast = types if types and not model.kind.is_view else shape.types
     names = shape.columns or declared
     kept = tuple(column.name for column in model.history_columns)
     table = Parent(
         names and (*names, *kept), types=(*cast, *((c.name, normalize_type(c.type)) for c in model.history_columns))
     )
-    if shape.relation is not None:
-        return Followed(table, tuple(_edges(model, shape, shape.relation)))
-    every = (Edge(Node(p, ALL), Node(model.name, ALL), How.EVERY_COLUMN) for p in sorted(shape.reads))
-    return Followed(table, tuple(every), _why_not(shape, parents))
+    if shape.own is not None and shape.source is not None:
+        return Followed(table, lambda: _edges(model, shape, memory))
+    return Followed(table, lambda: _from_all(model, sorted(shape.reads)), _why_not(shape, parents))
 
 
-def _edges(model: Model, shape: Shape, relation: Relation) -> Iterator[Edge]:
-    block, name = relation.block, model.name
-    steps = tuple(step for step in block.steps if not step.is_lookup)
-    deciding = tables_in(Block(block.sources, steps, block.where))
-    for column, value in relation.columns.items():
-        reads = {parent: shape.reads[parent].outputs.get(column, frozenset()) for parent in sorted(shape.reads)}
+def _from_all(model: Model, parents: Iterable[str]) -> tuple[Edge, ...]:
+    return tuple(Edge(Node(parent, ALL), Node(model.name, ALL), How.EVERY_COLUMN) for parent in parents)
+
+
+@dataclass(frozen=True)
+class RowSources:
+    """The tables whose rows decide those of a query, and those in whose rows a column's values are looked up."""
+
+    deciding: frozenset[str]
+    looked_up: Mapping[str, frozenset[str]]
+
+
+def _row_sources(shape: Shape, memory: ShapeMemory) -> RowSources:
+    """The tables that decide a query's rows, recalled or read from its algebra."""
+    assert shape.source is not None
+    key = memory.key("row sources", *shape.source.key_parts)
+    known = memory.recall(RowSources, key)
+    if known is None:
+        relation = shape.relation
+        if relation is None:  # the stack is too deep by now to follow it again: any of them may
+            reads = frozenset(shape.reads)
+            return RowSources(reads, dict.fromkeys(shape.columns or (), reads))
+        block = relation.block
+        steps = tuple(step for step in block.steps if not step.is_lookup)
         # A lookup decides no rows: which rows the looked-up table has shows in the values that are found there.
-        looked_up = tables_in(Block(tuple(value.free), where=(value,)))
+        looked_up = {
+            column: tables_in(Block(tuple(value.free), where=(value,))) for column, value in relation.columns.items()
+        }
+        known = RowSources(tables_in(Block(block.sources, steps, block.where)), looked_up)
+        memory.remember(key, known)
+    return known
+
+
+def _edges(model: Model, shape: Shape, memory: ShapeMemory) -> tuple[Edge, ...]:
+    return tuple(_find_edges(model, shape, _row_sources(shape, memory)))
+
+
+def _find_edges(model: Model, shape: Shape, rows_of: RowSources) -> Iterator[Edge]:
+    name = model.name
+    for column in shape.columns or ():
+        reads = {parent: shape.reads[parent].outputs.get(column, frozenset()) for parent in sorted(shape.reads)}
         for parent, read in reads.items():
-            rows = [ROWS] if parent in looked_up - deciding else []
+            rows = [ROWS] if parent in rows_of.looked_up.get(column, frozenset()) - rows_of.deciding else []
             for column_read in (*sorted(read), *rows):
                 yield Edge(Node(parent, column_read), Node(name, column), How.MADE_FROM)
     # In SCD type 2, when a version is valid depends on which rows each run finds, and how they differ from the last
@@ -157,7 +224,7 @@ def _edges(model: Model, shape: Shape, relation: Relation) -> Iterator[Edge]:
     for parent in sorted(shape.reads):
         # A time-partitioned table keeps only the rows of its interval, so its time column decides rows too.
         of_time = shape.reads[parent].outputs.get(model.time_column, frozenset())
-        rows = [ROWS] if parent in deciding else []
+        rows = [ROWS] if parent in rows_of.deciding else []
         for column_read in (*sorted(shape.reads[parent].rows | of_time), *rows):
             yield Edge(Node(parent, column_read), Node(name, ROWS), How.DECIDES_ROWS)
 

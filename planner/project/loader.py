@@ -52,6 +52,7 @@ from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing, 
 from mergeplan.planner.project.remembered import Remembered, Said, open_file_cache
 from mergeplan.planner.project.remembered_code import RememberedModels
 from mergeplan.planner.project.seeds import load_seed
+from mergeplan.planner.project.sql_files import SqlFiles
 from mergeplan.planner.project.unit_tests import read_unit_tests
 from mergeplan.planner.python.config_code.reading import mentioned_names, run_config
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
@@ -205,18 +206,11 @@ def _read_config_files(reading: Folder, options: LoadOptions) -> tuple[Config, D
     return config, document, ruled_by
 
 
-@dataclass(frozen=True)
-class SqlFile:
-    """A file of models/ or audits/, not yet parsed: its path from the root, its text, its ends of lines."""
-
-    name: str
-    text: str
-    newline: str = "\n"
-
-
-def sql_files(root: Path, isolation: Isolation = NO_ISOLATION) -> tuple[Config, Document, tuple[SqlFile, ...]]:
-    """The configuration with its document, and every SQL file of a folder; ProjectErrors when one cannot be read."""
-    reading = Folder(root.resolve(), NO_CACHE)
+def open_sql_files(
+    root: Path, isolation: Isolation = NO_ISOLATION, cache: Cache = NO_CACHE
+) -> tuple[Config, Document, SqlFiles]:
+    """The configuration with its document, and the SQL files of a folder; ProjectError for a name that is no text."""
+    reading = Folder(root.resolve(), cache)
     if is_dbt_project(reading.root):
         hint = "sqlfluff and others know dbt's templates."
         raise RequestError(
@@ -224,16 +218,9 @@ def sql_files(root: Path, isolation: Isolation = NO_ISOLATION) -> tuple[Config, 
         )
     document = read_source(_configuration(reading, isolation), os.environ)
     config = read_config(document)
-    sources: list[SqlFile] = []
-
-    def read(name: str) -> None:
-        newline = "\r\n" if b"\r\n" in (reading.root / name).read_bytes() else "\n"
-        sources.append(SqlFile(name, reading.text(name), newline))
-
-    for folder in ("models", "audits"):
-        reading.each(reading.files(folder, config.ignore_patterns, ".sql"), read)
-    reading.finish()
-    return config, document, tuple(sources)
+    folders = ("models", "audits")
+    names = [name for folder in folders for name in reading.files(folder, config.ignore_patterns, ".sql")]
+    return config, document, SqlFiles(reading, cache, names)
 
 
 def override_variables(project: Project, model: Model, variables: Mapping[str, Scalar]) -> Model:

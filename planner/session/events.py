@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mergeplan.planner.apply.events import Event as ApplyEvent
-from mergeplan.planner.checks.linter import Violation
-from mergeplan.planner.checks.unit_test_result import TestResult
-from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.plan.costs import Estimate
+
+if TYPE_CHECKING:  # a verb that neither plans nor lints imports nothing that does
+    from mergeplan.planner.checks.linter import Violation
+    from mergeplan.planner.checks.unit_test_result import TestResult
+    from mergeplan.planner.plan.build import Plan
+    from mergeplan.planner.plan.costs import Estimate
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,6 @@ from mergeplan.planner.apply.backfill.work import Filled
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.promotion.rollback import RollbackPlan
 from mergeplan.planner.errors import Cancelled, Refused, RequestError
-from mergeplan.planner.model.selection import strip_default_catalog
-from mergeplan.planner.project.lineage import lineage_of
 from mergeplan.planner.session.events import Emit, silent
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs
@@ -49,6 +47,7 @@ from mergeplan.planner.session.use_cases.environments import (
     rollback,
 )
 from mergeplan.planner.session.use_cases.estimates import estimates
+from mergeplan.planner.session.use_cases.lineage import find_lineage
 from mergeplan.planner.session.use_cases.lint import LintReport, lint_project
 from mergeplan.planner.session.use_cases.physical_plan import physical_diffs_of_environment
 from mergeplan.planner.session.use_cases.plan import check_options, keep_categories, prepare_plan, rebuild_plan, renew
@@ -262,9 +261,8 @@ class Session(Opened):
     def lineage(self, model: str, column: str | None = None, *, downstream: bool = False) -> LineageView:
         """What a model or a column is made from, or with `downstream` what is made from it."""
         with self._doing(silent, only_looks=True) as work:
-            models, catalog = work.project.models, work.project.catalogs.default
-        asked = strip_default_catalog(model if column is None else f"{model}.{column}", catalog)
-        return LineageView(lineage_of(models, asked, downstream=downstream), models)
+            asked = model if column is None else f"{model}.{column}"
+            return LineageView(find_lineage(work, asked, downstream=downstream), work.project.models)
 
     def table_diff(
         self, first: str, second: str, model: str | None = None, options: TableDiffOptions | None = None
@@ -290,7 +288,7 @@ class Session(Opened):
     def lint(self, models: Collection[str] = ()) -> LintReport:
         """The models (selectors; () for all) held to the rules of `linter` in config.yaml."""
         with self._doing(silent, only_looks=True) as work:
-            return lint_project(work.project, tuple(models), lint_refusals(work.project))
+            return lint_project(work, tuple(models), lint_refusals(work.project))
 
 
 def _nothing(work: Workspace, plan: SessionPlan | str) -> Outcome | None:

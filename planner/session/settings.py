@@ -15,6 +15,7 @@ from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation, isolatio
 STATE_URL = "MERGEPLAN_STATE_URL"
 OPENLINEAGE_KEY = "MERGEPLAN_OPENLINEAGE_API_KEY"
 GATEWAYS_FROM = "MERGEPLAN_GATEWAYS_FROM"  # the bot's: the base branch's config.yaml rules over the pull request's
+LEASE_WAIT = 3600.0  # seconds to wait for an environment that somebody else is changing
 OpenEngine = Callable[[Connection, Path, str], Engine]
 
 

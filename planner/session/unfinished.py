@@ -9,12 +9,12 @@ from mergeplan.planner.apply.events import PromotionPending, PromotionRecovered
 from mergeplan.planner.apply.promotion.recovery import RECOVERY, check_not_stuck, recover
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.session.events import Emit, Warned
+from mergeplan.planner.session.settings import LEASE_WAIT
 from mergeplan.planner.snapshot.environment import PROD
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 
 UNDONE = "An adoption that was interrupted is settled: what had not come to prod is back at its name. Adopt it again."
-LEASE_WAIT = 3600.0  # seconds to wait for an environment that somebody else is changing
 
 
 def finish(

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mergeplan.planner.apply.events import PromotionRecovered
 from mergeplan.planner.cache.state_reads import StateReads
 from mergeplan.planner.cache.store import Cache, Lookups
+from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.engine.gateways import Gateways
 from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.catalog import is_embedded
@@ -26,15 +27,18 @@ from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.parsing.files.gateway_settings import conf_of
 from mergeplan.planner.parsing.files.gateways import gateways_apart
-from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
+from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, silent
-from mergeplan.planner.session.settings import SessionSettings, url_of
-from mergeplan.planner.session.unfinished import LEASE_WAIT, finish, report
+from mergeplan.planner.session.settings import LEASE_WAIT, SessionSettings, url_of
 from mergeplan.planner.session.use_cases.cancelling import Cancellation
 from mergeplan.planner.snapshot.environment import Environment
-from mergeplan.planner.state.leases import Lease
-from mergeplan.planner.state.store import StateStore
+
+if TYPE_CHECKING:  # what speaks to the database is imported where a verb asks for the state
+    from mergeplan.planner.apply.events import PromotionRecovered
+    from mergeplan.planner.plan.schedule import Loaded
+    from mergeplan.planner.state.leases import Lease
+    from mergeplan.planner.state.store import StateStore
 
 
 @dataclass
@@ -111,11 +115,18 @@ class Workspace:
         return Lookups(Cache(self.settings.cache))
 
     @property
+    def shapes(self) -> ShapeMemory:
+        """Queries that were analysed on this machine; what is new is kept by `lookups.keep`."""
+        return ShapeMemory(self.lookups, reader_version())
+
+    @property
     def store(self) -> StateStore:
         """The state database, brought up to date; with its first use whatever a crash left half promoted is finished,
         or reported to who only looks. Refused when that is impossible, LeaseHeld while somebody else is at it.
         """
         if self._store is None:
+            from mergeplan.planner.state.store import StateStore
+
             name = self.settings.state_project or self.project.config.project
             self._store = StateStore(self._url(), name, self.reads)
         if not self._settled:
@@ -129,6 +140,8 @@ class Workspace:
 
     def settle(self, lease: Lease) -> None:
         """Finish once more what is half promoted, now that the lease is ours: whoever held it may have died."""
+        from mergeplan.planner.session.unfinished import finish
+
         self.recovered += finish(self.store, lambda: self.engine, self.on_event, self.about | {lease.name}, lease)
 
     def look(self) -> None:
@@ -213,6 +226,8 @@ class Workspace:
         return environment
 
     def _settle(self, store: StateStore) -> None:
+        from mergeplan.planner.session.unfinished import finish, report
+
         if self.only_looks:
             report(store, self.on_event)
         else:
@@ -307,6 +322,8 @@ class Workspace:
 
 def load_state(work: Workspace) -> Loaded:
     """What every table holds, and for each table an environment that shows it (prod before others)."""
+    from mergeplan.planner.plan.schedule import Loaded
+
     owners: dict[str, str] = {}
     for environment in sorted(work.store.environments.all(), key=lambda item: (item.name != "prod", item.name)):
         for snapshot in environment.snapshots.values():

@@ -11,7 +11,7 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.project.lineage import ALL, ROWS, Edge, Followed, How, Node, follow
+from mergeplan.planner.project.lineage import ALL, ROWS, Edge, Followed, FollowedModels, How, Node
 
 PRODUCER = "urn:mergeplan"
 EVENT = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
@@ -58,7 +58,7 @@ class Scene:
 
     @cached_property
     def column_lineage(self) -> Mapping[str, Followed]:
-        return follow(self.graph, self.graph.order)
+        return FollowedModels(self.graph)
 
     def reads(self, model: str) -> tuple[str, ...]:
         """The datasets that a model reads: an embedded model is none, but what it reads is."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -14,19 +13,17 @@ from typing import Any
 
 import click
 
-from mergeplan.planner.cli.json_lines import JsonLines
+from mergeplan.planner.cache.place import cache_of
+from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import workspace
-from mergeplan.planner.contract.result import FormatResult, LeftFile, ResultLine
-from mergeplan.planner.errors import ProjectError, ProjectErrors, RequestError
+from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import isolation_of
-from mergeplan.planner.parsing.definitions.block_format import COMMENT
-from mergeplan.planner.parsing.definitions.formatting import Formatted, Style, format_file
+from mergeplan.planner.parsing.definitions.formatting import Formatted, Style
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
-from mergeplan.planner.project.loader import SqlFile, sql_files
+from mergeplan.planner.project.loader import open_sql_files
+from mergeplan.planner.project.sql_files import SqlFile, SqlFiles
 from mergeplan.planner.wording import count_noun
-
-_NAME = re.compile(r"\bMODEL\s*\(.*?\bname\s+['\"`]?([\w.]+)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -67,10 +64,11 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
     """
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
-    config, document, files = sql_files(root, isolation_of(os.environ))
+    config, document, files = open_sql_files(root, isolation_of(os.environ), Cache(cache_of(os.environ)))
     wanted = _style(Style(**config.format.model_dump()), style)
     dialect = parse_dialect(config.model_defaults.dialect, document.place(("model_defaults", "dialect")))
-    results = _format_all(_select_files(root.resolve(), files, names), dialect, wanted)
+    chosen = _select_files(root.resolve(), files, names)
+    results = [Result(file, formatted) for file, formatted in files.format(chosen, dialect, wanted)]
     changed = [result for result in results if result.is_changed]
     if not check and not diff:
         for result in changed:
@@ -87,38 +85,21 @@ def _style(config: Style, option_values: dict[str, Any]) -> Style:
     return replace(config, **{key: value for key, value in option_values.items() if value is not None})
 
 
-def _format_all(files: Iterable[SqlFile], dialect: str, style: Style) -> list[Result]:
-    """Every file in its layout; ProjectErrors tell of all that cannot be read."""
-    results: list[Result] = []
-    errors: list[ProjectError] = []
-    for file in files:
-        try:
-            results.append(Result(file, format_file(file.name, file.text, dialect, style)))
-        except ProjectError as error:
-            errors.append(error)
-    if errors:
-        raise ProjectErrors(tuple(errors))
-    return results
-
-
-def _select_files(root: Path, files: Sequence[SqlFile], names: Sequence[str]) -> list[SqlFile]:
+def _select_files(root: Path, files: SqlFiles, names: Sequence[str]) -> Sequence[str]:
     """The files of these names: models, or paths from here or from the project's folder; all without names."""
     if not names:
-        return list(files)
-    models = {match[1].lower(): file for file in files if (match := _NAME.search(COMMENT.sub(_blank, file.text)))}
-    chosen: dict[str, SqlFile] = {}
+        return files.names
+    models = files.find_models()
+    chosen: dict[str, None] = {}
     for name in names:
         paths = {(base / name).resolve() for base in (Path(), root)}
-        here = [file for file in files if any((root / file.name).is_relative_to(path) for path in paths)]
+        inside = [path.relative_to(root).parts for path in paths if path.is_relative_to(root)]
+        here = [file for file in files.names if any(tuple(file.split("/")[: len(parts)]) == parts for parts in inside)]
         here += [models[name.lower()]] if name.lower() in models else []
         if not here:
             raise RequestError(f"`{name}` is no model and no SQL file of the project.", hint=did_you_mean(name, models))
-        chosen |= {file.name: file for file in here}
-    return list(chosen.values())
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " " if match["comment"] else match[0]
+        chosen |= dict.fromkeys(here)
+    return list(chosen)
 
 
 def _write(path: Path, text: str) -> None:
@@ -138,6 +119,9 @@ def _report(results: Sequence[Result], *, check: bool, diff: bool, as_json: bool
     changed = [result for result in results if result.is_changed]
     left = [result for result in results if result.now.left]
     if as_json:
+        from mergeplan.planner.cli.json_lines import JsonLines  # with the whole contract, which no person reads
+        from mergeplan.planner.contract.result import FormatResult, LeftFile, ResultLine
+
         counts = FormatResult(
             changed=tuple(result.file.name for result in changed),
             left=tuple(LeftFile(path=result.file.name, reason=result.now.left) for result in left),

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_of, output_option
+from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import open_workspace, workspace
-from mergeplan.planner.contract.result import LintCounts, ResultLine
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.lint import LintReport, lint_project
@@ -38,14 +37,16 @@ def lint_models(
         project = work.project
         if strict:
             project.refused.check()
-        report = lint_project(project, (*names, *models), lint_refusals(project))
+        report = lint_project(work, (*names, *models), lint_refusals(project))
     violations, failed = report.violations, [violation for violation in report.violations if violation.blocking]
     out.lint(violations)
-    if isinstance(out, JsonLines):
-        counts = LintCounts(errors=len(failed), warnings=len(violations) - len(failed))
-        out.result(ResultLine(ok=report.ok, lint=counts))
-    else:
+    if isinstance(out, Terminal):
         out.say(_summary(project, report))
+        return 0 if report.ok else 1
+    from mergeplan.planner.contract.result import LintCounts, ResultLine  # which no person reads
+
+    counts = LintCounts(errors=len(failed), warnings=len(violations) - len(failed))
+    out.result(ResultLine(ok=report.ok, lint=counts))
     return 0 if report.ok else 1
 
 

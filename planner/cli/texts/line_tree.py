@@ -32,7 +32,7 @@ class LineTree:
         if options.ascii_only or options.legacy_windows:  # other guides
             yield self._as_rich_tree()
             return
-        for before, below, label in self._lines("", "", ""):
+        for before, below, label in self._lines():
             width = options.max_width - len(before)
             if 0 < width >= label.cell_len and "\n" not in label.plain and "\t" not in label.plain:
                 text = label.render(console) if label.spans else [Segment(label.plain, console.get_style(label.style))]
@@ -42,15 +42,22 @@ class LineTree:
                 yield from (Segment(before), *line, Segment.line())
                 before = below
 
-    def _lines(self, before: str, below: str, inner: str) -> Iterator[tuple[str, str, Text]]:
-        """The guides before a label, those before what it wraps to, and the label."""
-        yield before, below, self.label
-        for child in self.children:
-            last = child is self.children[-1]
-            yield from child._lines(f"{inner}{END if last else FORK}", f"{inner}{GAP if last else LINE}",
-                                    f"{inner}{GAP if last else LINE}")  # fmt: skip
+    def _lines(self) -> Iterator[tuple[str, str, Text]]:
+        """The guides before each label, those before what it wraps to, and the label."""
+        waiting = [("", "", self)]  # a tree may be deeper than a stack
+        while waiting:
+            before, below, tree = waiting.pop()
+            yield before, below, tree.label
+            last = len(tree.children) - 1
+            waiting += [
+                (f"{below}{END if number == last else FORK}", f"{below}{GAP if number == last else LINE}", child)
+                for number, child in reversed([*enumerate(tree.children)])
+            ]
 
     def _as_rich_tree(self) -> Tree:
         tree = Tree(self.label)
-        tree.children = [child._as_rich_tree() for child in self.children]
+        waiting = [(self, tree)]
+        while waiting:
+            ours, theirs = waiting.pop()
+            waiting += [(child, theirs.add(child.label)) for child in ours.children]
         return tree

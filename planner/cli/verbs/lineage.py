@@ -1,46 +1,25 @@
-"""lineage, dag: what is made from what, column by column and model by model, as text, JSON, Mermaid or a page."""
+"""lineage: what is made from what, column by column, as text, JSON, Mermaid or a page."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.text import Text
-from rich.tree import Tree
 
 from mergeplan.planner.cli.terminal import WIDE
+from mergeplan.planner.cli.texts.line_tree import LineTree
+from mergeplan.planner.cli.verbs.dag import quote_mermaid
 from mergeplan.planner.cli.workspace import open_workspace, workspace
-from mergeplan.planner.contract.from_tables import lineage_result
-from mergeplan.planner.contract.result import GraphNode, ResultLine
-from mergeplan.planner.contract.wire import serialize_line
-from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.model.selection import select, strip_default_catalog
-from mergeplan.planner.project.lineage import ALL, ROWS, How, Lineage, Node, lineage_of
-from mergeplan.planner.session.notebook.lineage_page import lineage_html
-from mergeplan.planner.session.use_cases.git_changes import git_change_finder
-from mergeplan.planner.wording import count_noun
+from mergeplan.planner.project.lineage import ALL, ROWS, How, Lineage, Node
+from mergeplan.planner.session.use_cases.lineage import find_lineage
 
 UP = {How.MADE_FROM: "made from ", How.DECIDES_ROWS: "decided by ", How.EVERY_COLUMN: "perhaps from "}
 DOWN = {How.MADE_FROM: "goes into ", How.DECIDES_ROWS: "decides ", How.EVERY_COLUMN: "perhaps goes into "}
 ARROWS = {How.MADE_FROM: "-->", How.DECIDES_ROWS: "-.->", How.EVERY_COLUMN: "==>"}
-LETTER, SMALL, BOX, APART, BESIDE = 8, 7, 44, 64, 18  # of the page's drawing, in pixels
-STYLE = """
-:root { color-scheme: light dark; --ink: #1f2328; --dim: #656d76; --line: #8c959f; --page: #fff; --box: #f6f8fa }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6edf3; --dim: #8d96a0; --line: #6e7681; --page: #0d1117; --box: #161b22 } }
-body { margin: 24px; background: var(--page); color: var(--ink); font: 14px/1.5 system-ui, sans-serif }
-h1 { font-size: 18px } p { color: var(--dim) } div { overflow: auto } text { fill: var(--ink) }
-text { font: 13px/1 ui-monospace, Menlo, Consolas, monospace } text + text { font-size: 10px; fill: var(--dim) }
-rect { fill: var(--box); stroke: #0969da; stroke-width: 1.5 } g:hover rect { stroke-width: 3 }
-path { fill: none; stroke: var(--line); stroke-width: 1.5 }
-.SEED rect, .EXTERNAL rect { stroke: #1a7f37 } .VIEW rect { stroke: #8250df; stroke-dasharray: 5 3 }
-.EMBEDDED rect { stroke: var(--line); stroke-dasharray: 2 3 } .INCREMENTAL_BY_TIME_RANGE rect { stroke: #bc4c00 }
-"""
 
 
 @click.command()
@@ -62,13 +41,12 @@ def lineage(target: str, downstream: bool, output: str, path: Path | None, root:
     mergeplan lineage shop.orders -o html --to lineage.html
     """
     with open_workspace(root, gateway) as work:
-        models, catalog = work.project.models, work.project.catalogs.default
-    column_lineage = lineage_of(models, strip_default_catalog(target, catalog), downstream=downstream)
+        models, column_lineage = work.project.models, find_lineage(work, target, downstream=downstream)
     if output == "text" and path is None:
         console = Console(highlight=False)
         _print_tree(console if console.is_terminal else Console(highlight=False, width=WIDE), column_lineage, models)
         return 0
-    draw = {"json": lineage_json, "mermaid": lambda item, _: lineage_mermaid(item), "html": lineage_html}
+    draw = {"json": lineage_json, "mermaid": lambda item, _: lineage_mermaid(item), "html": _lineage_page}
     if path is None:
         click.echo(draw[output](column_lineage, models))
     elif output == "text":
@@ -76,46 +54,6 @@ def lineage(target: str, downstream: bool, output: str, path: Path | None, root:
             _print_tree(Console(file=file, highlight=False, width=WIDE), column_lineage, models)
     else:
         path.write_text(f"{draw[output](column_lineage, models)}\n", encoding="utf-8")
-    return 0
-
-
-@click.command()
-@click.argument("selection", nargs=-1)
-@click.option("--select", "selectors", multiple=True, help="Only these models; the same as SELECTION.")
-@click.option(
-    "-o", "--output", type=click.Choice(["text", "mermaid", "json", "html"]), default="text", help="How to draw it."
-)
-@click.option("--to", "path", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
-@workspace
-def dag(
-    selection: tuple[str, ...],
-    selectors: tuple[str, ...],
-    output: str,
-    path: Path | None,
-    root: Path,
-    gateway: str | None,
-) -> int:
-    """Draw the graph of models, or of a SELECTION: names, globs, tag:x, git:x, +up, down+, &, |, ^.
-
-    \b
-    mergeplan dag
-    mergeplan dag +shop.orders+ --output mermaid
-    mergeplan dag --output html --to graph.html
-    """
-    with open_workspace(root, gateway) as work:
-        graph = graph_of(work.project.models)
-    wanted = [strip_default_catalog(selector, work.project.catalogs.default) for selector in (*selection, *selectors)]
-    chosen = select(graph, wanted, git_change_finder(work.project)) if wanted else frozenset(graph.order)
-    order = [name for name in graph.order if name in chosen]
-    parents = {name: [p for p in graph.parents[name] if p in chosen] for name in order}
-    models = {name: graph.models[name] for name in order}
-    draw = {"text": dag_text, "json": dag_json, "mermaid": dag_mermaid, "html": dag_html}[output]
-    text = draw(models, parents)
-    whole = f"{text}\n" if text else ""
-    if path is not None:
-        path.write_text(whole, encoding="utf-8")
-    else:
-        click.echo(whole, nl=False)
     return 0
 
 
@@ -127,7 +65,7 @@ def _print_tree(console: Console, lineage_found: Lineage, models: Mapping[str, M
         console.print(Text(f"`{model}` is not followed column by column: {why}.", style="yellow"), soft_wrap=True)
 
 
-def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> Tree:
+def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> LineTree:
     """The lineage as a tree; what goes many ways is written in full where it comes first."""
     words = DOWN if lineage_found.downstream else UP
     near = "source" if lineage_found.downstream else "target"
@@ -136,13 +74,13 @@ def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> Tree:
         far = edge.target if lineage_found.downstream else edge.source
         edges.setdefault(getattr(edge, near), []).append((words[edge.how], far))
     own = Node(lineage_found.model, lineage_found.column or ALL)
-    tree = Tree(
+    tree = LineTree(
         _label("", own, models)
         if lineage_found.column
         else Text.assemble(lineage_found.model, _kind(lineage_found.model, models))
     )
     shown: set[Node] = set()
-    waiting: list[tuple[Tree, str, Node]] = []
+    waiting: list[tuple[LineTree, str, Node]] = []
     for start in reversed(lineage_found.starts):
         if start != own:
             waiting += [(tree, "", start)] if start.column != ROWS or start in edges else []
@@ -162,7 +100,16 @@ def lineage_tree(lineage_found: Lineage, models: Mapping[str, Model]) -> Tree:
 
 def lineage_json(lineage_found: Lineage, models: Mapping[str, Model]) -> str:
     """The lineage as one JSON object (docs/reference/json.md)."""
+    from mergeplan.planner.contract.from_tables import lineage_result  # which no person reads
+    from mergeplan.planner.contract.wire import serialize_line
+
     return serialize_line(lineage_result(lineage_found, models))
+
+
+def _lineage_page(lineage_found: Lineage, models: Mapping[str, Model]) -> str:
+    from mergeplan.planner.session.notebook.lineage_page import lineage_html  # few draw one
+
+    return lineage_html(lineage_found, models)
 
 
 def lineage_mermaid(lineage_found: Lineage) -> str:
@@ -170,81 +117,13 @@ def lineage_mermaid(lineage_found: Lineage) -> str:
     ids = {node: f"n{number}" for number, node in enumerate(lineage_found.nodes)}
     lines = ["flowchart LR"]
     for number, model in enumerate(dict.fromkeys(node.model for node in ids)):
-        lines.append(f'  subgraph m{number}["{_mermaid(model)}"]')
+        lines.append(f'  subgraph m{number}["{quote_mermaid(model)}"]')
         for node in (node for node in ids if node.model == model):
             ends = "[]" if node.column not in (ROWS, ALL) else "()"
-            lines.append(f'    {ids[node]}{ends[0]}"{_mermaid(_short(node))}"{ends[1]}')
+            lines.append(f'    {ids[node]}{ends[0]}"{quote_mermaid(_short(node))}"{ends[1]}')
         lines.append("  end")
     lines += [f"  {ids[edge.source]} {ARROWS[edge.how]} {ids[edge.target]}" for edge in lineage_found.edges]
     return "\n".join(lines)
-
-
-def dag_text(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
-    """A line for each model, parents first."""
-    reads = {name: f"  <- {', '.join(parents[name])}" if parents[name] else "" for name in models}
-    return "\n".join(f"{name} ({_kind_of(model)}){reads[name]}" for name, model in models.items())
-
-
-def _kind_of(model: Model) -> str:
-    return f"{model.kind} by {model.materialization}" if model.materialization else str(model.kind)
-
-
-def dag_json(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
-    """The graph as one JSON object (docs/reference/json.md)."""
-    nodes = tuple(GraphNode(name=name, parents=tuple(parents[name])) for name in models)
-    kinds = {name: str(model.kind) for name, model in models.items()}
-    return serialize_line(ResultLine(ok=True, models=nodes, kinds=kinds))
-
-
-def dag_mermaid(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
-    """The graph as Mermaid draws it; what comes from outside stands in a cylinder."""
-    ids = {name: f"m{number}" for number, name in enumerate(models)}
-    lines = ["graph LR"]
-    for name, model in models.items():
-        text = f'"{_mermaid(name)}"'
-        lines.append(f"  {ids[name]}[({text})]" if not model.kind.has_query else f"  {ids[name]}[{text}]")
-        lines += [f"  {ids[parent]} --> {ids[name]}" for parent in parents[name]]
-    return "\n".join(lines)
-
-
-def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) -> str:
-    """The graph as a page that needs nothing else: each model right of all that it reads."""
-    width = {name: max(LETTER * len(name), SMALL * len(model.kind)) + 24 for name, model in models.items()}
-    places = _places(parents, width)
-    paths, boxes = [], []
-    for name, model in models.items():
-        x, y = places[name]
-        for parent in parents[name]:
-            left, top = places[parent][0] + width[parent], places[parent][1] + BOX // 2
-            bend, middle = (left + x) // 2, y + BOX // 2
-            paths.append(f'<path d="M{left} {top} C{bend} {top} {bend} {middle} {x} {middle}"/>')
-        about = f"<title>{escape(model.description or model.path)}</title>"
-        box = f'<rect x="{x}" y="{y}" width="{width[name]}" height="{BOX}" rx="6"/>'
-        title = f'<text x="{x + 12}" y="{y + 19}">{escape(name)}</text>'
-        kind = f'<text x="{x + 12}" y="{y + 34}">{model.kind}</text>'
-        boxes.append(f'<g class="{model.kind}">{about}{box}{title}{kind}</g>')
-    right = max((places[name][0] + width[name] for name in models), default=0) + 2
-    low = max((y for _, y in places.values()), default=0) + BOX + 2
-    legend = f"{count_noun(len(models), 'model')}. A line leads from a model to one that reads it, on its right."
-    head = f'<meta charset="utf-8"><title>Models</title><style>{STYLE}</style>'
-    drawn = "\n".join((f'<div><svg width="{right}" height="{low}">', *paths, *boxes, "</svg></div>"))
-    body = f"<h1>Models</h1><p>{legend}</p>\n{drawn}"
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>'
-
-
-def _places(parents: Mapping[str, Sequence[str]], width: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Where each box's corner is: in columns by how far it is from the start, beside what it reads."""
-    depth: dict[str, int] = {}
-    for name in parents:
-        depth[name] = max((depth[parent] + 1 for parent in parents[name]), default=0)
-    places: dict[str, tuple[int, int]] = {}
-    x = 2
-    for level in range(max(depth.values(), default=-1) + 1):
-        column = [name for name in parents if depth[name] == level]
-        column.sort(key=lambda name: sum(places[p][1] for p in parents[name]) / max(len(parents[name]), 1))
-        places |= {name: (x, 2 + row * (BOX + BESIDE)) for row, name in enumerate(column)}
-        x += max(width[name] for name in column) + APART
-    return places
 
 
 def _label(word: str, node: Node, models: Mapping[str, Model]) -> Text:
@@ -259,8 +138,3 @@ def _short(node: Node) -> str:
 
 def _kind(model: str, models: Mapping[str, Model]) -> str:
     return f" ({models[model].kind})" if model in models else " (no model)"
-
-
-def _mermaid(text: str) -> str:
-    """Text in quotes as Mermaid reads it."""
-    return re.sub(r'["#&<>\x00-\x1f]', lambda match: f"#{ord(match[0])};", text)

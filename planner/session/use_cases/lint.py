@@ -9,9 +9,9 @@ from mergeplan.planner.checks.linter import Violation, lint
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
-from mergeplan.planner.project.loader import Project
-from mergeplan.planner.session.events import Emit, Linted, Warned
+from mergeplan.planner.session.events import Linted, Warned
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,23 @@ class LintReport:
 
 
 def lint_project(
-    project: Project, selectors: Sequence[str] = (), extra_violations: Iterable[Violation] = ()
+    work: Workspace, selectors: Sequence[str] = (), extra_violations: Iterable[Violation] = ()
 ) -> LintReport:
     """The models, or those of the selectors, held to the rules of `linter` in config.yaml; with `extra_violations`."""
+    project = work.project
     named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
     chosen = select(graph_of(project.models), named, git_change_finder(project)) if named else None
-    return LintReport(
-        len(project.models) if chosen is None else len(chosen), (*extra_violations, *lint(project, chosen))
-    )
+    violations = (*extra_violations, *lint(project, chosen, work.shapes))
+    work.lookups.keep()
+    return LintReport(len(project.models) if chosen is None else len(chosen), violations)
 
 
-def check_rules(project: Project, on_event: Emit, extra_violations: Iterable[Violation] = ()) -> None:
+def check_rules(work: Workspace, extra_violations: Iterable[Violation] = ()) -> None:
     """Report warnings before a plan, and raise broken rules as ProjectErrors."""
-    for note in project.notes:
+    on_event = work.on_event
+    for note in work.project.notes:
         on_event(Warned(note))
-    violations = (*extra_violations, *lint(project))
+    violations = (*extra_violations, *lint(work.project, memory=work.shapes))
     on_event(Linted(tuple(violation for violation in violations if not violation.blocking)))
     if errors := tuple(violation.error for violation in violations if violation.blocking):
         raise ProjectErrors(errors)

@@ -35,7 +35,7 @@ def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
     if options.strict:
         work.project.refused.check()
     if not options.skip_linter:
-        check_rules(work.project, work.on_event, () if options.restate else refusals(work, options.must_open))
+        check_rules(work, () if options.restate else refusals(work, options.must_open))
     if options.restate:
         return make_plan(work, options, {})  # of what the environment shows: no file is looked at
     planned = make_plan(work, options, work.project.models)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import Place, PlanMoved, RequestError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
@@ -20,7 +19,6 @@ from mergeplan.planner.plan.forward_only import ForwardOnly
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
 from mergeplan.planner.plan.selected_changes import select_models
-from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.options import RESET, PlanOptions, categories, category_resets
@@ -164,7 +162,7 @@ def _request(work: Workspace, options: PlanOptions, models: Mapping[str, Model])
         no_gaps=options.no_gaps,
         include_unmodified=options.include_unmodified,
         diff_rendered=options.diff_rendered,
-        shapes=ShapeMemory(work.lookups, reader_version()),
+        shapes=work.shapes,
     )
 
 

@@ -66,3 +66,24 @@ def test_a_file_that_was_only_just_written_is_read_again(tmp_path: Path, monkeyp
 
     assert hash_file(tmp_path, tmp_path / "cache") == "anew"
     assert read == ["a.sql"]
+
+
+@pytest.mark.usefixtures("settle_files")
+def test_files_that_nobody_asked_for_stay_known_while_they_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.sql", "b.sql", "c.sql"):
+        (tmp_path / name).write_text(name)
+    whole = FileHashes(Cache(tmp_path / "cache"), tmp_path)
+    for name in ("a.sql", "b.sql", "c.sql"):
+        whole.hash_file(name)
+    whole.save()
+
+    (tmp_path / "a.sql").write_text("SELECT 2")
+    (tmp_path / "c.sql").unlink()
+    assert hash_file(tmp_path, tmp_path / "cache") == sha("SELECT 2")
+
+    again = FileHashes(Cache(tmp_path / "cache"), tmp_path)
+    assert again._before.keys() == {"a.sql", "b.sql"}
+    monkeypatch.setattr(FileHashes, "read", lambda *_: pytest.fail("it was read"))
+    assert again.hash_file("b.sql") == sha("b.sql")

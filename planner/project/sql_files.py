@@ -1,0 +1,97 @@
+"""The SQL files of a project as `format` sees them: none is read but those that are laid out, or that changed.
+
+Which model a file defines, and how a text is laid out, is remembered by the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.cache.version import reader_version
+from mergeplan.planner.errors import ProjectError, ProjectErrors
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.parsing.definitions.block_format import COMMENT
+from mergeplan.planner.parsing.definitions.formatting import Formatted, Style, format_file
+from mergeplan.planner.project.folder import Folder
+
+_NAME = re.compile(r"\bMODEL\s*\(.*?\bname\s+['\"`]?([\w.]+)", re.IGNORECASE | re.DOTALL)
+AT_ONCE = 500  # files whose layouts are asked for, and kept, in one question
+
+
+@dataclass(frozen=True)
+class SqlFile:
+    """A file of models/ or audits/, not yet parsed: its path from the root, its text, its ends of lines."""
+
+    name: str
+    text: str
+    newline: str = "\n"
+
+
+class SqlFiles:
+    """The files of models/ and audits/ of these names."""
+
+    def __init__(self, folder: Folder, cache: Cache, names: Sequence[str]) -> None:
+        self._folder, self._cache, self.names = folder, cache, tuple(names)
+
+    def read(self, names: Iterable[str]) -> Iterator[SqlFile]:
+        """These files; ProjectErrors for all that cannot be read."""
+        for name in names:
+            try:
+                text = self._folder.text(name)
+                newline = "\r\n" if b"\r\n" in (self._folder.root / name).read_bytes() else "\n"
+            except ProjectError as error:
+                self._folder.errors.append(error)
+                continue
+            yield SqlFile(name, text, newline)
+        self._folder.finish()
+
+    def find_models(self) -> dict[str, str]:
+        """Model -> the file that seems to define it. Only files that changed since they were last asked are read."""
+        key = digest("models of files", reader_version(), str(self._folder.root))
+        known: dict[str, list[str]] = json.loads(self._cache.get([key]).get(key, "{}"))
+        hashes = {name: self._folder.hash(name) for name in self.names}
+        models = {name: [hashed, self._find_model(name, hashed, known)] for name, hashed in hashes.items()}
+        if models != known:
+            self._cache.put({key: json.dumps(models, separators=(",", ":"))})
+        self._folder.finish()
+        return {model: name for name, (_, model) in models.items() if model}
+
+    def _find_model(self, name: str, hashed: str, known: dict[str, list[str]]) -> str:
+        if name in known and known[name][0] == hashed:
+            return known[name][1]
+        match = _NAME.search(COMMENT.sub(_blank, self._folder.text(name)))
+        return match[1].lower() if match else ""
+
+    def format(self, names: Iterable[str], dialect: str, style: Style) -> Iterator[tuple[SqlFile, Formatted]]:
+        """Each of these files, and its text as it should be; ProjectErrors for all that cannot be read."""
+        layout = digest("layout", reader_version(), dialect, repr(style))
+        waiting, errors = list(self.read(names)), list[ProjectError]()
+        while some := waiting[:AT_ONCE]:
+            del waiting[:AT_ONCE]
+            known, new = self._cache.get([digest(layout, file.text) for file in some]), dict[str, str]()
+            for file in some:
+                key = digest(layout, file.text)
+                if key in known:
+                    text, left = json.loads(known[key])
+                    yield file, Formatted(file.text if text is None else text, left)
+                    continue
+                try:
+                    formatted = format_file(file.name, file.text, dialect, style)
+                except ProjectError as error:
+                    errors.append(error)
+                    continue
+                new[digest(layout, formatted.text)] = json.dumps([None, formatted.left])  # laid out, it stays so
+                if formatted.text != file.text:
+                    new[key] = json.dumps([formatted.text, formatted.left])
+                yield file, formatted
+            self._cache.put(new)
+        if errors:
+            raise ProjectErrors(tuple(errors))
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " if match["comment"] else match[0]

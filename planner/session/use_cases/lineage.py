@@ -1,0 +1,15 @@
+"""lineage: what a model or a column is made from, or what is made from it."""
+
+from __future__ import annotations
+
+from mergeplan.planner.model.selection import strip_default_catalog
+from mergeplan.planner.project.lineage import Lineage, lineage_of
+from mergeplan.planner.session.workspace import Workspace
+
+
+def find_lineage(work: Workspace, target: str, *, downstream: bool = False) -> Lineage:
+    """The lineage of MODEL or MODEL.COLUMN; what it took to analyse is remembered for the next one."""
+    asked = strip_default_catalog(target, work.project.catalogs.default)
+    lineage = lineage_of(work.project.models, asked, downstream=downstream, memory=work.shapes)
+    work.lookups.keep()
+    return lineage

@@ -1,0 +1,117 @@
+"""A verb about one model of a project takes what one model takes: it parses, analyses and reads no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.projects import write_project
+from mergeplan.planner.project import loader, sql_files
+from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.semantics import columns
+from tests.planner.cli.conftest import CommandLine
+from tests.planner.cli.test_start import imports_of
+
+SIZE = 40
+NAME = "marts.m35"
+RULES = "linter:\n  enabled: true\n  rules: ALL\n"
+VERBS = (("lint", NAME), ("render", NAME), ("lineage", NAME), ("lineage", f"{NAME}.country"), ("dag", f"+{NAME}"))
+
+
+@pytest.fixture
+def many(offline: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """A project of many models, which a verb has opened before."""
+    monkeypatch.setenv("MERGEPLAN_CACHE", str(tmp_path / "cache"))
+    write_project(offline.root, SIZE)
+    offline.write("config.yaml", (offline.root / "config.yaml").read_text() + RULES)
+    assert offline("dag").code == 0
+    return offline
+
+
+class Work:
+    """What a verb does, from now on: files that it parses, queries that it analyses, texts that it reads."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.parsed, self.analysed, self.read, self.laid_out = list[str](), list[str](), list[str](), list[str]()
+        self._note(monkeypatch, loader, "parse_models", self.parsed, 1)
+        self._note(monkeypatch, columns, "_read", self.analysed, 0)
+        self._note(monkeypatch, Folder, "text", self.read, 1)
+        self._note(monkeypatch, sql_files, "format_file", self.laid_out, 0)
+        columns._analyse.cache_clear()
+
+    def _note(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, notes: list[str], argument: int) -> None:
+        function = getattr(owner, name)
+
+        def call(*arguments: Any, **more: Any) -> Any:
+            notes.append(arguments[argument])
+            return function(*arguments, **more)
+
+        monkeypatch.setattr(owner, name, call)
+
+    @property
+    def sql(self) -> set[str]:
+        """The SQL files that were read."""
+        return {name for name in self.read if name.endswith(".sql")}
+
+
+@pytest.mark.parametrize("arguments", VERBS)
+def test_it_analyses_what_it_reads_once_and_parses_nothing(
+    arguments: tuple[str, ...], many: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    above = many("dag", f"+{NAME}").out.count("\n")
+    work = Work(monkeypatch)
+
+    first, analysed = many(*arguments), {*work.analysed}
+    work.analysed.clear()
+    columns._analyse.cache_clear()
+    second = many(*arguments)
+
+    assert first == second
+    assert work.parsed == []
+    assert work.sql == set()
+    assert len(analysed) <= above < SIZE / 2
+    assert work.analysed == []
+
+
+def test_all_models_are_linted_as_each_is_alone(many: CommandLine) -> None:
+    together = many("lint").out.splitlines()[:-1]
+
+    apart = {line for number in range(SIZE) for line in many("lint", f"*.m{number}").out.splitlines()[:-1]}
+
+    assert {*together} == apart
+    assert together
+
+
+def test_format_reads_and_lays_out_the_files_that_it_is_about(
+    many: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many("format", NAME)  # which looks once which models the files define
+    work = Work(monkeypatch)
+
+    assert many("format", "--check", NAME).code == 0
+    assert (work.sql, work.laid_out) == ({"models/marts/m35.sql"}, [])
+
+    many.edit("models/marts/m35.sql", "tags (mart, daily)", "tags  (mart,daily)")
+    assert many("format", "--check", NAME).code == 1
+    assert (work.sql, work.laid_out) == ({"models/marts/m35.sql"}, ["models/marts/m35.sql"])
+
+
+def test_no_file_is_laid_out_twice(many: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(monkeypatch)
+    first = many("format", "--check", "--diff")
+    assert len(work.laid_out) == SIZE
+    work.laid_out.clear()
+
+    assert many("format", "--check", "--diff") == first
+    assert work.laid_out == []
+    many("format", "--check", "--indent", "3")
+    assert len(work.laid_out) == SIZE
+
+
+@pytest.mark.parametrize("arguments", [*VERBS, ("format", "--check", NAME)])
+def test_it_imports_nothing_of_the_state(arguments: tuple[str, ...], many: CommandLine) -> None:
+    code = f"from mergeplan.planner.cli.main import VERBS, run\nrun(VERBS, {[*arguments, '-p', str(many.root)]})"
+
+    assert not imports_of(code) & {"sqlalchemy", "alembic", "pyspark"}
