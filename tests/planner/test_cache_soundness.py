@@ -37,6 +37,7 @@ from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import make_plan
 from tests.planner.generating import Case, generate
+from tests.planner.generating.python_projects import edit_project, generate_project
 from tests.planner.project.test_loader import project_of
 
 pytestmark = pytest.mark.sampled
@@ -91,6 +92,36 @@ def test_a_project_is_read_the_same_whatever_is_remembered(seed: int, tmp_path: 
         assert read(root, warm) == cold, f"seed {seed}: damaged"
 
 
+def read_code(root: Path, cache: Path | None) -> object:
+    """The models of a folder with Python, with what is known of their code; or what is wrong with it."""
+    try:
+        project = load_project(root, NOW, options=LoadOptions(cache=Cache(cache)))
+    except (ProjectError, ProjectErrors) as error:
+        return str(error)
+    code = project.code
+    return project.models, project.files, code.digests, code.queried, code.names, code.signals, code.registrations
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(CASES // 10, 3)))
+def test_python_code_is_read_the_same_whatever_is_remembered(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)  # noqa: S311 # reproducible, not secret
+    root, warm, files = tmp_path / "project", tmp_path / "cache", generate_project(rng)
+    for step in range(3):
+        shutil.rmtree(root, ignore_errors=True)
+        cold = read_code(project_of(root, files), None)
+
+        assert read_code(root, warm) == cold, f"seed {seed}, step {step}: first"
+        assert read_code(root, warm) == cold, f"seed {seed}, step {step}: again"
+        damage(rng, warm)
+        assert read_code(root, warm) == cold, f"seed {seed}, step {step}: damaged"
+        with monkeypatch.context() as other:
+            other.setattr("mergeplan.planner.project.remembered.reader_version", lambda: "another version")
+            assert read_code(root, warm) == cold, f"seed {seed}, step {step}: another version"
+        files = edit_project(rng, files)
+
+
 class Texts(dict[str, str]):
     """What was remembered, in memory."""
 
@@ -142,12 +173,17 @@ def test_a_plan_is_the_same_whatever_is_remembered(seed: int, monkeypatch: pytes
 
 def show_plan(root: Path, cache: str | Path) -> tuple[int, str]:
     """What `mergeplan plan` writes in a folder, and its exit code."""
+    return show(root, cache, "plan", "--no-prompts")
+
+
+def show(root: Path, cache: str | Path, *arguments: str) -> tuple[int, str]:
+    """What a verb writes in a folder, and its exit code."""
     out, before = io.StringIO(), os.environ.get("MERGEPLAN_CACHE", "")
     os.environ["MERGEPLAN_CACHE"] = str(cache)
     _analyse.cache_clear()
     try:
         with chdir(root), redirect_stdout(out), redirect_stderr(out):
-            return run(VERBS, ("plan", "--no-prompts")), out.getvalue()
+            return run(VERBS, arguments), out.getvalue()
     finally:
         os.environ["MERGEPLAN_CACHE"] = before
 
@@ -190,3 +226,38 @@ def test_two_processes_that_share_a_cache_plan_what_each_plans_alone(tmp_path: P
         for _ in range(3):
             both = [processes.submit(show_plan, root, tmp_path / "cache") for root in (*roots, *roots)]
             assert [job.result() for job in both] == [*alone, *alone]
+
+
+def test_two_processes_that_share_a_cache_read_the_code_that_each_reads_alone(tmp_path: Path) -> None:
+    projects = [generate_project(random.Random(seed)) for seed in (SEED, SEED + 1)]  # noqa: S311 # reproducible
+    roots = [project_of(tmp_path / f"project{number}", files) for number, files in enumerate(projects)]
+    alone = [read_code(root, None) for root in roots]
+
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        for _ in range(2):
+            both = [processes.submit(read_code, root, tmp_path / "cache") for root in (*roots, *roots)]
+            assert [job.result() for job in both] == [*alone, *alone]
+
+
+def show_lines(root: Path, cache: str | Path) -> list[tuple[int, str]]:
+    """What the linter, the lineage of each model, and the formatter write."""
+    _analyse.cache_clear()
+    models = sorted(load_project(root, NOW).models)
+    verbs = [("lint",), ("format", "--check", "--diff"), *(("lineage", name, "--downstream") for name in models)]
+    return [show(root, cache, *verb) for verb in verbs]
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(CASES // 10, 3)))
+def test_verbs_that_only_look_say_the_same_whatever_is_remembered(seed: int, tmp_path: Path) -> None:
+    case, rng = generate(seed), random.Random(seed)  # noqa: S311 # reproducible, not secret
+    root, warm = tmp_path / "project", tmp_path / "cache"
+    for models in (case.before, case.after):
+        with (write_project(root, models) / "config.yaml").open("a") as config:
+            config.write("linter:\n  enabled: true\n  rules: ALL\n")
+        with suppress(ProjectError, ProjectErrors):  # a project that cannot be opened is looked at by nobody
+            cold = show_lines(root, "off")
+
+            assert show_lines(root, warm) == cold, f"seed {seed}: first"
+            assert show_lines(root, warm) == cold, f"seed {seed}: again"
+            damage(rng, warm)
+            assert show_lines(root, warm) == cold, f"seed {seed}: damaged"
