@@ -9,19 +9,23 @@ anew. A file that calls a macro of the project's own is always read anew, becaus
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cache.version import reader_version
+from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Audit, AuditCall, Model
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults, Noted
+from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.serial import Json, decode_json, encode_json
 
 Said = tuple[tuple[Model, ...], tuple[Audit, ...]]  # what one file says
+Parse = Callable[[str, str, Defaults], Said]  # of a text, its path and the defaults
 _FORM = "1"
 
 
@@ -154,6 +158,23 @@ def open_file_cache(cache: Cache, defaults: Defaults, shared_settings: str) -> R
         "materializations": defaults.materializations.digest,
     }
     return Remembered(cache, context, shared_settings, facts)
+
+
+def foresee(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> None:
+    """Look for what all these files said the last time; one that cannot be read is an error when it is read."""
+    hashes = []
+    for name in names:
+        with suppress(ProjectError):
+            hashes.append((name, reading.hash(name)))
+    file_cache.foresee(hashes)
+
+
+def load_file(reading: Folder, file_cache: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
+    """What a file says: as it is remembered, or read anew."""
+    if name in reading.hashes and (said := file_cache.load_entry(name, reading.hashes[name], defaults)) is not None:
+        return said
+    text = reading.text(name)
+    return file_cache.read(name, reading.hashes[name], text, defaults, lambda defaults: parse(text, name, defaults))
 
 
 def _pairs(columns: Mapping[str, str] | None) -> list[list[str]] | None:

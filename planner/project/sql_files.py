@@ -6,17 +6,26 @@ Which model a file defines, and how a text is laid out, is remembered by the tex
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cache.version import reader_version
-from mergeplan.planner.errors import ProjectError, ProjectErrors
+from mergeplan.planner.errors import ProjectError, ProjectErrors, RequestError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.definitions.block_format import COMMENT
 from mergeplan.planner.parsing.definitions.formatting import Formatted, Style, format_file
+from mergeplan.planner.parsing.files.config import read_config
+from mergeplan.planner.parsing.files.configuration import read_source
+from mergeplan.planner.parsing.files.schema import Config
+from mergeplan.planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.project.configuration_files import read_configuration
+from mergeplan.planner.project.dbt import is_dbt_project
 from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.python.isolation import Isolation
 
 _NAME = re.compile(r"\bMODEL\s*\(.*?\bname\s+['\"`]?([\w.]+)", re.IGNORECASE | re.DOTALL)
 AT_ONCE = 500  # files whose layouts are asked for, and kept, in one question
@@ -91,6 +100,21 @@ class SqlFiles:
             self._cache.put(new)
         if errors:
             raise ProjectErrors(tuple(errors))
+
+
+def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Config, Document, SqlFiles]:
+    """The configuration with its document, and the SQL files of a folder; ProjectError for a name that is no text."""
+    reading = Folder(root.resolve(), cache)
+    if is_dbt_project(reading.root):
+        hint = "sqlfluff and others know dbt's templates."
+        raise RequestError(
+            "This is a dbt project: its files are templates, which `format` does not lay out.", hint=hint
+        )
+    document = read_source(read_configuration(reading, isolation), os.environ)
+    config = read_config(document)
+    folders = ("models", "audits")
+    names = [name for folder in folders for name in reading.files(folder, config.ignore_patterns, ".sql")]
+    return config, document, SqlFiles(reading, cache, names)
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -21,8 +21,7 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import isolation_of
 from mergeplan.planner.parsing.definitions.formatting import Formatted, Style
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
-from mergeplan.planner.project.loader import open_sql_files
-from mergeplan.planner.project.sql_files import SqlFile, SqlFiles
+from mergeplan.planner.project.sql_files import SqlFile, SqlFiles, open_sql_files
 from mergeplan.planner.wording import count_noun
 
 

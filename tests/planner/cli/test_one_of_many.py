@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.projects import write_project
-from mergeplan.planner.project import loader, sql_files
+from mergeplan.planner.project import model_files, sql_files
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.semantics import columns
 from tests.planner.cli.conftest import CommandLine
@@ -35,7 +35,7 @@ class Work:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.parsed, self.analysed, self.read, self.laid_out = list[str](), list[str](), list[str](), list[str]()
-        self._note(monkeypatch, loader, "parse_models", self.parsed, 1)
+        self._note(monkeypatch, model_files, "parse_models", self.parsed, 1)
         self._note(monkeypatch, columns, "_read", self.analysed, 0)
         self._note(monkeypatch, Folder, "text", self.read, 1)
         self._note(monkeypatch, sql_files, "format_file", self.laid_out, 0)

@@ -12,7 +12,7 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.parsing.files import model_file
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_models
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, tokenize
-from mergeplan.planner.project import loader
+from mergeplan.planner.project import model_files
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.project.remembered import Said
 from tests.planner.project.test_loader import CONFIG, project_of
@@ -82,7 +82,7 @@ def test_a_file_that_did_not_change_is_not_parsed(tmp_path: Path, monkeypatch: p
         parsed.append(path)
         return parse_models(text, path, defaults)
 
-    monkeypatch.setattr(loader, "parse_models", note_parse)
+    monkeypatch.setattr(model_files, "parse_models", note_parse)
 
     assert content(load(root, tmp_path / "cache")) == content(first)
     assert parsed == []

@@ -1,0 +1,85 @@
+"""The audits of a project's files, and those that its models call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.model import Audit, Model
+from mergeplan.planner.parsing.definitions.audits.audit_calls import check_call
+from mergeplan.planner.parsing.definitions.audits.audits import parse_audits
+from mergeplan.planner.parsing.files.model_file import Defaults
+from mergeplan.planner.parsing.files.schema import Config
+from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.project.refused import Refusing
+from mergeplan.planner.project.remembered import Remembered, Said, load_file
+
+
+def read_audits(
+    reading: Folder,
+    refusing: Refusing,
+    config: Config,
+    file_cache: Remembered,
+    defaults: Defaults,
+    audits: dict[str, Audit],
+) -> None:
+    """The audits of audits/. A model that calls one that cannot be read is refused for that; a standalone one is called
+    by nobody, and closes the project."""
+
+    def parse(text: str, path: str, defaults: Defaults) -> Said:
+        return (), parse_audits(text, path, defaults)
+
+    def read(name: str) -> None:
+        for audit in load_file(reading, file_cache, defaults, name, parse)[1]:
+            add_audit(reading, audits, audit)
+
+    names = list(reading.files("audits", config.ignore_patterns, ".sql"))
+    alone = [name for name in names if "standalone" in _quietly(reading, name).lower()]
+    reading.each(alone, read)
+    refusing.files([name for name in names if name not in alone], read)
+
+
+def _quietly(reading: Folder, name: str) -> str:
+    """A file's text, '' when it cannot be read: it is an error when it is parsed."""
+    try:
+        return reading.text(name)
+    except ProjectError:
+        return ""
+
+
+def add_audit(reading: Folder, audits: dict[str, Audit], audit: Audit) -> None:
+    """One more audit; two of one name close the project."""
+    other = audits.setdefault(audit.name, audit)
+    if other is not audit:
+        message = f"The audit `{audit.name}` is already defined at {Place(other.path, other.line)}."
+        reading.errors.append(ProjectError(message, place=Place(audit.path, audit.line)))
+
+
+def check_audits(
+    refusing: Refusing, file_cache: Remembered, models: Mapping[str, Model], audits: Mapping[str, Audit]
+) -> None:
+    calls = {call for model in models.values() for call in model.audits if call.name not in audits}
+    tried = file_cache.find_tried_calls(calls)
+
+    def check(model: Model) -> None:
+        for call in model.audits:
+            if call not in tried:
+                check_call(call, audits, model.locate(call.name, in_block=True))
+
+    before = len(refusing.names().refusals), len(refusing.errors)
+    refusing.check(models.values(), check)
+    if (len(refusing.names().refusals), len(refusing.errors)) == before:
+        file_cache.keep_tried(calls - tried)
+
+
+def attach_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
+    asked = [(call, _describe_audit(audits.get(call.name))) for call in model.audits]
+    if all(call.query == query for call, query in asked):
+        return model
+    return replace(model, audits=tuple(replace(call, query=query) for call, query in asked))
+
+
+def _describe_audit(audit: Audit | None) -> str:
+    parts = (audit.sql, *filter(None, (audit.misread,)), audit.blocking, audit.defaults) if audit else ()
+    return repr((*parts, "skip") if audit and audit.skip else parts) if audit else ""

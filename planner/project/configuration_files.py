@@ -1,0 +1,84 @@
+"""The configuration of a project's folder: config.yaml or config.py.
+
+The gateways of another configuration, the base branch's, replace its own where one is named.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.files.base_branch import RULED, restrict_environment
+from mergeplan.planner.parsing.files.config import read_config
+from mergeplan.planner.parsing.files.configuration import CONFIGS, NAME, Configuration, Source, read_source, the_one
+from mergeplan.planner.parsing.files.schema import Config
+from mergeplan.planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.project.dbt import is_dbt_project
+from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.python.config_code.reading import mentioned_names, run_config
+from mergeplan.planner.python.isolation import Isolation
+
+DBT_CONFIG = (
+    "gateways: {spark: {connection: {type: spark}}}\nmodel_defaults: {dialect: spark}\n"  # without a config.yaml
+)
+
+
+def read_config_files(
+    reading: Folder, gateways_from: Path | None, isolation: Isolation
+) -> tuple[Config, Document, Document]:
+    """The configuration, the folder's own file of it, and the one in which its gateways are written."""
+    own = read_configuration(reading, isolation)
+    if gateways_from is None:
+        document = read_source(own, os.environ)
+        return read_config(document), document, document
+    ruling = _ruling_configuration(gateways_from, reading.root, isolation)
+    document = read_source(own, restrict_environment(own, ruling, os.environ))
+    ruled_by = read_source(ruling, os.environ)
+    ruled = read_config(ruled_by)
+    config = read_config(document).model_copy(update={name: getattr(ruled, name) for name in RULED})
+    return config, document, ruled_by
+
+
+def _ruling_configuration(file: Path, root: Path, isolation: Isolation) -> Configuration:
+    """The configuration that rules over that of the folder `root`; one that is code sees its own folder, and the paths
+    that it makes of that are those of `root`."""
+    source = Source(file.name, file.read_text("utf-8"))
+    if not source.is_code:
+        return source
+    own = file.parent.resolve()
+    code = run_config(own, source.text, os.environ, isolation)
+    return replace(code.moved(str(root)), mentioned=mentioned_names(own, os.environ))
+
+
+def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
+    """The configuration in a folder, not yet read; ProjectError when there is none."""
+    names = [name for name in CONFIGS if (reading.root / name).is_file()]
+    source = the_one(Source(name, reading.text(name)) for name in names)
+    if source is None and is_dbt_project(reading.root):
+        return Source(NAME, DBT_CONFIG)
+    if source is not None and not source.is_code:
+        return source
+    if source is not None:
+        code = run_config(reading.root, source.text, os.environ, isolation)
+        for name in code.files:
+            with suppress(ProjectError):  # it is gone again
+                reading.hash(name)
+        return code
+    above = next((folder for folder in reading.root.parents if _is_project(folder)), None)
+    hint = "Run `mergeplan init` to create a project."
+    if above is not None:
+        there = os.path.relpath(above, reading.root)
+        hint = f"The project above is {above}: go there, or add `-p {there}`."
+    raise ProjectError(f"There is no config.yaml in {reading.root}.", hint=hint)
+
+
+def _is_project(folder: Path) -> bool:
+    with suppress(OSError):
+        files = ((folder / name) for name in CONFIGS if (folder / name).is_file())
+        return is_dbt_project(folder) or any(
+            Source(file.name, file.read_text("utf-8", "replace")).is_configuration for file in files
+        )
+    return False

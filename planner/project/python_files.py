@@ -1,0 +1,93 @@
+"""The Python of a project's folder: macros, signals, models, materializations, rules of the linter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
+from mergeplan.planner.parsing.files.lint_config import OwnRule, own_rules
+from mergeplan.planner.parsing.files.model_file import Defaults
+from mergeplan.planner.parsing.files.schema import Config
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.project.refused import Refusing
+from mergeplan.planner.python.isolation import Isolation
+from mergeplan.planner.python.project import ProjectCode
+
+
+def read_code(
+    reading: Folder, refusing: Refusing, config: Config, defaults: Defaults, isolation: Isolation
+) -> ProjectCode:
+    """The project's Python, with what it registers; nothing is started where there is none.
+
+    A file of models that fails is refused. One of macros or signals closes the project: without its macro, a built-in
+    one of the same name would be called.
+    """
+    code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation, catalog=defaults.catalog)
+    paths = [
+        name
+        for folder in ("macros", "signals", "models")
+        for name in reading.files(folder, config.ignore_patterns, ".py")
+        if not name.endswith("/__init__.py") or reading.text(name).strip()
+    ]
+
+    def load(code: ProjectCode, paths: Sequence[str]) -> None:
+        for path, error in code.load(paths):
+            if path.startswith("models/"):
+                refusing.file(path, error)
+            else:
+                reading.errors.append(error)
+
+    if paths:
+        code = replace(code, files=read_python_texts(reading))
+        reading.each([paths], lambda paths: load(code, paths))
+    return code
+
+
+def read_materializations(reading: Folder, config: Config) -> Materializations:
+    """The texts of the project's custom materializations, which are never run."""
+    texts: dict[str, str] = {}
+
+    def read(name: str) -> None:
+        texts[name] = reading.text(name)
+
+    reading.each(reading.files("materializations", config.ignore_patterns, ".py"), read)
+    return Materializations(texts)
+
+
+def read_own_rules(reading: Folder, config: Config) -> dict[str, OwnRule]:
+    """The linter's rules that the project defines in linter/, by name; they are not run here."""
+    rules: dict[str, OwnRule] = {}
+    if config.linter.enabled:
+        for name in reading.files("linter", config.ignore_patterns, ".py"):
+            rules |= {rule.name: rule for rule in own_rules(name, reading.text(name))}
+    return rules
+
+
+def check_signals(model: Model, code: ProjectCode) -> None:
+    for call in model.signals:
+        if call.name not in code.signals:
+            hint = did_you_mean(call.name, code.signals) or "Write it in signals/."
+            place = model.locate(call.name, in_block=True)
+            raise ProjectError(f"There is no signal `{call.name}`.", place=place, hint=hint)
+
+
+def read_python_texts(reading: Folder) -> dict[str, str]:
+    names = (reading.name(path) for path in _python_files(reading.root))
+    return {name: reading.text(name) for name in names}
+
+
+def _python_files(root: Path) -> Iterator[Path]:
+    """Every Python file of the project, wherever it lies; those of hidden folders and of environments are not its."""
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(
+            name
+            for name in names
+            if not name.startswith((".", "__pycache__")) and not Path(folder, name, "pyvenv.cfg").exists()
+        )
+        yield from (Path(folder, name) for name in sorted(files) if name.endswith(".py"))
