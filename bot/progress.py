@@ -113,6 +113,8 @@ def apply_line(progress: RunProgress, line: Line) -> RunProgress:
 
 def _apply_batch(progress: RunProgress, line: BatchLine) -> RunProgress:
     def add_batch(model: ModelProgress) -> ModelProgress:
+        if line.unchanged:
+            return replace(model, step=Step.UNCHANGED)
         done = model.done + 1
         step = Step.DONE if done >= line.of else Step.RUNNING
         rows, seconds = model.rows + line.rows, model.seconds + line.seconds

@@ -104,7 +104,8 @@ class ModelStarted:
 
 @dataclass(frozen=True)
 class BatchDone:
-    """A batch is written, audited and recorded; `audits` counts those that ran on it."""
+    """A batch is written, audited and recorded; `audits` counts those that ran on it. One that is `unchanged` was not
+    written: nothing that the query reads was written since the table was filled."""
 
     model: str
     index: int  # from 1
@@ -114,6 +115,7 @@ class BatchDone:
     seconds: float
     audits: int
     copied: bool = False  # from the model's old table, which holds the same rows
+    unchanged: bool = False
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ class Terminal:
             case events.StageSkipped(stage, reason):
                 self._skip(stage, reason)
             case events.BatchDone():
-                self._computed.add(event.model)
+                self._computed |= set() if event.unchanged else {event.model}
                 self._line(batch_text(event, self._plan, self._batches, self.console.width))
                 self._advance()
             case events.TableCreated() | events.ViewSwapped() | events.ViewDropped():

@@ -79,6 +79,7 @@ def batch_line(event: events.BatchDone) -> lines.BatchLine:
         rows=event.rows,
         seconds=round(event.seconds, 3),
         copied=event.copied,
+        unchanged=event.unchanged,
     )
 
 

@@ -75,6 +75,10 @@ class BatchLine(Data):
     rows: int = Field(description="rows written")
     seconds: float = Field(description="how long it took")
     copied: bool = Field(default=False, description="from the model's old table, which holds the same rows")
+    unchanged: bool = Field(
+        default=False,
+        description="not written: nothing that the query reads was written since the table was filled",
+    )
 
 
 class AuditRow(Data):

@@ -1,4 +1,4 @@
-"""What tables are known to hold, by hash: kept from when it was computed until the table is written again.
+"""What tables are known to hold, by hash, and what they were made from: kept until the table is written again.
 
 What is kept here is believed, so that a row must be gone before its table changes: `forget` comes before a write, which
 may be cut off at any moment, and every record of an interval drops once more what it touches.
@@ -9,14 +9,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import sqlalchemy as sa
 
+from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.intervals import Interval
-from mergeplan.planner.snapshot.content_hash import Content, Contents, Found, columns_key
+from mergeplan.planner.snapshot.content_hash import WHOLE, Content, Contents, Found, columns_key
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.leases import Lease, check_lease
 from mergeplan.planner.state.transaction import Database, Transaction, chunks
+
+# In place of the key of a column set:
+_MARK = "mark"  # a random word for what the table holds now: a write takes it away, and the next one is another
+_INPUTS = "inputs"  # a digest of the query and of the marks of all that it read when it filled the table
+OF_THIS_MOMENT = (_MARK, _INPUTS)
 
 
 class KnownContents:
@@ -30,7 +37,8 @@ class KnownContents:
         contents_by_table: dict[str, dict[str, dict[str, Content]]] = {name: {} for name in tables}
         with self._database.reading() as tx:
             for chunk in chunks(sorted(contents_by_table)):
-                for row in tx.execute(tx.select(t.contents).where(t.contents.c.table_name.in_(chunk))):
+                mine = tx.select(t.contents).where(t.contents.c.table_name.in_(chunk))
+                for row in tx.execute(mine.where(t.contents.c.columns.notin_(OF_THIS_MOMENT))):
                     periods = contents_by_table[row.table_name].setdefault(row.columns, {})
                     periods[row.period] = Content(row.rows, row.hash)
         return {name: Contents(known) for name, known in contents_by_table.items()}
@@ -64,6 +72,39 @@ class KnownContents:
                 raise ValueError(f"{table} is a view")
             tx.put(t.contents, rows)
 
+    def mark_tables(self, tables: Collection[str]) -> Mapping[str, str] | None:
+        """Table -> a word that is another one after each write of it; None unless all of them are ours alone.
+
+        A write takes the word away before it begins and when it is recorded. So a word that was given out while a
+        table was being written is none that it has afterwards.
+        """
+        with self._database.writing() as tx:
+            physical = t.physical_tables
+            mine = tx.select(physical).where(physical.c.name.in_(sorted(tables)))
+            known = tx.execute(mine.order_by(physical.c.name)).all()  # two that mark the same tables do not block
+            if len(known) < len(tables) or any(row.garbage or row.reads for row in known):
+                return None
+            fresh = [_whole_row(row.name, _MARK, uuid4().hex) for row in known]
+            tx.put(t.contents, fresh, update=False)
+            marked = t.contents.c.table_name.in_(sorted(tables)), t.contents.c.columns == _MARK
+            marks = {row.table_name: row.hash for row in tx.execute(tx.select(t.contents).where(*marked))}
+            if len(marks) < len(known):  # one was taken away just now: somebody is writing
+                return None
+            return {row.name: digest(marks[row.name], repr(row.columns))[:32] for row in known}
+
+    def load_inputs(self, table: str) -> str:
+        """The digest of what the table was made from, '' when that is not known."""
+        with self._database.reading() as tx:
+            mine = t.contents.c.table_name == table, t.contents.c.columns == _INPUTS
+            row = tx.execute(tx.select(t.contents).where(*mine)).one_or_none()
+            return row.hash if row else ""
+
+    def record_inputs(self, table: str, inputs: str, *, lease: Lease) -> None:
+        """Keep what the table was made from, which nobody has written since; LeaseHeld when the lease was lost."""
+        with self._database.writing() as tx:
+            check_lease(tx, lease)
+            tx.put(t.contents, [_whole_row(table, _INPUTS, inputs)])
+
     def forget(self, table: str, interval: Interval, *, lease: Lease) -> None:
         """Drop what is known of the interval, which is about to be written; LeaseHeld when the lease was lost."""
         with self._database.writing() as tx:
@@ -78,6 +119,11 @@ def drop_contents(tx: Transaction, table: str, interval: Interval | None = None)
         start = t.contents.c.start_at
         gone = gone.where(sa.or_(start.is_(None), sa.and_(start >= interval.start, start < interval.end)))
     tx.execute(gone)
+
+
+def _whole_row(table: str, columns: str, value: str) -> dict[str, object]:
+    """A row that any write of the table drops."""
+    return {"table_name": table, "columns": columns, "period": WHOLE, "start_at": None, "rows": 0, "hash": value}
 
 
 def _start(period: str) -> datetime | None:

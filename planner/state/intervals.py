@@ -33,6 +33,12 @@ class Intervals:
         """Keep that the table holds the interval: merged with what it held, safely when two processes do it at once."""
         self._change(table, interval, lease, lambda timeline: merge((*timeline, interval)))
 
+    def extend(self, table: str, interval: Interval, *, lease: Lease) -> None:
+        """Keep that the table holds the interval, as it is: it was not written."""
+        with self._database.writing() as tx:
+            check_lease(tx, lease)
+            change_timeline(tx, table, lambda timeline: merge((*timeline, interval)))
+
     def forget(self, table: str, interval: Interval, *, lease: Lease | None = None) -> None:
         """Keep that the table does not hold the interval, so that it is computed again."""
         self._change(table, interval, lease, lambda timeline: subtract(timeline, (interval,)))

@@ -308,6 +308,7 @@ def wait(name: str) -> None:
                 rows=1,
                 seconds=0.1,
                 copied=False,
+                unchanged=False,
             )
         time.sleep(0.05)
 

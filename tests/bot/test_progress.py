@@ -57,6 +57,14 @@ def test_what_failed_what_it_took_along_and_what_came_out_the_same_is_known() ->
     assert same.batches == (0, 1)
 
 
+def test_a_model_that_a_run_leaves_as_it_is_counts_as_unchanged() -> None:
+    stage = {"event": "stage", "name": "backfill", "total": 2}
+    kept = run_of(stage, {**batch("shop.a", 1, 1), "rows": 0, "unchanged": True})
+
+    assert kept.models[0].step is Step.UNCHANGED
+    assert (kept.done, kept.of, kept.batches) == (1, 2, (0, 1))
+
+
 def test_who_is_waited_for_is_told_until_it_goes_on() -> None:
     waits = run_of({"event": "waiting", "environment": "prod", "for": "ann on laptop"})
     goes_on = apply_line(waits, read_line(json.dumps({"event": "stage", "name": "promote", "total": 1})))  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from mergeplan.planner.apply.backfill.inputs import inputs_of
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.running_writes import TableWrites, running
 from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
@@ -87,11 +88,28 @@ class TableWriter:
                 return
             if todo:
                 self.emit(ModelStarted(snapshot.name, len(todo)))
+                inputs = inputs_of(self.layout, work, todo, self.store)
+                if loaded and inputs and inputs == self.store.contents.load_inputs(snapshot.table):
+                    self._keep_rows(work, todo[0], lease)
+                    return
                 table = physical_table(snapshot, known.columns)
                 as_recorded(self.engine, table, snapshot.model, loaded)
                 self._fill_batches(work, table, todo, lease)
+                if inputs:
+                    self.store.contents.record_inputs(snapshot.table, inputs, lease=lease)
             if late:
                 raise not_ready(snapshot.model, late)
+
+    def _keep_rows(self, work: Work, interval: Interval, lease: Lease) -> None:
+        """The table holds the rows of the interval already: they are audited again, and recorded."""
+        snapshot, started = work.snapshot, time.monotonic()
+        with self._slots, locate_query_errors(snapshot.model):
+            self._raise_if_cancelled()
+            self._check_sources(work, is_copied=False)
+            audited = self._audit(snapshot, interval, lease, lambda: False)
+            self.store.intervals.extend(snapshot.table, interval, lease=lease)
+        seconds = time.monotonic() - started
+        self.emit(BatchDone(snapshot.name, 1, 1, interval, 0, seconds, audited, unchanged=True))
 
     def _reset_intervals(self, snapshot: Snapshot, loaded_time: Timeline, lease: Lease) -> Timeline:
         """A table that lacks days before those that it holds is filled anew, from its first day on."""

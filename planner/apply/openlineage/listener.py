@@ -20,6 +20,7 @@ class _Run:
     batches: int
     done: int = 0
     rows: int = 0
+    is_unchanged: bool = False
 
 
 @dataclass
@@ -62,7 +63,7 @@ class Listener:
         run = self._runs.get(event.model)
         if run is None:
             return
-        run.done, run.rows = run.done + 1, run.rows + event.rows
+        run.done, run.rows, run.is_unchanged = run.done + 1, run.rows + event.rows, event.unchanged
         if run.done == run.batches:
             self._end("COMPLETE", event.model)
 
@@ -74,7 +75,7 @@ class Listener:
     def _model(self, what: str, model: str, message: str | None = None) -> None:
         run, scene = self._runs[model], self.scene
         output = scene.dataset(model, output=True)
-        if what == "COMPLETE":
+        if what == "COMPLETE" and not run.is_unchanged:
             output["outputFacets"] = facet("outputStatistics", rowCount=run.rows)
         parent = {key: self._plan_job()[key] for key in ("namespace", "name")}
         facets = facet("parent", run={"runId": self._plan_run}, job=parent) | scene.time(model)

@@ -139,6 +139,7 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> 
     whole = "copy of the old table" if event.copied else "full refresh"
     what = f"{verb} {event.interval}" if kind.is_incremental else whole
     what = "insert seed file" if kind.is_seed else what
+    what = "unchanged, as is all that it reads" if event.unchanged else what
     what += f", audits ✔{event.audits}" if event.audits else ""
     number, seconds = f"{f'[{event.index}/{event.of}]':<{2 * len(str(most)) + 3}}", f"{event.seconds:6.2f}s"
     names = [display_name(plan, change.name) for change in plan.backfills] if plan else []

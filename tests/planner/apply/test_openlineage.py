@@ -69,6 +69,15 @@ def test_a_model_is_a_run_within_the_plans_run() -> None:
     assert told[2]["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"] == 6
 
 
+def test_a_table_that_was_left_as_it_is_has_no_number_of_rows() -> None:
+    kept = replace(batch("shop.orders", rows=0), unchanged=True)
+
+    complete = report_events(make_plan(SHOP), ModelStarted("shop.orders", 1), kept)[2]
+
+    assert complete["eventType"] == "COMPLETE"
+    assert "outputFacets" not in complete["outputs"][0]
+
+
 def test_a_table_is_told_with_its_columns_and_what_they_are_made_from() -> None:
     told = report_events(make_plan(SHOP), ModelStarted("shop.orders", 1))[1]
 

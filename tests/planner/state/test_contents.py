@@ -200,3 +200,61 @@ def test_the_key_of_a_column_set_is_not_its_texts_run_together() -> None:
 
     assert len({columns_key(each) for each in sets}) == len(sets)
     assert columns_key(("b", "a")) == columns_key(["a", "b"])
+
+
+def test_a_mark_is_another_one_after_each_write_and_stays_meanwhile(store: StateStore) -> None:
+    record(store)
+    first = store.contents.mark_tables(["s.t"])
+
+    assert store.contents.mark_tables({"s.t"}) == first
+    with hold(store) as lease:
+        store.contents.forget("s.t", days(1, 2), lease=lease)
+    begun = store.contents.mark_tables(["s.t"])
+    store.intervals.record("s.t", days(1, 2))
+    ended = store.contents.mark_tables(["s.t"])
+
+    assert first and begun and ended
+    assert len({first["s.t"], begun["s.t"], ended["s.t"]}) == 3
+
+
+def test_a_table_that_is_not_ours_alone_has_no_mark(store: StateStore) -> None:
+    record(store)
+    store.tables.register("s.over", ID, ["s.t"])
+
+    assert store.contents.mark_tables(["s.t", "s.unknown"]) is None
+    assert store.contents.mark_tables(["s.t", "s.over"]) is None
+    assert store.contents.mark_tables([]) == {}
+
+
+def test_another_column_is_another_mark(store: StateStore) -> None:
+    record(store)
+    before = store.contents.mark_tables(["s.t"])
+    store.tables.register("s.t", (*ID, Column("more", "int")))
+
+    assert store.contents.mark_tables(["s.t"]) != before
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_what_a_table_was_made_from_is_known_until_it_is_written(store: StateStore, written: bool) -> None:
+    record(store)
+    with hold(store) as lease:
+        store.contents.record_inputs("s.t", "a" * 32, lease=lease)
+        if written:
+            store.intervals.record("s.t", days(1, 2), lease=lease)
+        else:
+            store.intervals.extend("s.t", days(1, 2), lease=lease)
+
+    assert store.contents.load_inputs("s.t") == ("" if written else "a" * 32)
+    assert store.intervals.load_timelines(["s.t"])["s.t"] == (days(1, 2),)
+    assert (store.contents.load(["s.t"])["s.t"].period_contents(IDS) == {}) is False
+
+
+def test_an_exported_state_says_nothing_of_what_tables_were_made_from(store: StateStore) -> None:
+    record(store)
+    store.contents.mark_tables(["s.t"])
+    with hold(store) as lease:
+        store.contents.record_inputs("s.t", "a" * 32, lease=lease)
+
+    tables = store.transfers.export()["tables"]
+
+    assert {row["columns"] for row in tables["contents"]} == {columns_key(columns) for columns in FOUND}
