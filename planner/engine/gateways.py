@@ -186,6 +186,10 @@ class RoutedTables:
         """The files of a table, as the project's own gateway sees them."""
         return self._gateways.engine_for("").tables.files(name, where)
 
+    def version(self, name: str) -> str:
+        """What the project's own gateway tells a table's state by."""
+        return self._gateways.engine_for("").tables.version(name)
+
     def refresh(self, name: str) -> None:
         """Forget what the project's own gateway remembers of a table's files."""
         self._gateways.engine_for("").tables.refresh(name)

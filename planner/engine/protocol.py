@@ -264,6 +264,12 @@ class TableStore(Protocol):
         a view, for what is not there, and where it is not known: the rows have to be read.
         """
 
+    def version(self, name: str) -> str:
+        """What tells what a table holds now, and how it is read, from whatever else it held or will hold.
+
+        '' for a view, for what is not there, and for a format without a log, whose files may be written anew.
+        """
+
     def refresh(self, name: str) -> None:
         """Forget what is remembered of a table's files: another Spark has written it."""
 

@@ -88,7 +88,7 @@ class TableWriter:
                 return
             if todo:
                 self.emit(ModelStarted(snapshot.name, len(todo)))
-                inputs = inputs_of(self.layout, work, todo, self.store)
+                inputs = inputs_of(self.layout, work, todo, self.store, self.engine)
                 if loaded and inputs and inputs == self.store.contents.load_inputs(snapshot.table):
                     self._keep_rows(work, todo[0], lease)
                     return

@@ -1,13 +1,16 @@
 """What a table is made from: a query, and what the tables hold that it reads.
 
 A query without chance in it returns the same rows while nobody writes any of these tables. So a table that is due, and
-was filled by the same query over the same tables, holds its rows already.
+was filled by the same query over the same tables, holds its rows already. Tables of ours have a mark in the state,
+tables of others the version that their format gives them.
 """
 
 from __future__ import annotations
 
 from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.apply.backfill.work import Work
+from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.errors import QueryError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.kind import Fill
@@ -15,39 +18,50 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 
 
-def inputs_of(layout: Layout, work: Work, todo: tuple[Interval, ...], store: StateStore) -> str:
+def inputs_of(layout: Layout, work: Work, todo: tuple[Interval, ...], store: StateStore, engine: Engine) -> str:
     """A digest of what the table would be made from now; '' where its rows may follow from more than that.
 
     The text of the query has dates and physical names in it: another date, or another version of a table, is another
-    query.
+    query. Ask before the query runs: what is written meanwhile is then another input of the next run.
     """
     snapshot = work.snapshot
     if work.copies or work.until or work.late or len(todo) != 1 or not _follows_from_tables(snapshot):
         return ""
-    tables = source_tables(layout, snapshot.name)
-    marks = store.contents.mark_tables({*tables, snapshot.table}) if tables is not None else None
+    ours, others = source_tables(layout, snapshot.name)
+    marks = store.contents.mark_tables({*ours, snapshot.table})
     if marks is None:
         return ""
-    read = (part for name in sorted(tables or ()) for part in (name, marks[name]))
+    versions: dict[str, str] = {}
+    for name in sorted(others):
+        versions[name] = _version(engine.engine_for(snapshot.model.gateway), name)
+        if not versions[name]:
+            return ""
+    read = [part for name in sorted(ours) for part in (name, marks[name])]
+    read += [part for pair in versions.items() for part in ("of others", *pair)]
     return digest("inputs", layout.query(snapshot.model, todo[0]), *read)[:32]
 
 
-def source_tables(layout: Layout, name: str) -> frozenset[str] | None:
-    """The physical tables whose rows a model's query reads, through views and embedded models; None when it reads
-    anything else, which others may write."""
-    tables: set[str] = set()
+def _version(engine: Engine, name: str) -> str:
+    """What tells a table's state from any other; '' when Spark does not say."""
+    try:
+        return engine.tables.version(name)
+    except QueryError:
+        return ""
+
+
+def source_tables(layout: Layout, name: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The physical tables whose rows a model's query reads, through views and embedded models; and those of others."""
+    ours, others = set[str](), set[str]()
     for parent in layout.snapshots[name].model.depends_on:
         snapshot = layout.snapshots.get(parent)
         if snapshot is None or snapshot.kind.is_external:
-            return None
-        if snapshot.kind.is_stored:
-            tables.add(snapshot.table)
-            continue
-        through = source_tables(layout, parent)
-        if through is None:
-            return None
-        tables |= through
-    return frozenset(tables)
+            others.add(parent)
+        elif snapshot.kind.is_stored:
+            ours.add(snapshot.table)
+        else:
+            through = source_tables(layout, parent)
+            ours, others = ours | through[0], others | through[1]
+    return frozenset(ours), frozenset(others)
 
 
 def _follows_from_tables(snapshot: Snapshot) -> bool:

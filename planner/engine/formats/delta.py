@@ -142,6 +142,13 @@ class Delta(CommittedTables):
             return TableFiles(("delta", "log"), columns, frozenset({description.details["Location"]}))
         return TableFiles(("delta", *partition_types(description, columns)), columns, files) if files else None
 
+    def version(self, name: str, description: Described) -> str:
+        """Its last commit; '' where its log does not have that any more."""
+        asked = "version", "operation", "unix_millis(timestamp)", "to_json(operationParameters)"
+        commits = self._run(f"DESCRIBE HISTORY {quote_name(name)} LIMIT 1").selectExpr(*asked).collect()
+        location = description.details.get("Location", "")
+        return repr((location, *map(tuple, commits))) if commits and location else ""
+
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its own files: those of a table that it is a clone of are not below it."""
         self._run(f"DROP TABLE IF EXISTS {quote_name(name)}")

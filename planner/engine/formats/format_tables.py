@@ -16,6 +16,7 @@ written aside, and then the table is pointed at them. A format that commits by i
 | take_over          | the files of the other table       | SHALLOW CLONE, or a copy    | a copy               |
 | expire             | nothing                            | VACUUM                      | expire_snapshots     |
 | files              | folders, or partitions of ours     | the files of its version    | its metadata files   |
+| version            | none: files may be overwritten     | its last commit             | its metadata files   |
 """
 
 from __future__ import annotations
@@ -77,6 +78,9 @@ class FormatTables(Protocol):
     def files(self, name: str, description: Described, where: str) -> TableFiles | None:
         """The files of a table's rows, or at least those with the rows of a condition (Spark SQL) on what it is
         partitioned by; None where they are not known. No row is read, and no file is opened."""
+
+    def version(self, name: str, description: Described) -> str:
+        """What tells what the table holds now from whatever else it held or will hold: see `TableStore.version`."""
 
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its files and without those of a table that it took over."""

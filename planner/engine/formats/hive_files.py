@@ -138,6 +138,10 @@ class HiveFiles:
             return None
         return TableFiles(read_as, columns, files)
 
+    def version(self, name: str, description: Described) -> str:
+        """None is known: whoever writes such a table may put other rows into its folder."""
+        return ""
+
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its files and without those of a table that it took over."""
         known = self._find_location(name)

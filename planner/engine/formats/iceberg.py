@@ -129,6 +129,11 @@ class Iceberg(CommittedTables):
         columns = table_columns(self._sessions, name)
         return TableFiles(("iceberg",), columns, files) if files and None not in files else None
 
+    def version(self, name: str, description: Described) -> str:
+        """Its metadata files, of which each commit adds one."""
+        files = self.files(name, description, "")
+        return repr(sorted(files.files)) if files else ""
+
     def drop(self, name: str) -> None:
         """Drop a table that exists, with its files."""
         self._run(f"DROP TABLE IF EXISTS {quote_name(name)} PURGE")

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from mergeplan.planner.engine.formats.delta import Delta
+from mergeplan.planner.engine.formats.files_of_tables import table_columns
 from mergeplan.planner.engine.formats.format_tables import FormatTables
 from mergeplan.planner.engine.formats.hive_files import HiveFiles
 from mergeplan.planner.engine.formats.iceberg import Iceberg
@@ -22,8 +23,10 @@ from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.spark.typed_rows import bad_cell, cast_frame
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
+from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.model import Column
+from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.snapshot.content_hash import ColumnSet, Found
 
 
@@ -143,6 +146,19 @@ class SparkTables:
                 return None
             self._sessions.run(f"REFRESH TABLE {quote_name(name)}")  # another process may have written it since
             return self._formats[known.format].files(name, known, where)
+
+    def version(self, name: str) -> str:
+        """What tells what a table holds now from whatever else it held or will hold; '' where that is not known."""
+        with self._sessions.statement():
+            known = describe(self._sessions, name)
+            if known is None or known.is_view or known.format not in TABLE_FORMATS:
+                return ""
+            self._sessions.run(f"REFRESH TABLE {quote_name(name)}")  # another process may have written it since
+            version = self._format(known.format).version(name, known)
+            if not version:
+                return ""
+            # All that the catalog says counts: a filter of rows or a mask of a column is in no commit of the table.
+            return digest(version, repr(sorted(known.details.items())), repr(table_columns(self._sessions, name)))
 
     def refresh(self, name: str) -> None:
         """Forget what is remembered of a table's files: another Spark has written it."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
+from tests.conftest import FORMAT
 from tests.planner.cli.conftest import CommandLine, Ran
 from tests.planner.cli.verbs.test_run import run_at
 from tests.planner.shop import rows
@@ -110,3 +111,27 @@ def test_a_table_that_is_restated_is_read_again(mergeplan: CommandLine, engine: 
 
     assert models(restated)["shop.sum"] is False
     assert rows(engine, "SELECT total FROM shop.sum") == [(60,)]
+
+
+@pytest.mark.prove
+@pytest.mark.skipif(not FORMAT, reason="`make prove-lakehouse` says which format")
+def test_a_model_of_others_tables_is_computed_when_one_of_them_was_written(shop: Shop, engine: SparkEngine) -> None:
+    engine.fetch("DROP TABLE IF EXISTS default.others")
+    engine.fetch(f"CREATE TABLE default.others USING {FORMAT} AS SELECT 1 AS n")
+    opened = shop(
+        shown="",
+        apart="",
+        total="",
+        daily="",
+        items="",
+        outside=f"MODEL (name shop.outside, kind FULL);\n{NEVER['outside']}",
+    )
+    assert opened("plan", "--auto-apply", "--execution-time", "2026-01-06 05:00:00").code == 0
+
+    first = run_at(opened, "2026-01-07 05:00:00")
+    engine.fetch("INSERT INTO default.others VALUES (2)")
+    second, third = run_at(opened, "2026-01-08 05:00:00"), run_at(opened, "2026-01-09 05:00:00")
+
+    assert [models(ran) for ran in (first, second, third)] == [{"shop.outside": kept} for kept in (True, False, True)]
+    assert rows(engine, "SELECT n FROM shop.outside ORDER BY n") == [(1,), (2,)]
+    engine.fetch("DROP TABLE default.others")
