@@ -11,8 +11,8 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import UNITS, Cron, Interval, Timeline, build_timeline, merge, subtract
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Column, Model
-from mergeplan.planner.naming import quote_column
 from mergeplan.planner.plan.schedule import EPOCH
+from mergeplan.planner.tables.merge.dbt_snapshot import in_force
 
 HELD_BY_DECLARATION = (
     "rows of kind {kind} do not say up to which day they are complete. Declare it: `end: 2026-01-31` in a file, or "
@@ -54,11 +54,7 @@ def key_question(model: Model, table: str) -> str:
         return ""
     keys = ", ".join(model.unique_key)
     null = " OR ".join(f"({key}) IS NULL" for key in model.unique_key)
-    now = (
-        f" WHERE {quote_column(model.history.valid_to)} IS NULL"
-        if model.kind.fill is Fill.HISTORY and model.history
-        else ""
-    )
+    now = f" WHERE {in_force(model.history)}" if model.kind.fill is Fill.HISTORY and model.history else ""
     grouped = f"SELECT count(*) AS n, max({null}) AS empty FROM {table}{now} GROUP BY {keys}"
     return f"SELECT count(*) FROM ({grouped}) WHERE n > 1 OR empty"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from mergeplan.planner.errors import Place
@@ -51,6 +51,20 @@ class Seed:
 
 
 @dataclass(frozen=True)
+class DbtVersions:
+    """What a snapshot of dbt has besides: the columns that it adds, and the end of a version in force.
+
+    `since` is the query's column that says since when a version is in force, '' for the moment of the run.
+    """
+
+    since: str = ""
+    scd_id: str = "dbt_scd_id"
+    updated: str = "dbt_updated_at"
+    is_deleted: str = ""  # the column that says so of a deleted key's own version; '' where none is made of it
+    valid_to_current: str = ""  # Spark SQL; '' for NULL
+
+
+@dataclass(frozen=True)
 class History:
     """How a table of SCD type 2 keeps the versions of a row: the columns in which it says since when and until when
     each was in force (their type as Spark writes it), and what makes a new version.
@@ -65,6 +79,22 @@ class History:
     columns: tuple[str, ...] = ()
     invalidates_deleted: bool = False  # a key that the query no longer returns is closed
     begins_when_seen: bool = False  # a new key is valid since its update or the run, not since 1970
+
+    dbt: DbtVersions | None = None  # versions are those that `dbt snapshot` would make
+
+    def __repr__(self) -> str:
+        """As without what it has not: a fingerprint is made of this text."""
+        shown = (field.name for field in fields(self) if field.name != "dbt" or self.dbt)
+        return f"History({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    @property
+    def added_columns(self) -> tuple[Column, ...]:
+        """The columns that the table has besides those of the query, in their order."""
+        ends = Column(self.valid_from, self.type), Column(self.valid_to, self.type)
+        if self.dbt is None:
+            return ends
+        marks = (Column(self.dbt.is_deleted, "string"),) if self.dbt.is_deleted else ()
+        return Column(self.dbt.scd_id, "string"), Column(self.dbt.updated, self.type), *ends, *marks
 
 
 @dataclass(frozen=True)
@@ -214,9 +244,7 @@ class Model:
     @property
     def history_columns(self) -> tuple[Column, ...]:
         """The columns that its kind adds to those of the query: since when and until when a version is in force."""
-        if self.history is None:
-            return ()
-        return tuple(Column(name, self.history.type) for name in (self.history.valid_from, self.history.valid_to))
+        return self.history.added_columns if self.history else ()
 
 
 @dataclass(frozen=True)

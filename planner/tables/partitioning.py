@@ -10,12 +10,13 @@ from mergeplan.planner.engine.spark.quoting import literal
 from mergeplan.planner.engine.table import PartitionColumn
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import UNITS
-from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.model import Column, History, Model
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.tables.merge.unique_key import MERGE
 
 AS_THEY_ARE = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigint")  # kept whole in a folder's name
+TIMES = ("timestamp", "timestamp_ntz", "date")  # the types of the time since which a version is in force
 HIDDEN = "mergeplan_part_{}"
 BATCH = PartitionColumn("mergeplan_batch", "string", "'copied'", hidden=True)  # of a table that batches are appended to
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
@@ -45,7 +46,7 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
     whens = [model.when_matched] if model.when_matched else []
     named = {
         "unique_key": {name for key in model.unique_key for name in _names(key)},
-        "updated_at_name": {model.history.updated_at} - {""} if model.history else set(),
+        "updated_at_name": _time_names(model.history) if model.history else set(),
         "columns": set(model.history.columns) if model.history else set(),
         "when_matched": {name for when in whens for name in _names(f"{MERGE}{when}")},
         "merge_filter": set(_names(model.merge_filter)) if model.merge_filter else set(),
@@ -56,7 +57,30 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
             place = model.locate(key, in_block=True)
             hint = f"Return it, or change `{key}`."
             raise ProjectError(f"{model.name} has no column `{unknown[0]}`.", place=place, hint=hint)
+    _check_snapshot_time(model, columns)
     parts_of(model, (*columns, *model.history_columns))
+
+
+def _check_snapshot_time(model: Model, columns: tuple[Column, ...]) -> None:
+    """ProjectError for a snapshot of dbt whose versions begin at a time of another type than the table's columns have:
+    dbt gives them the type of that column, and its ids are made of that column's text."""
+    history = model.history
+    since = history.dbt.since if history and history.dbt else ""
+    types = {column.name: column.type for column in columns}
+    if history is not None and since and types.get(since) != history.type:
+        message = f"`updated_at` of the snapshot {model.name} is `{since}`, of type {types.get(since)}."
+        hint = (
+            f"State it in the snapshot's YAML: `columns: [{{name: {since}, data_type: {types.get(since)}}}]`."
+            if types.get(since) in TIMES
+            else f"Cast it to one of {', '.join(TIMES)}."
+        )
+        raise ProjectError(message, place=model.place, hint=hint)
+
+
+def _time_names(history: History) -> set[str]:
+    """The columns of the query that say when a row changed."""
+    since = history.dbt.since if history and history.dbt else ""
+    return {history.updated_at, since} - {""}
 
 
 def _names(sql: str) -> set[str]:

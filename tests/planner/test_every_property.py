@@ -137,6 +137,7 @@ OF_HISTORY = {
     "valid_to_name": [("unique_key id, forward_only false", "valid_to_name until", ROWS)],
     "time_data_type": [("unique_key id, forward_only false", "time_data_type DATE", ROWS)],
     "invalidate_hard_deletes": [("unique_key id, forward_only false", "invalidate_hard_deletes true", ROWS)],
+    "dbt_snapshot": [("unique_key id, forward_only false", "dbt_snapshot (scd_id_name a)", ROWS)],
 }
 POLICIES = {
     "batch_size": "batch_size 3",

@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 from mergeplan.planner.errors import Located, ProjectError
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import History, Model
+from mergeplan.planner.parsing.definitions.dbt_history import dbt_history
 from mergeplan.planner.parsing.definitions.properties import (
     Property,
     boolean,
@@ -27,7 +28,7 @@ ORDER_KEYS = ("batch_size", "batch_concurrency", "lookback")
 BOTH = ("forward_only", "disable_restatement")
 _SCD_KEYS = (
     "unique_key", "valid_from_name", "valid_to_name", "invalidate_hard_deletes", "time_data_type", "batch_size",
-    *BOTH, *POLICY_KEYS,
+    "dbt_snapshot", *BOTH, *POLICY_KEYS,
 )  # fmt: skip
 KEYS: dict[Kind, tuple[str, ...]] = {
     Kind.INCREMENTAL_BY_UNIQUE_KEY: ("unique_key", "when_matched", "merge_filter", *ORDER_KEYS, *BOTH, *POLICY_KEYS),
@@ -145,7 +146,7 @@ def _history(kind: Kind, kind_prop: Property, options: dict[str, Property]) -> H
     )
     if history.valid_from == history.valid_to:
         raise options["valid_to_name"].error("`valid_from_name` and `valid_to_name` must differ.")
-    return history
+    return dbt_history(options["dbt_snapshot"], history) if "dbt_snapshot" in options else history
 
 
 def _column(options: dict[str, Property], key: str, default: str) -> str:

@@ -14,16 +14,18 @@ import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date, datetime, timezone, tzinfo
+from datetime import date, datetime, timezone
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
+from mergeplan.planner.python.dbt_code.compile_error import CompileError
+from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
+from mergeplan.planner.python.dbt_code.snapshot_macros import refuse_own_macros
 from mergeplan.planner.python.serving import run
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
 KIND_OF_ERROR = re.compile(r"^\w+ Error( in \w+ [\w.]+ \([^)]*\))?:? ?")  # what dbt says before what is wrong
-CONNECTION = ("host", "port", "cluster", "endpoint", "organization", "threads", "user", "token", "http_path")
 NAMED_FILE = re.compile(r"([\w./-]+\.(?:sql|ya?ml|csv|md))\b")
 EDGES = ("\ue000start\ue001", "\ue000end\ue001")  # of a batch in a compiled text: `files/dbt/kinds.py` knows them
 UTC = timezone.utc  # noqa: UP017 - the Python of a dbt may be older than ours
@@ -40,12 +42,6 @@ SETTINGS = """materialized incremental_strategy unique_key partition_by event_ti
     invalidate_hard_deletes hard_deletes dbt_valid_to_current snapshot_meta_column_names severity warn_if error_if
     fail_calc limit enabled delimiter quote_columns column_types contract zorder auto_liquid_cluster table_format
     sql_header""".split()
-
-
-class CompileError(Exception):
-    """What is wrong, as a sentence."""
-
-    is_sentence = True
 
 
 class DbtWork:
@@ -158,6 +154,8 @@ class Compiling:
             if kind == "seed":
                 data["types"] = self.seed_types(node)
             elif kind in QUERIES and data["language"] == "sql":
+                if kind == "snapshot":
+                    refuse_own_macros(node, self.manifest, self.adapter)
                 is_incremental = config.get("materialized") == "incremental"
                 in_batches = is_incremental and config.get("incremental_strategy") == "microbatch"
                 compile_node = self.compile_batch if in_batches else self.compile
@@ -176,12 +174,13 @@ class Compiling:
 
     def relation(self, node: Any) -> str:
         """The name of a node's table as dbt writes it; that of an ephemeral model too."""
-        return str(self.adapter.Relation.create_from(self.config, node)) if hasattr(node, "alias") else ""
+        named = hasattr(node, "alias") or hasattr(node, "source_name")
+        return str(self.adapter.Relation.create_from(self.config, node)) if named else ""
 
     def source(self, source: Any) -> dict[str, Any]:
         """A source as data."""
         return {
-            "id": source.unique_id, "relation": str(self.adapter.Relation.create_from(self.config, source)),
+            "id": source.unique_id, "relation": self.relation(source),
             "path": source.original_file_path, "description": source.description or "",
             "columns": [_column(column) for column in source.columns.values()], "tags": sorted(source.tags),
         }  # fmt: skip
@@ -247,72 +246,6 @@ def _no_warehouse(adapter: Any) -> Iterator[None]:
     finally:
         for name in kept:
             delattr(connections, name)
-
-
-def fixed_context(config: Any) -> dict[str, Any]:
-    """What replaces those variables of a template that say when it is rendered.
-
-    To ask them is an error, because a text that is another one each day is a change each day.
-    """
-    from dbt.context.base import get_context_modules
-
-    modules = get_context_modules()
-    modules["datetime"] = {**modules["datetime"], "datetime": _Datetime, "date": _Date}
-    return {
-        "run_started_at": _Moving("run_started_at"),
-        "invocation_id": _Moving("invocation_id"),
-        "modules": modules,
-        "target": _Target(config.to_target_dict()),
-    }
-
-
-class _Target(dict[str, Any]):
-    """The target, whose connection is not known here."""
-
-    def __getitem__(self, name: str) -> Any:
-        if name in CONNECTION:
-            raise CompileError(f"It reads `target.{name}`, which mergeplan does not know")
-        return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self or name in CONNECTION else default
-
-
-class _Moving:
-    """A variable that is another one each time."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        raise _moving(self._name)
-
-    def __str__(self) -> str:
-        raise _moving(self._name)
-
-
-class _Datetime(datetime):
-    """A datetime that does not know what time it is."""
-
-    @classmethod
-    def now(cls, tz: tzinfo | None = None) -> _Datetime:
-        raise _moving("modules.datetime.datetime.now()")
-
-    utcnow = today = now
-
-
-class _Date(date):
-    """A date that does not know what day it is."""
-
-    @classmethod
-    def today(cls) -> _Date:
-        raise _moving("modules.datetime.date.today()")
-
-
-def _moving(name: str) -> CompileError:
-    return CompileError(
-        f"Its text is another one each time: it reads `{name}`. Let SQL ask for the time, or give it as a variable"
-    )
 
 
 def _use_locks_of_threads() -> None:

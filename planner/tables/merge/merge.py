@@ -8,6 +8,7 @@ from mergeplan.planner.engine.protocol import MergeInto
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.parsing.macros.expand import dates
+from mergeplan.planner.tables.merge.dbt_snapshot import dbt_versions
 from mergeplan.planner.tables.merge.relations import MergeBatch
 from mergeplan.planner.tables.merge.scd_type_2 import versions, versions_into
 from mergeplan.planner.tables.merge.unique_key import upsert, upsert_into
@@ -22,6 +23,8 @@ def merge_query(
     the moment of the run, in UTC.
     """
     batch = _batch(model, query, base, columns)
+    if model.history and model.history.dbt:
+        return dbt_versions(batch, model.history, model.history.dbt, execution)
     if model.history:
         return versions(batch, model.history, execution)
     return upsert(batch, model.when_matched, model.merge_filter, dates(interval, execution))
@@ -31,8 +34,8 @@ def merge_statement(
     model: Model, query: str, base: str, columns: tuple[Column, ...], interval: Interval, execution: datetime
 ) -> MergeInto | None:
     """What a batch does to the table `base` as one statement; None where only the SELECT says it: for a model that
-    reads its own rows, and where a MERGE cannot say it."""
-    if model.reads_itself:
+    reads its own rows, for a snapshot of dbt, and where a MERGE cannot say it."""
+    if model.reads_itself or (model.history and model.history.dbt):
         return None
     batch = _batch(model, query, base, columns)
     if model.history:

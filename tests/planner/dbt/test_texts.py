@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, DbtVersions, History, Model
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, table_name
 from mergeplan.planner.parsing.files.dbt.texts import audit_texts, model_text, replace_relation
+from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.serial import decode_json, encode_json
+from mergeplan.planner.tables.partitioning import check_columns
 
 
 def node(type: str = "model", text: str = "select 1 as a", later: str = "", **settings: Any) -> DbtNode:
@@ -51,7 +57,12 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
     ("made", "why"),
     [
         (node(materialized="materialized_view"), "is materialized as `materialized_view`"),
-        (node("snapshot", strategy="check"), "is a snapshot"),
+        (node("snapshot", strategy="own"), "has the snapshot strategy `own`"),
+        (node("snapshot", strategy="check"), "has no `check_cols`"),
+        (node("snapshot", strategy="check", check_cols=["a + 1"]), "checks `a + 1`, which is no name"),
+        (node("snapshot", strategy="timestamp"), "has no `updated_at`"),
+        (node("snapshot", strategy="timestamp", updated_at="max(a)"), "has `updated_at: max(a)`"),
+        (node("snapshot", strategy="check", check_cols="all", hard_deletes="x"), "has `hard_deletes: x`"),
         (incremental("microbatch"), "needs `event_time`, `begin` and a `batch_size`"),
         (incremental("microbatch", **BATCH, later="select 2 as a"), "its query is another one in later runs"),
         (incremental("microbatch", SPACED, **BATCH, text=SPACED), "uses its batch otherwise"),
@@ -80,6 +91,66 @@ def test_a_batch_of_dbt_is_an_interval_of_ours() -> None:
         "cron '@daily', start '2026-01-01');\n"
         "select * from s.t where (day >= @start_ts and day <= @end_ts)\n"
     )
+
+
+def snapshot(**settings: Any) -> Model:
+    """The model that a snapshot is."""
+    text = model_text(node("snapshot", "select id, a, at from s.x", unique_key="id", **settings))
+    model, _ = parse_model(text, "snapshots/t.yml", Defaults(datetime(2026, 1, 1, tzinfo=UTC)))
+    assert model is not None
+    return model
+
+
+def test_a_snapshot_by_timestamp_is_a_history_with_dbts_columns() -> None:
+    model = snapshot(strategy="timestamp", updated_at="AT", hard_deletes="invalidate")
+
+    assert (model.kind, model.unique_key) == (Kind.SCD_TYPE_2_BY_TIME, ("id",))
+    assert [column.name for column in model.history_columns] == [
+        "dbt_scd_id", "dbt_updated_at", "dbt_valid_from", "dbt_valid_to",
+    ]  # fmt: skip
+    assert model.history == History(
+        "dbt_valid_from", "dbt_valid_to", updated_at="at", invalidates_deleted=True, dbt=DbtVersions("at")
+    )
+    assert decode_json(History, encode_json(model.history)) == model.history
+
+
+def test_a_snapshot_by_check_keeps_configured_names_and_its_last_moment() -> None:
+    names = {"dbt_valid_from": "since", "dbt_is_deleted": "gone"}
+    model = snapshot(strategy="check", check_cols=["A"], hard_deletes="new_record", snapshot_meta_column_names=names,
+                     dbt_valid_to_current="to_date('9999-12-31')")  # fmt: skip
+
+    assert model.kind is Kind.SCD_TYPE_2_BY_COLUMN
+    assert model.history == History(
+        "since", "dbt_valid_to", columns=("a",), invalidates_deleted=True,
+        dbt=DbtVersions(is_deleted="gone", valid_to_current="TO_DATE('9999-12-31')"),
+    )  # fmt: skip
+
+
+def test_a_history_without_dbt_has_the_fingerprint_that_it_had() -> None:
+    assert "dbt" not in repr(History())
+    assert "dbt" in repr(History(dbt=DbtVersions()))
+
+
+@pytest.mark.parametrize(
+    ("current", "why"),
+    [
+        ("'9999-12-31'", "is no date or time"),
+        ("current_date()", "is no date or time"),
+        ("timestamp_ntz'9999-12-31'", "is a timestamp_ntz, and versions begin at a timestamp"),
+    ],
+)
+def test_an_end_that_would_give_dbts_column_another_type_is_refused(current: str, why: str) -> None:
+    with pytest.raises(ProjectError, match=why):
+        snapshot(strategy="check", check_cols="all", dbt_valid_to_current=current)
+
+
+def test_a_snapshot_whose_time_is_of_another_type_than_said_is_refused() -> None:
+    model = snapshot(strategy="timestamp", updated_at="at")
+    columns = (Column("id", "int"), Column("a", "int"), Column("at", "date"))
+
+    with pytest.raises(ProjectError, match="of type date") as error:
+        check_columns(model, columns)
+    assert "columns: [{name: at, data_type: date}]" in error.value.hint
 
 
 def test_hooks_that_shape_no_row_are_left_to_dbt() -> None:

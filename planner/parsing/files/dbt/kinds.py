@@ -21,9 +21,11 @@ REFUSED = {
     "incremental_predicates": "`merge_filter` of a model of mergeplan does what it does",
     "location_root": "tables lie where the metastore says",
     "sql_header": "",
-    "dbt_valid_to_current": "a version that is in force ends at NULL",
 }
 HARMLESS = re.compile(r"\s*(OPTIMIZE|VACUUM|ANALYZE|GRANT|COMMENT)\b", re.IGNORECASE)  # hooks that shape no row
+SNAPSHOT_NAMES = {
+    name: name for name in ("dbt_valid_from", "dbt_valid_to", "dbt_scd_id", "dbt_updated_at", "dbt_is_deleted")
+}
 Read = Callable[[DbtNode], "DbtKind"]
 
 
@@ -64,12 +66,70 @@ def _seed(node: DbtNode) -> DbtKind:
 
 
 def _snapshot(node: DbtNode) -> DbtKind:
-    """History, whose columns mergeplan names otherwise."""
-    raise _error(
-        node,
-        "is a snapshot, whose columns `dbt_scd_id` and `dbt_updated_at` mergeplan does not write",
-        "Let dbt build it, and read it as a source; or write it as a model of kind SCD_TYPE_2_BY_TIME",
-    )
+    """The history of rows, with dbt's columns."""
+    strategy = str(node.settings.get("strategy") or "")
+    read = SNAPSHOTS.get(strategy)
+    if read is None:
+        raise _error(node, f"has the snapshot strategy `{strategy}`, which mergeplan does not know")
+    kind, own = read(node)
+    keys, since = node.words("unique_key"), _snapshot_column(node, "updated_at")
+    names = {**SNAPSHOT_NAMES, **dict(node.settings.get("snapshot_meta_column_names") or {})}
+    names = {role: str(name or SNAPSHOT_NAMES[role]) for role, name in names.items() if role in SNAPSHOT_NAMES}
+    added = [f"scd_id_name {quote(names['dbt_scd_id'])}", f"updated_at_name {quote(names['dbt_updated_at'])}"]
+    if kind == "SCD_TYPE_2_BY_COLUMN" and since:
+        added.append(f"since {quote(since)}")
+    deletes = _hard_deletes(node)
+    if deletes == "new_record":
+        added.append(f"is_deleted_name {quote(names['dbt_is_deleted'])}")
+    if current := str(node.settings.get("dbt_valid_to_current") or "").strip():
+        added.append(f"valid_to_current {quote(current)}")
+    types = {column.name.lower(): column.type.lower() for column in node.columns}
+    settings = [
+        f"unique_key ({', '.join(map(str.strip, keys))})",
+        *own,
+        f"valid_from_name {quote(names['dbt_valid_from'])}",
+        f"valid_to_name {quote(names['dbt_valid_to'])}",
+        f"time_data_type {types.get(since) or 'timestamp'}",
+        f"invalidate_hard_deletes {str(deletes != 'ignore').lower()}",
+        f"dbt_snapshot ({', '.join(added)})",
+    ]
+    return DbtKind(f"{kind} ({', '.join(settings)})", node.text)
+
+
+def _by_timestamp(node: DbtNode) -> tuple[str, tuple[str, ...]]:
+    """A version begins where a row has a later time than the version in force."""
+    if not (column := _snapshot_column(node, "updated_at")):
+        raise _error(node, "is a snapshot by `timestamp` and has no `updated_at`")
+    return "SCD_TYPE_2_BY_TIME", (f"updated_at_name {quote(column)}",)
+
+
+def _by_check(node: DbtNode) -> tuple[str, tuple[str, ...]]:
+    """A version begins where a row has other values than the version in force."""
+    columns = node.words("check_cols")
+    if not columns:
+        raise _error(node, "is a snapshot by `check` and has no `check_cols`")
+    if columns == ("all",):
+        return "SCD_TYPE_2_BY_COLUMN", ("columns *",)
+    if unknown := [name for name in columns if not _PLAIN.fullmatch(name.strip("`"))]:
+        raise _error(node, f"checks `{unknown[0]}`, which is no name of a column", "Return it as a column")
+    return "SCD_TYPE_2_BY_COLUMN", (f"columns [{', '.join(name.strip('`').lower() for name in columns)}]",)
+
+
+def _snapshot_column(node: DbtNode, setting: str) -> str:
+    """A setting that names a column, in lower case; '' without one."""
+    name = str(node.settings.get(setting) or "").strip().strip("`").lower()
+    if name and not _PLAIN.fullmatch(name):
+        raise _error(node, f"has `{setting}: {name}`, which is no name of a column", "Return it as a column")
+    return name
+
+
+def _hard_deletes(node: DbtNode) -> str:
+    """What becomes of a key that the query returns no more."""
+    old = "invalidate" if node.settings.get("invalidate_hard_deletes") else "ignore"
+    deletes = str(node.settings.get("hard_deletes") or old)
+    if deletes not in ("ignore", "invalidate", "new_record"):
+        raise _error(node, f"has `hard_deletes: {deletes}`, which mergeplan does not know")
+    return deletes
 
 
 def _incremental(node: DbtNode) -> DbtKind:
@@ -170,6 +230,10 @@ STRATEGIES: dict[str, Read] = {
     "merge": _merge,
     "insert_overwrite": _insert_overwrite,
     "microbatch": _microbatch,
+}
+SNAPSHOTS: dict[str, Callable[[DbtNode], tuple[str, tuple[str, ...]]]] = {
+    "timestamp": _by_timestamp,
+    "check": _by_check,
 }
 KINDS: dict[str, Read] = {
     "view": lambda node: DbtKind("VIEW", node.text),

@@ -1,0 +1,68 @@
+"""`dbt_snapshot (...)` of the kinds SCD_TYPE_2: versions as `dbt snapshot` makes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import DbtVersions, History
+from mergeplan.planner.parsing.definitions.properties import Property, inside, properties, settings, word
+from mergeplan.planner.parsing.sql.spark_text import spark_text
+from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, tokenize
+
+KEYS = ("since", "scd_id_name", "updated_at_name", "is_deleted_name", "valid_to_current")
+TIMES = {exp.DType.DATE: "date", exp.DType.TIMESTAMP: "timestamp", exp.DType.TIMESTAMPNTZ: "timestamp_ntz"}
+TIMES |= {exp.DType.TIMESTAMPTZ: "timestamp", exp.DType.TIMESTAMPLTZ: "timestamp"}
+CALLS: dict[type[exp.Expr], str] = {exp.TsOrDsToDate: "date", exp.Date: "date", exp.StrToTime: "timestamp"}
+
+
+def dbt_history(prop: Property, history: History) -> History:
+    """The history with what dbt adds to it; ProjectError for two columns of one name."""
+    options = settings(properties(prop.source, inside(prop)), KEYS, (), "dbt_snapshot")
+    names = {
+        key: word(options[key]).lower() if key in options else default
+        for key, default in (
+            ("since", history.updated_at),
+            ("scd_id_name", "dbt_scd_id"),
+            ("updated_at_name", "dbt_updated_at"),
+            ("is_deleted_name", ""),
+        )
+    }
+    current = options.get("valid_to_current")
+    dbt = DbtVersions(
+        since=names["since"],
+        scd_id=names["scd_id_name"],
+        updated=names["updated_at_name"],
+        is_deleted=names["is_deleted_name"],
+        valid_to_current=_moment(current, history.type) if current else "",
+    )
+    made = replace(history, dbt=dbt)
+    added = [column.name for column in made.added_columns]
+    if len({*added}) < len(added):
+        raise prop.error("Two of the columns that a snapshot adds have the same name.")
+    return made
+
+
+def _moment(prop: Property, type_: str) -> str:
+    """A constant time, as Spark SQL; ProjectError for one that would give dbt's column another type."""
+    source = SourceText(prop.source.path, prop.text, "spark")
+    tree = parse_tokens(source, list(tokenize(source)), "`valid_to_current`")
+    kind = _time_type(tree)
+    if kind is None or tree.find(exp.Column, exp.Query):
+        raise _not_followed(prop, "is no date or time that is the same in each run")
+    if kind != type_ and (kind, type_) not in (("date", "timestamp"), ("date", "timestamp_ntz")):
+        raise _not_followed(prop, f"is a {kind}, and versions begin at a {type_}")
+    return spark_text(tree)
+
+
+def _time_type(tree: exp.Expr) -> str | None:
+    if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal):
+        return TIMES.get(tree.to.this)
+    return CALLS.get(type(tree)) if isinstance(tree.this, exp.Literal) else None
+
+
+def _not_followed(prop: Property, why: str) -> ProjectError:
+    hint = "Write a constant: `to_timestamp('9999-12-31')`, or `to_date('9999-12-31')`."
+    return prop.error(f"`dbt_valid_to_current` {why}.", hint)

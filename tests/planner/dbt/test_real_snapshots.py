@@ -1,0 +1,126 @@
+"""What `dbt snapshot` itself makes on Delta, day by day: the tables of ours hold the same versions."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.cli.main import VERBS, run
+from mergeplan.planner.engine.protocol import Connection, Engine
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.model.table_format import FORMATS
+from mergeplan.planner.parsing.files.schema import DbtConfig
+from mergeplan.planner.project.dbt import PYTHON, compile_dbt
+from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.python.isolation import NO_ISOLATION
+from tests.planner.cli.conftest import Lent
+from tests.planner.shop import rows
+
+from .recorded import SHOP
+from .test_real_dbt import DBT, pytestmark  # noqa: F401 - the marks of this file too
+
+HISTORY = SHOP.with_name("history")
+TABLES = (
+    "by_time", "by_time_closed", "by_time_marked", "by_time_renamed", "by_day", "checked", "checked_closed",
+    "checked_marked", "checked_since",
+)  # fmt: skip
+CREATE = "CREATE TABLE raw.people (id INT, name STRING, at TIMESTAMP, day DATE) USING parquet"
+CLOCK = """{% macro snapshot_get_time() %}to_timestamp('{{ var("now") }}'){% endmacro %}"""
+DAYS = {  # all that the source holds on a day
+    "2026-01-02": ["1 a 01", "2 b 01", "3 c 01", "5 e NULL"],
+    "2026-01-03": ["1 x 02", "2 late 01", "4 d 01", "5 e NULL"],  # 2 without a newer time; 3 is deleted
+    "2026-01-04": ["1 older 01", "2 late 01", "3 c 01", "4 NULL NULL", "5 e 03"],  # 3 is back as it was
+    "2026-01-05": ["1 x 02", "3 back 04", "4 d 05", "5 e NULL"],  # 2 is deleted; 4 is of tomorrow
+    "2026-01-06": ["1 y 05", "2 new 05", "5 f 03"],
+}
+PROGRAM = """
+import json, sys
+from dbt.cli.main import dbtRunner
+from pyspark.sql import SparkSession
+root, days, tables, create, package, excluded = sys.argv[1:]
+days, tables = json.loads(days), json.loads(tables)
+spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    .config("spark.jars.packages", package).config("spark.jars.excludes", excluded)
+    .config("spark.sql.session.timeZone", "UTC")
+    .config("spark.sql.shuffle.partitions", "1").config("spark.databricks.delta.snapshotPartitions", "1")
+    .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+    .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    .enableHiveSupport().getOrCreate())
+spark.sql("CREATE DATABASE raw")
+spark.sql(create)
+for day, values in days.items():
+    spark.sql(f"INSERT OVERWRITE raw.people VALUES {values}")
+    now = json.dumps({"now": day})
+    built = dbtRunner().invoke(["snapshot", "--project-dir", root, "--profiles-dir", root, "--vars", now])
+    assert built.success, [result.message for result in built.result.results]
+found = {t: [json.loads(line) for line in spark.table(f"history.{t}").toJSON().collect()] for t in tables}
+print("ROWS " + json.dumps(found))
+"""
+
+
+def values(people: list[str]) -> str:
+    """The rows of a day as SQL."""
+
+    forms = ("{}", "'{}'", "TIMESTAMP'2026-01-{} 10:00:00.5'", "DATE'2026-01-{}'")
+    cells = ((key, name, day, day) for key, name, day in (person.split() for person in people))
+    listed = [
+        ", ".join(word if word == "NULL" else form.format(word) for form, word in zip(forms, row, strict=True))
+        for row in cells
+    ]
+    return ", ".join(f"({row})" for row in listed)
+
+
+def snapshots_of_dbt(root: Path, days: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of dbt's own tables after a `dbt snapshot` on each day, at its midnight."""
+    (root / "macros").mkdir()
+    (root / "macros/clock.sql").write_text(CLOCK)
+    release = FORMATS["delta"].releases[-1]
+    excluded = dict(release.settings)["spark.jars.excludes"]
+    arguments = (str(root), json.dumps(days), json.dumps(TABLES), CREATE, release.package, excluded)
+    environment = {**os.environ, "PYSPARK_PYTHON": str(DBT), "SPARK_LOCAL_IP": "127.0.0.1", "DBT_FILE_FORMAT": "delta"}
+    done = subprocess.run([str(DBT), "-c", PROGRAM, *arguments], cwd=root.parent, env=environment, capture_output=True,
+                          text=True, timeout=1800, check=False)  # fmt: skip
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("ROWS ")] or [done.stdout + done.stderr]
+    found: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))
+    return found
+
+
+def test_snapshots_hold_the_versions_of_dbts_own(
+    tmp_path: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_engine(_connection: Connection, _home: Path, _profile: str) -> Engine:
+        return Lent(engine)  # type: ignore[return-value]
+
+    monkeypatch.setenv(PYTHON, str(DBT))
+    days = {day: values(people) for day, people in DAYS.items()}
+    root = Path(shutil.copytree(HISTORY, tmp_path / "history"))
+    expected = snapshots_of_dbt(Path(shutil.copytree(HISTORY, tmp_path / "dbt/history")), days)
+    engine.fetch("CREATE DATABASE raw")
+    engine.fetch(CREATE)
+    for number, (day, people) in enumerate(days.items()):
+        engine.fetch(f"INSERT OVERWRITE raw.people VALUES {people}")
+        verb = ["run"] if number else ["plan", "--auto-apply"]
+        assert run(VERBS, [*verb, "-p", str(root), "--execution-time", day], open_engine) == 0
+
+    for table in TABLES:
+        ours = [json.loads(row[0]) for row in rows(engine, f"SELECT to_json(struct(*)) FROM history.{table}")]
+        assert sorted(map(repr, ours)) == sorted(map(repr, expected[table])), table
+
+
+def test_a_snapshot_that_own_macros_would_make_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PYTHON, str(DBT))
+    root = Path(shutil.copytree(HISTORY, tmp_path / "history"))
+    (root / "macros").mkdir()
+    (root / "macros/clock.sql").write_text(CLOCK.replace('{{ var("now") }}', "2026-01-01"))
+
+    project = compile_dbt(Folder(root, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+
+    (error,) = {node.error for node in project.nodes}
+    assert error.startswith("It is made by the macro `snapshot_get_time` of the project's own")
