@@ -6,7 +6,7 @@ Whatever is done is recorded as it is done, so that the next apply of the same p
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,6 +23,7 @@ from mergeplan.planner.apply.backfill.compare_tables import compare_tables
 from mergeplan.planner.apply.backfill.create_tables import Creation
 from mergeplan.planner.apply.backfill.fill_table import TableWriter
 from mergeplan.planner.apply.backfill.layout import Layout
+from mergeplan.planner.apply.backfill.table_columns import table_columns
 from mergeplan.planner.apply.backfill.work import Filled, Work
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import Compared, Emit, Event, ModelSkipped, Stage, StageSkipped, StageStarted
@@ -183,16 +184,27 @@ def _create(
     layout: Layout, context: ApplyContext, snapshots: tuple[Snapshot, ...], plan: Plan, pool: ThreadPoolExecutor
 ) -> tuple[tuple[str, ...], dict[str, int]]:
     """Create the tables that are missing: those that were, and the tokens of the leases under which new ones were."""
+    changes = {change.name: change for change in plan.changes}
     taking_over = [change.new.table for change in plan.changes if change.new and change.keeps_rows]
     missing = missing_tables(context.store, context.engine, snapshots, taking_over)
     if not missing:
+        _check_contracts(layout, context, changes, frozenset())
         context.emit(StageSkipped(Stage.CREATE, "all tables exist"))
         return (), {}
     context.emit(StageStarted(Stage.CREATE, len(missing)))
-    changes = {change.name: change for change in plan.changes}
     creation = Creation(layout, context.store, context.engine, _holder(plan), context.emit, pool, changes)
     creation.run(missing)
+    _check_contracts(layout, context, changes, frozenset(snapshot.name for snapshot in missing))
     return tuple(snapshot.table for snapshot in missing), creation.untouched
+
+
+def _check_contracts(
+    layout: Layout, context: ApplyContext, changes: Mapping[str, Change], created: frozenset[str]
+) -> None:
+    """ProjectError for a changed model that keeps its table and whose query does not return what its contract says."""
+    for name, change in changes.items():
+        if change.new and change.new.model.contract and name not in created:
+            table_columns(layout, context.engine, change.new)
 
 
 def _record(plan: Plan, store: StateStore) -> None:

@@ -11,6 +11,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
 from mergeplan.planner.parsing.files.dbt.texts import (
     audit_texts,
+    constraint_texts,
     exposure_texts,
     external_texts,
     model_text,
@@ -47,6 +48,9 @@ class DbtFolder(Folder):
         """The audits that tests are: by the id of their model, and the texts of those of none alone by their path."""
         by_model, apart = tests_by_model(self.project)
         audits = {id: self._audit_texts(tests, self.project.by_id[id]) for id, tests in by_model.items()}
+        for node in self.nodes.values():
+            if constraints := [*constraint_texts(node)]:
+                audits[node.id] = [*audits.get(node.id, ()), *constraints]
         texts = {
             f"{test.path}#{test.name}": "\n".join(text for _, text in self._audit_texts([test], None)) for test in apart
         }
@@ -67,10 +71,8 @@ class DbtFolder(Folder):
         """What of the project is not followed."""
         _ = self._audits
         units, hooks = len(self.project.unit_tests), len(self.project.hooks)
-        contracts = sum(bool(dict(node.settings.get("contract") or {}).get("enforced")) for node in self.project.nodes)
         more = [f"dbt's unit tests do not run ({units}): `dbt test` runs them."] if units else []
         more += [f"`on-run-start` and `on-run-end` do not run ({hooks} statements)."] if hooks else []
-        more += [f"The contracts of {contracts} models are not checked."] if contracts else []
         rest = len(self._not_asked) - MOST_NOTES
         more += [f"{rest} more tests are not asked."] if rest > 0 else []
         return (*self._not_asked[:MOST_NOTES], *more)

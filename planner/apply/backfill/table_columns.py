@@ -14,6 +14,7 @@ from mergeplan.planner.parsing.sql.macro_scope import CREATING
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.forward_only import blocker_of, is_wider, merge_columns, schema_findings
 from mergeplan.planner.plan.schedule import ONCE
+from mergeplan.planner.semantics.types import normalize_type
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.partitioning import check_columns
@@ -35,6 +36,7 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
             itself = nothing(_own_columns(layout, own, model)) if model.reads_itself else ""
             sql = layout.query(model, ONCE[0], itself)
             columns, read = own.dry_run(sql) if model.sql else (own.schema(sql), frozenset())
+            check_contract(model, columns)
             columns = _apply_declared_columns(model, columns)
             if model.sql:
                 check_table_reads(model, read, sql)
@@ -47,6 +49,18 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
 
 def _own_columns(layout: Layout, engine: Engine, model: Model) -> tuple[Column, ...]:
     return own_columns(model, lambda query, own: engine.schema(layout.query(query, ONCE[0], own)))
+
+
+def check_contract(model: Model, query_columns: tuple[Column, ...]) -> None:
+    """ProjectError where a model has a contract, and its query returns other columns or types than it declares."""
+    if not model.contract:
+        return
+    declared, returned = ({c.name: normalize_type(c.type) for c in side} for side in (model.columns, query_columns))
+    for name in (*declared, *returned):
+        ours, theirs = declared.get(name, "no such column"), returned.get(name, "no such column")
+        if ours != theirs:
+            message = f"{model.name} breaks its contract: of `{name}` that says {ours}, and the query returns {theirs}."
+            raise ProjectError(message, place=model.place, hint="Make the declared columns and the query agree.")
 
 
 def _apply_declared_columns(model: Model, query_columns: tuple[Column, ...]) -> tuple[Column, ...]:

@@ -433,6 +433,7 @@ _READERS: dict[str, _Reader] = {
     "column_descriptions": lambda model, prop, _: replace(model, column_descriptions=descriptions(prop)),
     "signals": lambda model, prop, _: replace(model, signals=signal_calls(prop)),
     "stamp": lambda model, prop, _: replace(model, stamp=word(prop)),
+    "contract": lambda model, prop, _: replace(model, contract=boolean(prop)),
     "enabled": _only("true", "false"),  # a model that is not enabled is left out
     "depends_on": lambda model, prop, _: replace(model, depends_on=table_names(prop)),
     "allow_partials": lambda model, prop, _: replace(model, allow_partials=boolean(prop)),

@@ -402,6 +402,7 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "tags": repr(model.tags),
         "grain": repr(model.grain),
         "audits": repr(model.audits),
+        "contract": repr(model.columns) if model.contract else "",
         "cron": f"{model.cron.text} {model.cron.tz}".strip(),
         "allow_partials": str(model.allow_partials or ""),
         "signals": repr(model.signals) if model.signals else "",

@@ -150,6 +150,8 @@ class Compiling:
             "hooks": [hook.sql for name in ("pre_hook", "post_hook") for hook in getattr(node.config, name, ())],
             "text": "", "later": "", "error": "", "types": [],
         }  # fmt: skip
+        if constraints := [*_constraints(node)]:
+            data["settings"]["constraints"] = constraints
         try:
             if kind == "seed":
                 data["types"] = self.seed_types(node)
@@ -261,6 +263,15 @@ def _plain(value: Any) -> Any:
 
 def _column(column: Any) -> dict[str, str]:
     return {"name": column.name, "type": column.data_type or "", "description": column.description or ""}
+
+
+def _constraints(node: Any) -> Iterator[list[str]]:
+    """The constraints of a model and of its columns: kind, column and condition."""
+    of_columns = [(column.name, column.constraints) for column in (getattr(node, "columns", {}) or {}).values()
+                  if getattr(column, "constraints", None)]  # fmt: skip
+    for name, constraints in [*of_columns, ("", getattr(node, "constraints", None) or [])]:
+        for constraint in constraints:
+            yield [str(getattr(constraint.type, "value", constraint.type)), name, constraint.expression or ""]
 
 
 def _owner(node: Any, manifest: Any) -> str:

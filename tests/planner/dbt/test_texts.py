@@ -11,8 +11,8 @@ from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, DbtVersions, History, Model
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind
-from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, table_name
-from mergeplan.planner.parsing.files.dbt.texts import audit_texts, model_text, replace_relation
+from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, table_name
+from mergeplan.planner.parsing.files.dbt.texts import audit_texts, constraint_texts, model_text, replace_relation
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.tables.partitioning import check_columns
@@ -91,6 +91,30 @@ def test_a_batch_of_dbt_is_an_interval_of_ours() -> None:
         "cron '@daily', start '2026-01-01');\n"
         "select * from s.t where (day >= @start_ts and day <= @end_ts)\n"
     )
+
+
+CONTRACT = {"contract": {"enforced": True}, "materialized": "table", "file_format": "delta"}
+
+
+def test_a_contract_declares_the_columns_that_the_query_must_return() -> None:
+    columns = (DbtColumn(name="a", type="int"), DbtColumn(name="b c", type="decimal(10,2)"))
+    made = node(**CONTRACT).model_copy(update={"columns": columns})
+
+    assert "columns (a int, `b c` decimal(10,2)), contract true" in model_text(made)
+    assert "contract" not in model_text(node(materialized="table", contract={"enforced": False}))
+
+
+def test_a_contract_without_a_type_is_refused() -> None:
+    with pytest.raises(ProjectError, match="states no `data_type` of `a`"):
+        model_text(node(**CONTRACT).model_copy(update={"columns": (DbtColumn(name="a"),)}))
+
+
+def test_constraints_of_a_contract_block_on_delta_as_in_dbt() -> None:
+    constraints = [["not_null", "a", ""], ["check", "", "a > 0"], ["check", "a", "a > 1"], ["primary_key", "a", ""]]
+    texts = [text for _, text in constraint_texts(node(**CONTRACT, constraints=constraints))]
+
+    assert [text.partition("WHERE ")[2] for text in texts] == ["a IS NULL;", "NOT coalesce((a > 0), false);"]
+    assert not [*constraint_texts(node(**{**CONTRACT, "file_format": "parquet"}, constraints=constraints))]
 
 
 def snapshot(**settings: Any) -> Model:

@@ -21,7 +21,8 @@ _WORD = re.compile(r"\W+")
 def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
     """The text of the model that a node is, with audits by name below it; ProjectError."""
     kind = dbt_kind(node)
-    header = [f"name {_name(node)}", f"kind {kind.kind}", *kind.properties, *_layout(node), *_words(node)]
+    header = [f"name {_name(node)}", f"kind {kind.kind}", *kind.properties, *_layout(node), *_contract(node)]
+    header += _words(node)
     if audits:
         header.append(f"audits ({', '.join(name for name, _ in audits)})")
     _refuse_macros(node, kind.query)
@@ -101,6 +102,43 @@ def _ancestors(project: DbtProject, name: str) -> set[str]:
         above |= more
         waiting += more
     return above
+
+
+def constraint_texts(node: DbtNode) -> Iterator[tuple[str, str]]:
+    """The audits that the constraints of a contract are: dbt puts them on tables of Delta, where a write that breaks
+    one fails."""
+    if not _is_enforced(node) or str(node.settings.get("file_format") or "").lower() != "delta":
+        return
+    for number, (kind, column, expression) in enumerate(node.settings.get("constraints") or (), start=1):
+        if kind == "not_null" and column:
+            condition = f"{quote_name(column)} IS NULL"
+        elif kind == "check" and not column:
+            condition = f"NOT coalesce(({expression}), false)"
+        else:
+            continue  # of which dbt makes nothing on Spark
+        _refuse_macros(node, condition)
+        name = f"{_WORD.sub('_', node.id.partition('.')[2])}_constraint_{number}"
+        yield name, f"AUDIT (name {name}, blocking true);\nSELECT * FROM @this_model WHERE {condition};"
+
+
+def _is_enforced(node: DbtNode) -> bool:
+    """True for a model whose columns and types its YAML states, and dbt checks."""
+    contract = node.settings.get("contract")
+    is_enforced = isinstance(contract, dict) and contract.get("enforced") is True
+    return is_enforced and node.type == "model" and node.materialized != "ephemeral"
+
+
+def _contract(node: DbtNode) -> Iterator[str]:
+    """The columns and types that a contract states."""
+    if not _is_enforced(node):
+        return
+    if untyped := [column.name for column in node.columns if not column.type]:
+        message = f"`{node.table}` has a contract that states no `data_type` of `{untyped[0]}`."
+        raise ProjectError(message, place=Place(node.path, 1))
+    if not node.columns:
+        raise ProjectError(f"`{node.table}` has a contract without columns.", place=Place(node.path, 1))
+    yield f"columns ({', '.join(f'{quote_name(column.name)} {column.type}' for column in node.columns)})"
+    yield "contract true"
 
 
 def _name(node: DbtNode) -> str:
