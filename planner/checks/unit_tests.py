@@ -46,6 +46,7 @@ class _OutputQuery:
     columns: tuple[Column, ...]
     expected: TestRows
     expected_sql: str
+    expected_names: tuple[str, ...] = ()  # of the columns that it returns
 
 
 def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) -> tuple[TestResult, ...]:
@@ -111,7 +112,8 @@ def _result(
                 return TestResult(test, error=_add_place(answer, test))
         assert isinstance(actual, Rows)
         actual = Rows(tuple(column.name for column in query.columns), actual.rows)
-        expected = wanted if isinstance(wanted, Rows) else _as_rows(query.expected, query.columns)
+        names = query.expected_names
+        expected = Rows(names, wanted.rows) if isinstance(wanted, Rows) else _as_rows(query.expected, query.columns)
         types = {column.name: column.type for column in query.columns}
         differences = compare_rows(expected, actual, types, query.expected.partial)
         outputs.append(OutputResult(query.output, expected, actual, differences))
@@ -176,8 +178,10 @@ def _one(engine: Engine, name: str, sql: str, expected_rows: TestRows, test: Uni
     """The query for one output; times are compared as strings, so that no time zone interferes."""
     columns = engine.schema(sql)
     own = own_query(expected_rows.query, dialect, test) if expected_rows.query else ""
-    own = _times_as_texts(own, engine.schema(own)) if own else ""
-    return _OutputQuery(test, name, _times_as_texts(sql, columns), columns, expected_rows, own)
+    own_schema = engine.schema(own) if own else ()
+    own = _times_as_texts(own, own_schema) if own else ""
+    names = tuple(column.name for column in own_schema)
+    return _OutputQuery(test, name, _times_as_texts(sql, columns), columns, expected_rows, own, names)
 
 
 def _times_as_texts(sql: str, columns: tuple[Column, ...]) -> str:

@@ -102,6 +102,18 @@ both:
     assert only(results(engine, tmp_path, test, both=both)).message == ""
 
 
+@pytest.mark.parametrize(("total", "is_right"), [("3.00", True), ("4.00", False)])
+def test_expected_rows_may_be_those_of_a_query(engine: Engine, tmp_path: Path, total: str, is_right: bool) -> None:
+    test = f"""
+asked:
+  model: shop.total
+  inputs: {{shop.orders: [{{price: 3, d: 2020-01-01}}]}}
+  outputs: {{query: {{query: "SELECT DATE'2020-01-01' AS d, CAST({total} AS DECIMAL(20, 2)) AS total"}}}}
+"""
+
+    assert only(results(engine, tmp_path, test)).ok is is_right
+
+
 def test_ctes_partial_outputs_and_embedded_models(engine: Engine, tmp_path: Path) -> None:
     dear = "MODEL (name shop.dear, kind EMBEDDED);\nSELECT * FROM shop.orders WHERE price > 5"
     top = "MODEL (name shop.top);\nWITH days AS (SELECT DISTINCT d FROM shop.dear) SELECT *, 1 AS one FROM days"
