@@ -8,7 +8,7 @@ from functools import cached_property
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject
+from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtUnitTest
 from mergeplan.planner.parsing.files.dbt.texts import (
     audit_texts,
     constraint_texts,
@@ -17,6 +17,7 @@ from mergeplan.planner.parsing.files.dbt.texts import (
     model_text,
     tests_by_model,
 )
+from mergeplan.planner.parsing.files.dbt.unit_tests import unit_test_body, unit_test_text
 from mergeplan.planner.project.folder import Folder
 
 MODELS = ("model", "seed", "snapshot")
@@ -66,13 +67,31 @@ class DbtFolder(Folder):
                 self._not_asked.append(f"{test.path}: the test `{test.name}` is not asked: {error.message}")
         return audits
 
+    @cached_property
+    def _unit_tests(self) -> Mapping[str, str]:
+        """The files of unit tests by their path; a test that would ask something else than in dbt is noted."""
+        bodies: dict[str, list[tuple[DbtUnitTest, Mapping[str, object]]]] = {}
+        for test in self.project.unit_tests:
+            try:
+                bodies.setdefault(test.path, []).append((test, unit_test_body(test, self.project)))
+            except ProjectError as error:
+                self._not_asked.append(f"{test.path}: {error.message} {error.hint}")
+        return {
+            path if path not in self.nodes else f"{path}#unit_tests": unit_test_text(tests, self._own_text(path))
+            for path, tests in bodies.items()
+        }
+
+    def _own_text(self, path: str) -> str:
+        """The text of dbt's own file; '' for that of a package."""
+        file = self.root / path
+        return file.read_text("utf-8") if file.is_file() else ""
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What of the project is not followed."""
-        _ = self._audits
-        units, hooks = len(self.project.unit_tests), len(self.project.hooks)
-        more = [f"dbt's unit tests do not run ({units}): `dbt test` runs them."] if units else []
-        more += [f"`on-run-start` and `on-run-end` do not run ({hooks} statements)."] if hooks else []
+        _ = self._audits, self._unit_tests
+        hooks = len(self.project.hooks)
+        more = [f"`on-run-start` and `on-run-end` do not run ({hooks} statements)."] if hooks else []
         rest = len(self._not_asked) - MOST_NOTES
         more += [f"{rest} more tests are not asked."] if rest > 0 else []
         return (*self._not_asked[:MOST_NOTES], *more)
@@ -86,6 +105,8 @@ class DbtFolder(Folder):
             yield from self.nodes
         elif ".sql" in suffixes and folder == "audits":
             yield from self._audits[1]
+        elif folder == "tests" and ".yml" in suffixes:
+            yield from self._unit_tests
         elif folder == "external_models" and self.project.sources:
             yield SOURCES
         elif folder == "exposures" and self.project.exposures:
@@ -114,6 +135,8 @@ class DbtFolder(Folder):
             return json.dumps([*exposure_texts(self.project)], indent=1)
         if name in self._audits[1]:
             return self._audits[1][name]
+        if name in self._unit_tests:
+            return self._unit_tests[name]
         if name not in self.nodes:
             return super().text(name)
         node = self.nodes[name]

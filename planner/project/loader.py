@@ -161,7 +161,7 @@ def load_project(
         chosen,
         models,
         audits,
-        () if dbt else tuple(tests),
+        tuple(tests),
         digest(reading.digest, *(model.seed.digest for model in models.values() if model.seed)),
         defaults,
         code,

@@ -22,6 +22,7 @@ from typing import Any
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.snapshot_macros import refuse_own_macros
+from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
 from mergeplan.planner.python.serving import run
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"
@@ -107,14 +108,17 @@ class DbtWork:
         compiling = Compiling(result.result)
         nodes = [compiling.node(node) for node in result.result.nodes.values() if node.resource_type != "analysis"]
         sources = [compiling.source(source) for source in result.result.sources.values()]
-        unit_tests = sorted(test.unique_id for test in getattr(result.result, "unit_tests", {}).values())
+        unit_tests = [
+            unit_test_data(test, compiling.manifest, compiling.relation)
+            for test in getattr(result.result, "unit_tests", {}).values()
+        ]
         exposures = [_exposure(exposure) for exposure in result.result.exposures.values()]
         hooks = [*compiling.config.on_run_start, *compiling.config.on_run_end]
         return {
             "dbt": __version__,
             "nodes": nodes,
             "sources": sources,
-            "unit_tests": unit_tests,
+            "unit_tests": sorted(unit_tests, key=lambda test: test["id"]),
             "exposures": exposures,
             "hooks": hooks,
             "files": sorted(compiling.files()),

@@ -89,12 +89,42 @@ def test_exposures_of_dbt_use_our_models(shop: Path, tmp_path: Path) -> None:
     assert load(shop).exposures == (Exposure("Weekly", ("shop.total",), "dashboard", "Ann"),)
 
 
-def test_what_dbt_runs_beside_models_is_named(shop: Path) -> None:
-    assert load(shop).notes == ("dbt's unit tests do not run (1): `dbt test` runs them.",)
+def test_what_dbt_runs_beside_models_is_named(shop: Path, tmp_path: Path) -> None:
+    answer = {"ok": json.loads(ANSWER.read_text())}
+    answer["ok"]["hooks"] = ["grant select on x to y"]
+    answer["ok"]["unit_tests"][0]["error"] = "it overrides variables"
+    record(tmp_path, answer, root=shop)
+
+    assert load(shop).notes == (
+        "models/schema.yml: The unit test `total_sums` does not run: it overrides variables. `dbt test` runs it.",
+        "`on-run-start` and `on-run-end` do not run (1 statements).",
+    )
+
+
+def test_unit_tests_of_dbt_are_ours_on_the_line_where_they_stand(shop: Path) -> None:
+    (test,) = load(shop).tests
+
+    assert (test.name, test.model, str(test.place)) == ("total.total_sums", "shop.total", "models/schema.yml:34")
+    assert test.inputs["shop.daily"].rows == ({"id": 1, "day": "2026-01-01", "code": "EUR", "cents": 100},)
+    assert test.query is not None
+    assert (test.query.rows, test.query.partial) == (({"cents": 100},), True)
+
+
+def test_a_unit_test_of_dbt_fails_where_dbts_would(shop: Path, tmp_path: Path, engine: SparkEngine) -> None:
+    def mergeplan_test() -> int:
+        return run(VERBS, ["test", "-p", str(shop)], lambda *_: Lent(engine))  # type: ignore[arg-type, return-value]
+
+    assert mergeplan_test() == 0
+    answer = {"ok": json.loads(ANSWER.read_text())}
+    answer["ok"]["unit_tests"][0]["expect"]["rows"][0]["cents"] = 101
+    record(tmp_path, answer, root=shop)
+    (shop / "models/other.sql").write_text("select 1 as a")
+
+    assert mergeplan_test() == 1
 
 
 def test_dbt_starts_again_only_when_a_file_changed(shop: Path, tmp_path: Path) -> None:
-    arguments = ["plan", "-p", str(shop), "--no-prompts"]
+    arguments = ["plan", "-p", str(shop), "--no-prompts", "--skip-tests"]
     program = tmp_path / "dbt-python"
 
     assert [run(VERBS, arguments), run(VERBS, arguments)] == [0, 0]
@@ -113,7 +143,7 @@ def test_files_that_lie_elsewhere_are_read_each_time(shop: Path, tmp_path: Path)
     answer["ok"]["files"].append("dbt_packages/shared/x.sql")
     program = record(tmp_path, answer, root=shop)
 
-    assert [run(VERBS, ["plan", "-p", str(shop), "--no-prompts"]) for _ in range(2)] == [0, 0]
+    assert [run(VERBS, ["plan", "-p", str(shop), "--no-prompts", "--skip-tests"]) for _ in range(2)] == [0, 0]
     assert times_asked(program) == 2
 
 

@@ -91,13 +91,39 @@ class DbtExposure(DbtPart):
     depends_on: tuple[str, ...]
 
 
+class DbtFixture(DbtPart):
+    """Rows of a unit test, or the SELECT that returns them; `relation` is '' for the expected ones."""
+
+    relation: str = ""
+    rows: tuple[dict[str, Any], ...] = ()
+    query: Text = ""
+
+    @property
+    def table(self) -> str:
+        return table_name(self.relation)
+
+
+class DbtUnitTest(DbtPart):
+    """A unit test; `error` says what of it mergeplan does not follow."""
+
+    id: str
+    name: str
+    path: str
+    model: str  # the node's id
+    description: Text
+    inputs: tuple[DbtFixture, ...]
+    expect: DbtFixture
+    is_incremental: bool
+    error: str
+
+
 class DbtProject(DbtPart):
     """A compiled project."""
 
     dbt: str
     nodes: tuple[DbtNode, ...]
     sources: tuple[DbtSource, ...]
-    unit_tests: tuple[str, ...]
+    unit_tests: tuple[DbtUnitTest, ...]
     exposures: tuple[DbtExposure, ...]
     hooks: tuple[str, ...]
     files: tuple[str, ...]  # that were read, absolute

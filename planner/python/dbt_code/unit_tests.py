@@ -1,0 +1,62 @@
+"""Unit tests of dbt as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+from mergeplan.planner.python.dbt_code.compile_error import CompileError
+
+
+def unit_test_data(test: Any, manifest: Any, relation: Callable[[Any], str]) -> dict[str, Any]:
+    """A unit test as data: dbt read its rows, of each format."""
+    model = next((manifest.nodes[name] for name in test.depends_on.nodes if name in manifest.nodes), None)
+    overrides = test.overrides
+    macros = dict(overrides.macros) if overrides else {}
+    is_incremental = bool(macros.pop("is_incremental", False))
+    data = {
+        "id": test.unique_id, "name": test.name, "path": test.original_file_path,
+        "model": model.unique_id if model else "", "description": test.description or "",
+        "inputs": [], "expect": _fixture(test.expect), "is_incremental": is_incremental, "error": "",
+    }  # fmt: skip
+    if macros or (overrides and (overrides.vars or overrides.env_vars)):
+        data["error"] = "it overrides other macros than `is_incremental`, or variables"
+    try:
+        data["inputs"] = [
+            {**_fixture(item), "relation": _input(item.input, model, manifest, relation)} for item in test.given
+        ]
+    except CompileError as error:
+        data["error"] = str(error)
+    return data
+
+
+def _input(text: str, model: Any, manifest: Any, relation: Callable[[Any], str]) -> str:
+    """The name of the table that an input of a unit test is: `ref(...)`, `source(...)` or `this`."""
+    from dbt.clients.jinja_static import statically_parse_ref_or_source
+
+    if text.strip() == "this":
+        return relation(model)
+    parsed = statically_parse_ref_or_source(text)
+    parents = [(manifest.nodes.get(name) or manifest.sources.get(name)) for name in model.depends_on.nodes]
+    for parent in filter(None, parents):
+        if isinstance(parsed, list):
+            if [getattr(parent, "source_name", None), parent.name] == list(parsed):
+                return relation(parent)
+        elif parent.name == parsed.name and parsed.package in (None, parent.package_name):
+            version = getattr(parent, "version", None)
+            if parsed.version is None or str(parsed.version) == str(version):
+                return relation(parent)
+    raise CompileError(f"its model does not read `{text}`")
+
+
+def _fixture(fixture: Any) -> dict[str, Any]:
+    """Rows of a unit test, or their query."""
+    if isinstance(fixture.rows, str):
+        return {"query": fixture.rows}
+    rows = [{name: _cell(value) for name, value in row.items()} for row in fixture.rows or []]
+    return {"rows": rows}
+
+
+def _cell(value: Any) -> Any:
+    return str(value) if isinstance(value, date) else value

@@ -1,0 +1,83 @@
+"""Unit tests of dbt as ours: what an incremental model's own rows say, and what would ask something else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.parsing.files.dbt.nodes import DbtFixture, DbtProject, DbtUnitTest
+from mergeplan.planner.parsing.files.dbt.unit_tests import unit_test_body, unit_test_text
+
+from .test_texts import node
+
+LATER = {"materialized": "incremental", "incremental_strategy": "append"}
+OWN = DbtFixture(relation="`s`.`T`", rows=({"a": 1},))
+GIVEN = DbtFixture(relation="s.x", query="select 1 as a")
+
+
+def project(text: str = "select a from s.x", later: str = "", **settings: Any) -> DbtProject:
+    return DbtProject(
+        dbt="1.11", nodes=(node(text=text, later=later, **settings),), sources=(), unit_tests=(), exposures=(),
+        hooks=(), files=(),
+    )  # fmt: skip
+
+
+def unit_test(**values: Any) -> DbtUnitTest:
+    usual: dict[str, Any] = {
+        "id": "unit_test.shop.t.adds", "name": "adds", "path": "models/t.yml", "model": "model.shop.t",
+        "description": "", "inputs": (GIVEN,), "expect": DbtFixture(rows=({"a": 1},)), "is_incremental": False,
+        "error": "",
+    }  # fmt: skip
+    return DbtUnitTest(**{**usual, **values})
+
+
+def test_expected_rows_are_compared_by_the_columns_that_they_name() -> None:
+    assert unit_test_body(unit_test(), project()) == {
+        "model": "s.t",
+        "description": "",
+        "inputs": {"s.x": {"query": "select 1 as a"}},
+        "outputs": {"query": {"rows": [{"a": 1}], "partial": True}},
+    }
+    every = unit_test_body(unit_test(expect=DbtFixture(query="select 1 as a")), project())
+    assert every["outputs"] == {"query": {"query": "select 1 as a"}}
+
+
+def test_a_later_run_is_one_whose_table_has_rows() -> None:
+    twofold = project(later="select a from s.x where a > (select max(a) from s.t)", **LATER)
+
+    first = unit_test_body(unit_test(inputs=(OWN, GIVEN)), twofold)
+    later = unit_test_body(unit_test(inputs=(OWN, GIVEN), is_incremental=True), twofold)
+    assert [first["inputs"], later["inputs"]] == [
+        {"s.x": {"query": "select 1 as a"}},
+        {"s.t": {"rows": [{"a": 1}]}, "s.x": {"query": "select 1 as a"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "settings", "why"),
+    [
+        ({"error": "it overrides variables"}, {}, "it overrides variables"),
+        ({"model": "model.shop.gone"}, {}, "its model is not compiled"),
+        ({"expect": DbtFixture(rows=({"a": 1}, {"b": 2}))}, {}, "do not name the same columns"),
+        ({"is_incremental": True}, {**LATER, "later": "select 2 as a"}, "`this` has no rows"),
+        ({}, {**LATER, "incremental_strategy": "microbatch"}, "is filled by batches"),
+    ],
+)
+def test_a_test_that_would_ask_something_else_does_not_run(
+    values: dict[str, Any], settings: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ProjectError, match=why) as error:
+        unit_test_body(unit_test(**values), project(**settings))
+    assert str(error.value).startswith("models/t.yml:1: The unit test `adds` does not run: ")
+
+
+def test_each_test_stands_on_its_line() -> None:
+    tests = [(unit_test(name=name, id=f"unit_test.shop.t.{name}"), {"model": "s.t"}) for name in ("b", "a", "gone")]
+    source = "unit_tests:\n  - name: a\n    model: t\n  - {model: t, name: 'b'}\n"
+
+    assert (
+        unit_test_text(tests, source)
+        == '"t.gone": {"model": "s.t"}\n"t.a": {"model": "s.t"}\n\n"t.b": {"model": "s.t"}\n'
+    )
