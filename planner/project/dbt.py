@@ -24,6 +24,7 @@ from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.parsing.sql.yaml_variables import replace_variables
+from mergeplan.planner.project.dbt_manifest import read_manifests
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.host import Child, ChildFailed
 from mergeplan.planner.python.isolation import Isolation
@@ -73,6 +74,8 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     Of the environment dbt sees `DBT_...` and what the operator lets it see, and nothing that is named as a secret.
     """
     own = read_document(PROJECT, reading.text(PROJECT))
+    if config.manifest:
+        return read_manifests(reading.root, config, project_files(reading.root))
     target = _target(reading, own, config, environment)
     python = find_python(environment)
     visible = visible_variables(environment)

@@ -37,7 +37,7 @@ def dbt_tables(path: str, text: str, catalog: str | None = None) -> Mapping[str,
     if not isinstance(manifest.get("nodes"), dict) or not isinstance(manifest.get("sources", {}), dict):
         hint = "dbt writes it to `target/manifest.json`: run `dbt parse`."
         raise ProjectError("This is not dbt's manifest.json: it has no `nodes`.", place=Place(path), hint=hint)
-    types = _types(_json("catalog.json", catalog)) if catalog else {}
+    types = catalog_types(_json("catalog.json", catalog)) if catalog else {}
     adapter = str((manifest.get("metadata") or {}).get("adapter_type") or "")
     dialect = "" if adapter in SPARKS else adapter
     tables = (_table(path, id, node, types.get(id, {}), dialect) for id, node in _nodes(manifest))
@@ -63,7 +63,7 @@ def _nodes(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
     yield from ((id, node) for id, node in manifest.get("sources", {}).items() if isinstance(node, dict))
 
 
-def _types(catalog: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
+def catalog_types(catalog: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
     """Node -> column -> type."""
     types: dict[str, dict[str, str]] = {}
     for nodes in (catalog.get("nodes"), catalog.get("sources")):

@@ -350,6 +350,12 @@ class DbtConfig(Section):
         default="spark", description="The adapter by which dbt compiles, where no profiles.yml says it."
     )
     vars: dict[str, Any] = Field(default={}, description="What `dbt --vars` would be given.")
+    manifest: str = Field(
+        default="", description="The manifest.json of `dbt compile --full-refresh`, which is read and dbt not asked."
+    )
+    manifest_later: str = Field(
+        default="", description="That of `dbt compile` where the tables are: the later form of incremental models."
+    )
 
 
 class Config(Section):

@@ -1,0 +1,149 @@
+"""A manifest that was made elsewhere, as in CI: what it says, and where it would say something old or half of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mergeplan.planner.errors import ProjectError, ProjectErrors
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.project.loader import LoadOptions, Project, load_project
+from tests.planner.shop import NOW
+
+CONFIG = """
+gateways: {g: {connection: {type: spark}}}
+model_defaults: {dialect: spark}
+dbt: {manifest: ci/manifest.json, manifest_later: later/manifest.json}
+"""
+FILES = {
+    "dbt_project.yml": "name: shop",
+    "config.yaml": CONFIG,
+    "models/total.sql": "select sum(a) as a from {{ ref('daily') }}\n",
+    "models/daily.sql": "select a from {{ ref('rates') }} {% if is_incremental() %}where a > 1{% endif %}",
+    "seeds/rates.csv": "a\n1\n",
+    "macros/x.sql": "{% macro x() %}1{% endmacro %}",
+}
+TESTED = {"input": "ref('daily')", "rows": [{"a": 1}]}
+
+
+def node(type_: str, path: str, compiled: str = "", **config: Any) -> dict[str, Any]:
+    name = Path(path).stem
+    return {
+        "unique_id": f"{type_}.shop.{name}", "resource_type": type_, "name": name, "original_file_path": path,
+        "package_name": "shop", "relation_name": f"s.{name}", "config": config, "compiled_code": compiled,
+        "checksum": {"name": "sha256", "checksum": hashlib.sha256(FILES[path].strip().encode()).hexdigest()},
+        "depends_on": {"nodes": ["model.shop.daily"] if name == "total" else ["seed.shop.rates"]},
+    }  # fmt: skip
+
+
+def manifest(daily: str) -> dict[str, Any]:
+    nodes = [
+        node("model", "models/total.sql", "select sum(a) as a from s.daily", materialized="table"),
+        node("model", "models/daily.sql", daily, materialized="incremental", incremental_strategy="append"),
+        node("seed", "seeds/rates.csv", column_types={"a": "int"}),
+    ]
+    nodes[1]["depends_on"]["macros"] = ["macro.dbt.is_incremental"]
+    macro = {
+        "package_name": "shop",
+        "name": "x",
+        "original_file_path": "macros/x.sql",
+        "macro_sql": FILES["macros/x.sql"],
+    }
+    test = {
+        "unique_id": "unit_test.shop.total.adds", "name": "adds", "original_file_path": "models/t.yml",
+        "depends_on": {"nodes": ["model.shop.total"]}, "given": [TESTED], "expect": {"rows": [{"a": 1}]},
+    }  # fmt: skip
+    return {
+        "metadata": {"adapter_type": "spark", "project_name": "shop", "invocation_id": "1"},
+        "nodes": {item["unique_id"]: item for item in nodes},
+        "macros": {"macro.shop.x": macro},
+        "unit_tests": {"unit_test.shop.total.adds": test},
+    }
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project with both manifests of `dbt compile`, and a catalog."""
+    results = {"metadata": {"invocation_id": "1"}, "args": {"full_refresh": True}}
+    catalog = {"nodes": {"seed.shop.rates": {"columns": {"a": {"name": "a", "type": "bigint", "index": 1}}}}}
+    more = {
+        "ci/manifest.json": json.dumps(manifest("select a from s.rates")),
+        "ci/run_results.json": json.dumps(results),
+        "ci/catalog.json": json.dumps(catalog),
+        "later/manifest.json": json.dumps(manifest("select a from s.rates where a > 1")),
+    }
+    for name, text in (FILES | more).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def load(root: Path) -> Project:
+    return load_project(root, NOW, options=LoadOptions(strict=False))
+
+
+def change(root: Path, name: str, old: str, new: str) -> None:
+    text = (root / name).read_text()
+    assert old in text
+    (root / name).write_text(text.replace(old, new))
+
+
+def test_a_manifest_is_read_without_a_dbt(root: Path) -> None:
+    project = load(root)
+
+    assert {name: model.kind for name, model in project.models.items()} == {
+        "s.daily": Kind.INCREMENTAL_UNMANAGED,
+        "s.rates": Kind.SEED,
+        "s.total": Kind.FULL,
+    }
+    assert [column.type for column in project.models["s.rates"].columns] == ["int"]
+    assert "where a > 1" in project.models["s.daily"].source
+    assert [(test.name, [*test.inputs]) for test in project.tests] == [("total.adds", ["s.daily"])]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "why"),
+    [
+        ("models/daily.sql", "> 1", "> 2", "`s.daily`: Its file is another one than when the manifest was made"),
+        ("config.yaml", ", manifest_later: later/manifest.json", "", "`manifest_later` does not have it"),
+        ("later/manifest.json", " where a > 1", "", "Both manifests have the same form of it"),
+        ("ci/manifest.json", "select a from s.rates", "", "has no compiled code of it"),
+        ("ci/manifest.json", '"append"', '"microbatch"', "does not say how it reads a batch"),
+    ],
+)
+def test_a_node_of_which_a_manifest_says_too_little_is_refused_alone(
+    root: Path, name: str, old: str, new: str, why: str
+) -> None:
+    change(root, name, old, new)
+
+    (error,) = load(root).refused.errors
+    assert why in error.message
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "why"),
+    [
+        ("ci/run_results.json", "true", "false", "ci/manifest.json:1: This manifest is not of `dbt compile --full"),
+        ("ci/run_results.json", '"1"', '"2"', "ci/manifest.json:1: This manifest is not of `dbt compile --full"),
+        ("ci/manifest.json", '"spark"', '"duckdb"', "ci/manifest.json:1: The manifest was made for `duckdb`"),
+        ("macros/x.sql", "1", "2", "macros/x.sql:1: The macro `x` is another one than when ci/manifest.json was made"),
+        (
+            "ci/catalog.json",
+            "shop.rates",
+            "shop.other",
+            "seeds/rates.csv:1: dbt cannot compile `s.rates`: The types of",
+        ),
+        ("config.yaml", "ci/manifest", "../manifest", "config.yaml:1: There is no `../manifest.json` in the project"),
+        ("ci/manifest.json", '"models/total.sql"', '"models/old.sql"', "models/total.sql:1: ci/manifest.json does not"),
+    ],
+)
+def test_a_manifest_that_is_old_or_another_one_is_an_error(root: Path, name: str, old: str, new: str, why: str) -> None:
+    change(root, name, old, new)
+
+    with pytest.raises((ProjectError, ProjectErrors)) as error:
+        load(root)
+    assert str(error.value).startswith(why)
