@@ -19,7 +19,7 @@ STAGES = """
     planner.parsing.files planner.parsing.render
     planner.plan
     planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
-    planner.state planner.apply planner.contract planner.session mergeplan planner.cli
+    planner.state planner.apply planner.catalog planner.contract planner.session mergeplan planner.cli
     bot.sandbox
     bot.projects bot.secret_files bot.settings bot.roles bot.freezes bot.codeowners bot.approvals bot.promotion_rules
     bot.inflight bot.cicd_section bot.results bot.pull_parts bot.records bot.progress bot.budgets
@@ -113,7 +113,7 @@ def test_a_library_is_imported_through_its_door_only() -> None:
 
 
 def test_the_pure_stages_do_no_io() -> None:
-    pure = [module for module in FILES if 0 <= stage_of(module) < len(PURE)]
+    pure = [module for module in FILES if 0 <= stage_of(module) < len(PURE) or module.startswith("planner.catalog.")]
     assert len(pure) > 90
     assert not [(m, name) for m in pure for name in imports_of(m) if name.split(".")[0] in IMPURE]
 

@@ -51,7 +51,7 @@ VERBS = {
     "doctor": (f"{CLI}.verbs.doctor:doctor", "Check Java, Spark, the catalog, the state and isolation."),
     "info": (f"{CLI}.verbs.upkeep:info", "Show the project, its Spark and its state."),
     "clean": (f"{CLI}.verbs.upkeep:clean", "Remove caches and logs."),
-    "schema": (f"{CLI}.verbs.schema:schema", "Print the JSON Schema of plans or of config.yaml."),
+    "schema": (f"{CLI}.verbs.schema:schema", "Print the JSON Schema of plans, catalogs or config.yaml."),
     "completion": (f"{CLI}.completion:completion", "Print the shell completion for bash, zsh or fish."),
     "warm": (f"{CLI}.checks.data:warm", "Keep a Spark running for the other commands."),
 }

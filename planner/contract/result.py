@@ -6,6 +6,7 @@ from pydantic import Field
 
 from mergeplan.planner.contract.adoption import AdoptionView
 from mergeplan.planner.contract.base import VERSION, Category, Change, Data, Direction, Maybe, Names, Version
+from mergeplan.planner.contract.catalog import UnusedColumnRow
 from mergeplan.planner.contract.history import RevisionRow, RollbackView
 from mergeplan.planner.contract.lines import AuditRow
 from mergeplan.planner.contract.physical import PhysicalPlanRow
@@ -245,6 +246,9 @@ class ResultLine(Data):
     edges: Maybe[tuple[LineageEdge, ...]] = Field(default=None, description="`lineage`: what goes into what")
     unfollowed: Maybe[tuple[Unfollowed, ...]] = Field(
         default=None, description="`lineage`: each query that cannot be followed column by column"
+    )
+    unused_columns: Maybe[tuple[UnusedColumnRow, ...]] = Field(
+        default=None, description="`lineage --unused-columns`: each column that nothing needs"
     )
     adoption: Maybe[AdoptionView] = Field(
         default=None, description="`adopt`: the project looked over, or the declared tables as they were checked"

@@ -13,6 +13,7 @@ from typing import Self
 from mergeplan.planner.apply.backfill.work import Filled
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.promotion.rollback import RollbackPlan
+from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.errors import Cancelled, Refused, RequestError
 from mergeplan.planner.session.events import Emit, silent
 from mergeplan.planner.session.moments import moment
@@ -33,6 +34,7 @@ from mergeplan.planner.session.use_cases.apply import apply_plan, check_catalogs
 from mergeplan.planner.session.use_cases.applying import Record
 from mergeplan.planner.session.use_cases.audits import stream_audits
 from mergeplan.planner.session.use_cases.cancelling import interruptible
+from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.use_cases.data_diff import data_diffs, pairs_of_environment
 from mergeplan.planner.session.use_cases.diff import difference
 from mergeplan.planner.session.use_cases.drift import add_drift_warnings
@@ -95,6 +97,11 @@ class Opened:
         with self._doing(silent, only_looks=True) as work:
             rows = work.engine.fetch(sql, limit)
             return FetchedRows(rows.columns, rows.rows)
+
+    def catalog(self, environment: str = PROD) -> Catalog:
+        """The models of the project's files with columns and lineage, beside what an environment shows of them."""
+        with self._doing(silent, only_looks=True) as work:
+            return make_catalog(work, parse_environment_name(environment))
 
     def data_diff(self, environment: str, options: DataDiffOptions | None = None) -> DataDiffs:
         """What an environment's changes do to the rows of its models: prod's tables against its own, over the time that

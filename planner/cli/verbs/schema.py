@@ -1,4 +1,4 @@
-"""schema: what mergeplan's JSON and config.yaml look like, for programs and editors."""
+"""schema: what mergeplan's JSON, its catalog and config.yaml look like, for programs and editors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from mergeplan.planner.contract.catalog import catalog_schema
 from mergeplan.planner.contract.config_schema import config_schema
 from mergeplan.planner.contract.wire import lines_schema
 
@@ -16,15 +17,17 @@ def schema_command(config: Callable[[], dict[str, Any]]) -> click.Command:
     """The verb; who knows more of config.yaml than the planner gives its own schema of it."""
 
     @click.command("schema")
-    @click.argument("document", metavar="plan|config", type=click.Choice(["plan", "config"]))
+    @click.argument("document", metavar="plan|catalog|config", type=click.Choice(["plan", "catalog", "config"]))
     def schema(document: str) -> int:
-        """Print the JSON Schema of a JSON line (plan) or of config.yaml (config).
+        """Print the JSON Schema of a JSON line (plan), of the catalog, or of config.yaml (config).
 
         \b
         mergeplan schema plan
+        mergeplan schema catalog
         mergeplan schema config > .mergeplan/config.schema.json
         """
-        click.echo(json.dumps(lines_schema() if document == "plan" else config(), indent=2))
+        schemas = {"plan": lines_schema, "catalog": catalog_schema, "config": config}
+        click.echo(json.dumps(schemas[document](), indent=2))
         return 0
 
     return schema

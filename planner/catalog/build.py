@@ -1,0 +1,203 @@
+"""From a project, its lineage and an environment to the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from mergeplan.planner.catalog.catalog import (
+    Catalog,
+    CatalogAudit,
+    CatalogColumn,
+    CatalogModel,
+    CatalogTest,
+    DeployedTable,
+    UnopenedModel,
+)
+from mergeplan.planner.catalog.unused import find_unused_columns
+from mergeplan.planner.checks.audits import is_blocking
+from mergeplan.planner.errors import Place
+from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.formatting import pretty
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.render import render
+from mergeplan.planner.plan.schedule import Loaded, Window, schedule_run
+from mergeplan.planner.project.lineage import ALL, ROWS, Edge, Followed, Node
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
+from mergeplan.planner.snapshot.environment import Environment
+
+
+@dataclass(frozen=True)
+class CatalogSources:
+    """What a catalog is made of, at one moment; `lineage` has every model of the project."""
+
+    project: Project
+    lineage: Mapping[str, Followed]
+    environment: Environment
+    loaded: Loaded
+    now: datetime
+    memory: ShapeMemory = NO_MEMORY  # of layouts
+
+
+def build_catalog(sources: CatalogSources) -> Catalog:
+    """The catalog of the project's models, parents first."""
+    project, environment = sources.project, sources.environment
+    graph = graph_of(project.models)
+    builder = _Builder(sources, graph)
+    models = {name: builder.build(name) for name in graph.order}
+    unopened = tuple(_unopened(project))
+    return Catalog(
+        project=project.config.project or project.root.name,
+        environment=environment.name,
+        made_at=sources.now,
+        models=models,
+        revision=environment.revision,
+        promoted_at=environment.promoted_at,
+        exposures=project.exposures,
+        unopened=unopened,
+        unused_columns=None if unopened else find_unused_columns(models, project.standalone),
+    )
+
+
+class _Neighbours:
+    """What goes into each column, and where each column goes."""
+
+    def __init__(self, lineage: Mapping[str, Followed]) -> None:
+        self.made_from: dict[Node, dict[Node, None]] = {}
+        self.read_by: dict[Node, dict[Node, None]] = {}
+        for followed in lineage.values():
+            for edge in followed.edges:
+                self._add(edge)
+
+    def _add(self, edge: Edge) -> None:
+        self.made_from.setdefault(edge.target, {})[edge.source] = None
+        self.read_by.setdefault(edge.source, {})[edge.target] = None
+
+    def column(self, model: str, name: str) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+        """What a column is made from, and what reads it, itself or as one of all columns."""
+        own, every = Node(model, name), Node(model, ALL)
+        sources = {**self.made_from.get(own, {}), **self.made_from.get(every, {})}
+        targets = {**self.read_by.get(own, {}), **self.read_by.get(every, {})}
+        return tuple(sources), tuple(targets)
+
+    def row_deciders(self, model: str) -> tuple[Node, ...]:
+        """What decides which rows a model has."""
+        return tuple({**self.made_from.get(Node(model, ROWS), {}), **self.made_from.get(Node(model, ALL), {})})
+
+
+class _Builder:
+    """Builds each model; what is looked up for each is sorted by model once."""
+
+    def __init__(self, sources: CatalogSources, graph: Graph) -> None:
+        self.sources, self.graph = sources, graph
+        self.neighbours = _Neighbours(sources.lineage)
+        self.deployed = _deployed_tables(sources)
+        self.embedded = sources.project.models_to_inline
+        self.tests: dict[str, list[CatalogTest]] = {}
+        for test in sources.project.tests:
+            self.tests.setdefault(test.model, []).append(CatalogTest(test.name, test.place, test.description))
+        self.exposures: dict[str, list[str]] = {}
+        for exposure in sources.project.exposures:
+            for name in exposure.models:
+                self.exposures.setdefault(name, []).append(exposure.name)
+
+    def build(self, name: str) -> CatalogModel:
+        """One model with all that is known of it."""
+        model, followed = self.sources.project.models[name], self.sources.lineage[name]
+        return CatalogModel(
+            declared=model,
+            columns=_columns(model, followed, self.neighbours),
+            parents=model.depends_on,
+            readers=self.graph.children[name],
+            row_deciders=self.neighbours.row_deciders(name),
+            unfollowed=followed.why_not,
+            rendered=render_query(model, self.embedded, self.sources.now, self.sources.memory),
+            audits=tuple(_audits(self.sources.project, model)),
+            tests=tuple(self.tests.get(name, ())),
+            exposures=tuple(self.exposures.get(name, ())),
+            deployed=self.deployed.get(name),
+        )
+
+
+def _columns(model: Model, followed: Followed, neighbours: _Neighbours) -> tuple[CatalogColumn, ...] | None:
+    if followed.columns is None:
+        return None
+    types = dict(followed.table.types) | {column.name: column.type for column in model.columns}
+    comments = {column.name: column.comment for column in model.columns} | dict(model.column_descriptions)
+    return tuple(
+        CatalogColumn(name, types.get(name, ""), comments.get(name, ""), *neighbours.column(model.name, name))
+        for name in followed.columns
+    )
+
+
+def _audits(project: Project, model: Model) -> Iterator[CatalogAudit]:
+    for call in model.audits:
+        yield CatalogAudit(call.name, call.arguments, is_blocking(call, project.audits))
+    for audit in project.standalone:
+        if model.name in audit.depends_on and not audit.skip:
+            yield CatalogAudit(audit.name, (), audit.blocking, standalone=True)
+
+
+def render_query(model: Model, embedded_models: Mapping[str, Model], now: datetime, memory: ShapeMemory) -> str:
+    """The query as Spark runs it for the last interval that is over; '' for a model without one."""
+    if not model.sql:
+        return ""
+    sql = model.text.strip() or model.sql
+    if "@" in sql or embedded_models.keys() & set(model.depends_on):
+        due = model.cron.due(now)
+        interval = Interval(model.cron.cut(due - timedelta(seconds=1)), due)
+        sql = render(model, {}, embedded_models, interval, now)
+    elif sql in model.source:
+        return sql  # as it is written: most queries are spared a parse
+    return _lay_out(sql, memory)
+
+
+def _lay_out(sql: str, memory: ShapeMemory) -> str:
+    """The query with lines and indentation: a macro leaves it without."""
+    key = memory.key("layout", sql)
+    text = memory.recall(str, key)
+    if text is None:
+        text = pretty(spark_tree(sql), "spark")
+        memory.remember(key, text)
+    return text
+
+
+def _deployed_tables(sources: CatalogSources) -> dict[str, DeployedTable]:
+    """What the environment shows of each model."""
+    environment, models = sources.environment, sources.project.models
+    snapshots = environment.snapshots
+    graph = graph_of({name: snapshot.model for name, snapshot in snapshots.items()})
+    behind = schedule_run(graph, snapshots, sources.loaded, Window(sources.now)) if snapshots else {}
+    tables: dict[str, DeployedTable] = {}
+    for name, snapshot in snapshots.items():
+        shown = name in environment.views and snapshot.kind.has_view
+        held: Timeline = sources.loaded.timeline_of(snapshot) if snapshot.kind.is_stored else ()
+        tables[name] = DeployedTable(
+            view=environment.naming.view(name, environment.name) if shown else "",
+            table=snapshot.table if snapshot.kind.has_view else "",
+            version=snapshot.version,
+            held=held,
+            missing=behind.get(name, ((), ()))[1],
+            current=name in models and _same_text(models[name], snapshot.model),
+        )
+    return tables
+
+
+def _same_text(model: Model, deployed: Model) -> bool:
+    """True when nothing but the place and the layout of the file differs."""
+    return model == deployed or model == replace(
+        deployed, path=model.path, line=model.line, source=model.source, text=model.text, text_line=model.text_line
+    )
+
+
+def _unopened(project: Project) -> Iterable[UnopenedModel]:
+    for refusal in project.refused.refusals:
+        for error in refusal.errors:
+            yield UnopenedModel(error.place or Place(refusal.path), error.message, refusal.models)
+    for reader in project.refused.left_out:
+        reason = f"`{reader.model}` reads `{reader.reads}`, which cannot be opened."
+        yield UnopenedModel(reader.place.place, reason, (reader.model,))

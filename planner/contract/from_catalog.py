@@ -1,0 +1,111 @@
+"""The catalog as the contract shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from mergeplan.planner.catalog.catalog import Catalog, CatalogColumn, CatalogModel, DeployedTable, UnusedColumn
+from mergeplan.planner.contract import catalog as rows
+from mergeplan.planner.contract.from_plan import spans
+from mergeplan.planner.contract.tables import LineageEnd
+from mergeplan.planner.project.lineage import Node
+
+
+def catalog_view(catalog: Catalog) -> rows.CatalogView:
+    """The whole catalog."""
+    unused = catalog.unused_columns
+    return rows.CatalogView(
+        project=catalog.project,
+        environment=catalog.environment,
+        revision=catalog.revision,
+        promoted_at=_moment(catalog.promoted_at),
+        made_at=catalog.made_at.isoformat(),
+        models=tuple(model_row(model) for model in catalog.models.values()),
+        exposures=tuple(
+            rows.CatalogExposureRow(name=e.name, type=e.type, owner=e.owner, url=e.url, models=e.models)
+            for e in catalog.exposures
+        ),
+        unused_columns=None if unused is None else unused_rows(unused),
+        unopened=tuple(
+            rows.UnopenedRow(path=o.place.path, line=o.place.line, reason=o.reason, models=o.models)
+            for o in catalog.unopened
+        ),
+    )
+
+
+def model_row(model: CatalogModel) -> rows.CatalogModelRow:
+    """A model of the catalog."""
+    declared, columns = model.declared, model.columns
+    return rows.CatalogModelRow(
+        name=model.name,
+        kind=model.kind,
+        materialization=declared.materialization,
+        path=declared.path,
+        line=declared.line,
+        owner=declared.owner,
+        description=declared.description,
+        tags=declared.tags,
+        schedule=model.schedule,
+        interval_unit=declared.cron.unit if model.schedule else "",
+        start=_moment(declared.start),
+        grain=declared.grain,
+        unique_key=declared.unique_key,
+        time_column=declared.time_column,
+        partitioned_by=declared.partitioned_by,
+        format=(declared.table_format or declared.storage_format) if declared.kind.is_stored else "",
+        columns=None if columns is None else tuple(_column_row(column) for column in columns),
+        row_deciders=_ends(model.row_deciders),
+        unfollowed=model.unfollowed,
+        parents=model.parents,
+        readers=model.readers,
+        definition=model.source,
+        query=model.rendered,
+        audits=tuple(
+            rows.CatalogAuditRow(name=a.name, arguments=dict(a.arguments), blocking=a.blocking, standalone=a.standalone)
+            for a in model.audits
+        ),
+        tests=tuple(
+            rows.CatalogTestRow(name=t.name, path=t.place.path, line=t.place.line, description=t.description)
+            for t in model.tests
+        ),
+        exposures=model.exposures,
+        deployed=_deployed_row(model.deployed) if model.deployed else None,
+    )
+
+
+def unused_rows(columns: Iterable[UnusedColumn]) -> tuple[rows.UnusedColumnRow, ...]:
+    """Columns that nothing needs."""
+    return tuple(
+        rows.UnusedColumnRow(model=c.model, column=c.column, path=c.place.path, line=c.place.line, named_by=c.named_by)
+        for c in columns
+    )
+
+
+def _column_row(column: CatalogColumn) -> rows.CatalogColumnRow:
+    return rows.CatalogColumnRow(
+        name=column.name,
+        type=column.type,
+        description=column.description,
+        made_from=_ends(column.made_from),
+        read_by=_ends(column.read_by),
+    )
+
+
+def _ends(nodes: Iterable[Node]) -> tuple[LineageEnd, ...]:
+    return tuple(LineageEnd(model=node.model, column=node.column or None) for node in nodes)
+
+
+def _deployed_row(deployed: DeployedTable) -> rows.DeployedRow:
+    return rows.DeployedRow(
+        view=deployed.view,
+        table=deployed.table,
+        version=deployed.version,
+        intervals=spans(deployed.held),
+        missing=spans(deployed.missing),
+        current=deployed.current,
+    )
+
+
+def _moment(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None

@@ -1,0 +1,39 @@
+"""catalog: the project's models as data, beside what an environment shows of them. It starts no Spark."""
+
+from __future__ import annotations
+
+from mergeplan.planner.catalog.build import CatalogSources, build_catalog
+from mergeplan.planner.catalog.catalog import Catalog, UnusedColumn
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.project.lineage import FollowedModels
+from mergeplan.planner.session.workspace import Workspace, load_state
+from mergeplan.planner.snapshot.environment import PROD, Environment
+
+
+def make_catalog(work: Workspace, environment: str) -> Catalog:
+    """The catalog of the project's files beside an environment; RequestError when there is none of that name.
+
+    Prod may be empty still. What it took to read the queries is remembered for the next time.
+    """
+    shown = work.store.environments.get(PROD) if environment == PROD else work.environment(environment)
+    return _build(work, shown, load_state(work))
+
+
+def list_unused_columns(work: Workspace) -> tuple[UnusedColumn, ...]:
+    """The columns that nothing needs; RequestError while a model cannot be opened. The state is not looked at."""
+    catalog = _build(work, Environment(PROD), Loaded({}))
+    if catalog.unused_columns is None:
+        file = catalog.unopened[0]
+        message = f"Which columns are unused cannot be said while a model cannot be opened: {file.place}: {file.reason}"
+        raise RequestError(message, hint="Correct the file: it may read any column.")
+    return catalog.unused_columns
+
+
+def _build(work: Workspace, environment: Environment, loaded: Loaded) -> Catalog:
+    memory = work.shapes
+    lineage = FollowedModels(graph_of(work.project.models), memory)
+    catalog = build_catalog(CatalogSources(work.project, lineage, environment, loaded, work.now, memory))
+    work.lookups.keep()
+    return catalog
