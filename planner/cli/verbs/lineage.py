@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -23,14 +24,15 @@ ARROWS = {How.MADE_FROM: "-->", How.DECIDES_ROWS: "-.->", How.EVERY_COLUMN: "==>
 
 
 @click.command()
-@click.argument("target", metavar="MODEL[.COLUMN]")
+@click.argument("target", metavar="MODEL[.COLUMN]", required=False)
 @click.option("--downstream", is_flag=True, help="What is made from it, not what it is made from.")
+@click.option("--unused-columns", is_flag=True, help="List the columns that nothing needs; of MODEL, or of all.")
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json", "mermaid", "html"]), default="text", help="How to draw it."
 )
 @click.option("--to", "path", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
 @workspace
-def lineage(target: str, downstream: bool, output: str, path: Path | None, root: Path, gateway: str | None) -> int:
+def lineage(target: str | None, path: Path | None, root: Path, gateway: str | None, **option_values: Any) -> int:
     """Show what MODEL, or one COLUMN of it, is made from, and what decides its rows.
 
     \b
@@ -39,8 +41,16 @@ def lineage(target: str, downstream: bool, output: str, path: Path | None, root:
     mergeplan lineage shop.orders.amount --downstream
     mergeplan lineage shop.orders.amount -o mermaid
     mergeplan lineage shop.orders -o html --to lineage.html
+    mergeplan lineage --unused-columns
     """
+    output, downstream = option_values["output"], option_values["downstream"]
     with open_workspace(root, gateway) as work:
+        if option_values["unused_columns"]:
+            from mergeplan.planner.cli.verbs.unused_columns import print_unused_columns  # with the whole catalog
+
+            return print_unused_columns(work, target, output, path)
+        if target is None:
+            raise click.UsageError("Missing argument 'MODEL[.COLUMN]'.", click.get_current_context())
         models, column_lineage = work.project.models, find_lineage(work, target, downstream=downstream)
     if output == "text" and path is None:
         console = Console(highlight=False)
