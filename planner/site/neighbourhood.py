@@ -1,0 +1,128 @@
+"""A model's neighbourhood as a drawing: what it reads on the left, what reads it on the right, two steps each way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mergeplan.planner.catalog.catalog import CatalogModel
+from mergeplan.planner.wording import count_noun
+
+WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE = 214, 44, 56, 12, 4
+LABEL_MOST = 26  # characters that fit into a box
+NEAR_MOST, FAR_MOST = 8, 10  # boxes on each side: one step away, and two
+Steps = Callable[[str], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A model, or `name` '' for a number of models that are not drawn."""
+
+    name: str
+    x: int
+    y: int
+    label: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Boxes, the curves between them, and the size of it all."""
+
+    boxes: tuple[Box, ...]
+    curves: tuple[str, ...]
+    width: int
+    height: int
+    box_width: int = WIDTH
+    box_height: int = HEIGHT
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The models that are drawn on one side, and for each step how many are not."""
+
+    names: tuple[str, ...]
+    left_out: tuple[int, int]
+
+
+def draw_neighbourhood(models: Mapping[str, CatalogModel], focus: str) -> Drawing:
+    """The drawing around a model."""
+
+    def parents(name: str) -> Sequence[str]:
+        return models[name].parents if name in models else ()
+
+    def readers(name: str) -> Sequence[str]:
+        return models[name].readers if name in models else ()
+
+    up, down = _side(focus, parents), _side(focus, readers)
+    levels = {focus: 0}
+    levels |= {name: -level for name, level in _levels(focus, up.names, parents).items()}
+    levels |= {name: level for name, level in _levels(focus, down.names, readers).items() if name not in levels}
+    columns: dict[int, list[str]] = {}
+    for name, level in levels.items():
+        columns.setdefault(level, []).append(name)
+    more = {sign * step: side.left_out[step - 1] for sign, side in ((-1, up), (1, down)) for step in (1, 2)}
+    for level in (level for level, count in more.items() if count):
+        columns.setdefault(level, []).append(f"\0{level}")
+    places = _places(columns, parents)
+    edges = [(parent, name) for name in levels for parent in dict.fromkeys(parents(name)) if parent in levels]
+    return Drawing(
+        tuple(_box(models, name, more, *place) for name, place in places.items()),
+        tuple(_curve(places[parent], places[name]) for parent, name in edges if parent != name),
+        max(x for x, _ in places.values()) + WIDTH + EDGE,
+        max(y for _, y in places.values()) + HEIGHT + EDGE,
+    )
+
+
+def _side(focus: str, step: Steps) -> _Side:
+    """The nearest models of one direction, as many as can be read."""
+    near = [name for name in dict.fromkeys(step(focus)) if name != focus]
+    shown = near[:NEAR_MOST]
+    beyond = dict.fromkeys(other for name in shown for other in step(name))
+    far = [name for name in beyond if name != focus and name not in near]
+    return _Side((*shown, *far[:FAR_MOST]), (len(near) - len(shown), len(far[FAR_MOST:])))
+
+
+def _levels(focus: str, names: Iterable[str], step: Steps) -> dict[str, int]:
+    """How many steps away each model stands on the longest way, so that every line leads from left to right."""
+    wanted, levels = set(names), dict.fromkeys(names, 1)
+    for _ in range(len(levels)):
+        before = dict(levels)
+        for name in levels:
+            for other in step(name):
+                if other in wanted and other != name:
+                    levels[other] = max(levels[other], levels[name] + 1)
+        if levels == before:
+            break
+    return levels
+
+
+def _places(columns: Mapping[int, list[str]], parents: Steps) -> dict[str, tuple[int, int]]:
+    """Where each box is: columns outwards from the middle, each sorted by the boxes that it is joined to."""
+    tallest, first = max(map(len, columns.values())), min(columns)
+    places: dict[str, tuple[int, int]] = {}
+
+    def middle(name: str) -> tuple[bool, float, str]:
+        joined = [places[other][1] for other in places if other in parents(name) or name in parents(other)]
+        return name.startswith("\0"), sum(joined) / len(joined) if joined else 0.0, name
+
+    for level in sorted(columns, key=abs):
+        top = EDGE + (tallest - len(columns[level])) * (HEIGHT + GAP_Y) // 2
+        for row, name in enumerate(sorted(columns[level], key=middle)):
+            places[name] = EDGE + (level - first) * (WIDTH + GAP_X), top + row * (HEIGHT + GAP_Y)
+    return places
+
+
+def _box(models: Mapping[str, CatalogModel], name: str, more: Mapping[int, int], x: int, y: int) -> Box:
+    if name.startswith("\0"):
+        return Box("", x, y, f"and {count_noun(more[int(name[1:])], 'more', 'more')}", "")
+    label = name if len(name) <= LABEL_MOST else f"…{name[1 - LABEL_MOST :]}"
+    return Box(name, x, y, label, models[name].kind if name in models else "no model")
+
+
+def _curve(start: tuple[int, int], end: tuple[int, int]) -> str:
+    """The path of a line from the right side of one box to the left side of another."""
+    x1, y1 = start[0] + WIDTH, start[1] + HEIGHT // 2
+    x2, y2 = end[0], end[1] + HEIGHT // 2
+    bend = max(GAP_X // 2, (x2 - x1) // 2)
+    return f"M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"

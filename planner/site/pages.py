@@ -1,0 +1,194 @@
+"""The pages of a catalog as HTML: templates over it. They load nothing from elsewhere and send nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from mergeplan.planner.catalog.catalog import Catalog, CatalogModel, UnusedColumn
+from mergeplan.planner.project.lineage import ALL, ROWS, Node
+from mergeplan.planner.site.calendar_strip import draw_strip
+from mergeplan.planner.site.names import page_name
+from mergeplan.planner.site.neighbourhood import draw_neighbourhood
+from mergeplan.planner.site.search_words import search_words
+from mergeplan.planner.wording import count_noun
+
+TEMPLATES = Path(__file__).parent / "templates"
+COLUMN_WORDS = {ROWS: "its rows", ALL: "every column"}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A model's page within a single file."""
+
+    id: str
+    html: Markup
+
+
+@dataclass(frozen=True)
+class Site:
+    """The pages of a catalog; as a `single` file a page is an article with an id."""
+
+    catalog: Catalog
+    single: bool = False
+
+    def index(self) -> str:
+        """The list of all models with the search; of a single file, all of it."""
+        if not self.single:
+            return self._render("index.html", **self._list_values(""), link=lambda name: f"models/{_address(name)}")
+        pages = [Page(page_name(name), self._article(name)) for name in self.catalog.models]
+        if self.catalog.unused_columns:
+            pages.append(Page("unused-columns", Markup(self._render("unused_list.html", **self._inside))))  # noqa: S704
+        values = {**self._list_values(""), **self._inside, "pages": pages}
+        return self._render("single.html", **values)
+
+    def model(self, name: str) -> str:
+        """The page of a model, in the folder `models`."""
+        return self._render("model.html", **self._model_values(name), **self._beside)
+
+    def unused(self) -> str:
+        """The page of columns that nothing needs, beside the index."""
+        link = {"link": lambda name: f"models/{_address(name)}", "home": "index.html", "search_link": _search("")}
+        return self._render("unused.html", **link, unused_by_model=self._unused_by_model)
+
+    def _article(self, name: str) -> Markup:
+        return Markup(self._render("one_model.html", **self._model_values(name), **self._inside))  # noqa: S704
+
+    def _render(self, template: str, **values: object) -> str:
+        return _templates().get_template(template).render(catalog=self.catalog, **values)
+
+    def _list_values(self, folder: str) -> Mapping[str, Any]:
+        models = sorted(self.catalog.models.values(), key=lambda model: model.name)
+        schemas: dict[str, list[CatalogModel]] = {}
+        for model in models:
+            schemas.setdefault(model.name.rpartition(".")[0], []).append(model)
+        listed = [model for group in schemas.values() for model in group]
+        return {"schemas": list(schemas.items()), "words": search_words(listed), "unused_link": "unused.html"}
+
+    def _model_values(self, name: str) -> Mapping[str, Any]:
+        model = self.catalog.models[name]
+        return {
+            "model": model,
+            "drawn": draw_neighbourhood(self.catalog.models, name),
+            "strip": draw_strip(model, self.catalog.made_at),
+            "unused": self._unused_names,
+        }
+
+    @property
+    def _beside(self) -> Mapping[str, Any]:
+        """How a model's page leads to others."""
+        return {"link": _address, "home": "../index.html", "search_link": _search("../index.html")}
+
+    @property
+    def _inside(self) -> Mapping[str, Any]:
+        """How an article of a single file leads to others."""
+        link = {"link": lambda name: f"#{quote(page_name(name))}", "home": "#index", "search_link": _search("")}
+        return {**link, "unused_link": "#unused-columns", "unused_by_model": self._unused_by_model}
+
+    @cached_property
+    def _unused_names(self) -> frozenset[tuple[str, str]]:
+        return frozenset((column.model, column.column) for column in self.catalog.unused_columns or ())
+
+    @property
+    def _unused_by_model(self) -> Sequence[tuple[str, Sequence[UnusedColumn]]]:
+        groups: dict[str, list[UnusedColumn]] = {}
+        for column in self.catalog.unused_columns or ():
+            groups.setdefault(column.model, []).append(column)
+        return sorted(groups.items())
+
+
+def _address(name: str) -> str:
+    return quote(f"{page_name(name)}.html")
+
+
+def _search(index: str) -> Any:
+    return lambda words: f"{index}#q={quote(words)}"
+
+
+@cache
+def policy() -> str:
+    """What a browser is forbidden: everything but our own style and our own script, known by their hashes."""
+    hashes = (b64encode(hashlib.sha256(_text(name).encode()).digest()).decode() for name in ("style.css", "search.js"))
+    style, script = (f"'sha256-{digest}'" for digest in hashes)
+    return f"default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'"
+
+
+@cache
+def _text(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _by_model(nodes: Iterable[Node]) -> list[tuple[str, list[str]]]:
+    """The ends of edges by model, each with its columns."""
+    groups: dict[str, list[str]] = {}
+    for node in nodes:
+        groups.setdefault(node.model, []).append(COLUMN_WORDS.get(node.column, node.column))
+    return list(groups.items())
+
+
+def _namers(columns: Iterable[UnusedColumn]) -> list[str]:
+    return sorted({name for column in columns for name in column.named_by})
+
+
+def _breakable(name: str) -> Markup:
+    """A name that may be broken after a dot or an underscore."""
+    return Markup("<wbr>").join(escape(_without_tricks(part)) for part in re.split(r"(?<=[._])(?![._])", name))
+
+
+def _without_tricks(value: object) -> object:
+    """What a template puts out: no text of a project turns the direction of what stands around it."""
+    if type(value) is not str or value.isprintable():
+        return value
+    return "".join(char for char in value if char in "\n\t" or char.isprintable())
+
+
+def _first_line(text: str) -> str:
+    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    return line if len(line) <= 160 else f"{line[:159]}…"
+
+
+def _kind_words(kind: str) -> str:
+    """`INCREMENTAL_BY_TIME_RANGE` in words that a page has room for."""
+    return kind.lower().replace("_", " ").replace("scd type 2", "SCD type 2")
+
+
+def _filters() -> Iterator[tuple[str, Any]]:
+    yield "by_model", _by_model
+    yield "namers", _namers
+    yield "breakable", _breakable
+    yield "first_line", _first_line
+    yield "kind_words", _kind_words
+    yield "counted", count_noun
+    yield "anchor", lambda schema: f"schema-{page_name(schema)}"
+    yield "moment", lambda at: at.astimezone(UTC).strftime(_moment_form(at))
+
+
+def _moment_form(at: datetime) -> str:
+    return "%Y-%m-%d" if at.time() == datetime.min.time() else "%Y-%m-%d %H:%M UTC"
+
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_without_tricks,
+    )
+    environment.filters.update(dict(_filters()))
+    texts = {"style": Markup(_text("style.css")), "script": Markup(_text("search.js"))}  # noqa: S704 - files of ours
+    environment.globals.update({**texts, "policy": policy()})
+    return environment
