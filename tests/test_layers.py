@@ -19,7 +19,8 @@ STAGES = """
     planner.parsing.files planner.parsing.render
     planner.plan
     planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
-    planner.state planner.apply planner.catalog planner.contract planner.session planner.site mergeplan planner.cli
+    planner.state planner.apply planner.catalog planner.contract planner.session
+    planner.site planner.exports mergeplan planner.cli
     bot.sandbox
     bot.projects bot.secret_files bot.settings bot.roles bot.freezes bot.codeowners bot.approvals bot.promotion_rules
     bot.inflight bot.cicd_section bot.results bot.pull_parts bot.records bot.progress bot.budgets

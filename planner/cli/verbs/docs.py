@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,17 @@ from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_catalog import catalog_view
 from mergeplan.planner.errors import RequestError
+from mergeplan.planner.exports.dbt_manifest import dbt_catalog, dbt_manifest
 from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.site.writing import write_single_file, write_site
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 from mergeplan.planner.wording import count_noun
 
-FORMATS = ("site", "json")
+FORMATS = ("site", "json", "dbt")
 
 
 @click.command()
-@click.option("--format", "form", type=click.Choice(FORMATS), default="site", help="Pages, or a document.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="site", help="Pages, a document, or dbt's files.")
 @click.option("--output", type=click.Path(path_type=Path), help="The folder or file to write; default: `catalog`.")
 @click.option("--single-file", is_flag=True, help="Write the site as one HTML file.")
 @click.option("--environment", default=PROD, show_default=True, help="Whose tables, versions and intervals to show.")
@@ -34,6 +36,7 @@ def docs(root: Path, gateway: str | None, **option_values: Any) -> int:
     mergeplan docs --output public --environment dev
     mergeplan docs --single-file --output catalog.html
     mergeplan docs --format json --output catalog.json
+    mergeplan docs --format dbt --output dbt-artifacts
     """
     output, form = option_values["output"], option_values["form"]
     single = option_values["single_file"]
@@ -65,9 +68,17 @@ def _write_json(catalog: Catalog, path: Path) -> str:
     return str(path)
 
 
+def _write_dbt(catalog: Catalog, folder: Path) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, artifact in (("manifest", dbt_manifest(catalog)), ("catalog", dbt_catalog(catalog))):
+        (folder / f"{name}.json").write_text(f"{json.dumps(artifact)}\n", encoding="utf-8")
+    return f"{folder / 'manifest.json'}, {folder / 'catalog.json'}"
+
+
 WRITERS: Mapping[str, Callable[[Catalog, Path], str]] = {
     "site": _write_site,
     "single": _write_single_file,
     "json": _write_json,
+    "dbt": _write_dbt,
 }
-DEFAULTS = {"site": "catalog", "single": "catalog.html", "json": "catalog.json"}
+DEFAULTS = {"site": "catalog", "single": "catalog.html", "json": "catalog.json", "dbt": "dbt-artifacts"}

@@ -71,6 +71,14 @@ def test_the_document_is_as_published(shop: CommandLine) -> None:
     assert jsonschema_rs.validator_for(catalog_schema()).is_valid(document)
 
 
+def test_dbts_files_are_written_into_a_folder(shop: CommandLine) -> None:
+    ran = shop("docs", "--format", "dbt")
+
+    manifest = json.loads((shop.root / "dbt-artifacts/manifest.json").read_text())
+    assert (ran.code, ran.out) == (0, "5 models: dbt-artifacts/manifest.json, dbt-artifacts/catalog.json\n")
+    assert len([uid for uid in manifest["nodes"] if not uid.startswith("test.")]) == 5
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

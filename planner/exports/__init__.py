@@ -1,0 +1,1 @@
+"""The catalog in the formats of other tools."""

@@ -1,0 +1,229 @@
+"""dbt's manifest.json (v12) and catalog.json (v1) of a catalog, for tools that read those."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import starmap
+from pathlib import PurePosixPath
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from mergeplan.planner.catalog.catalog import Catalog, CatalogColumn, CatalogModel
+from mergeplan.planner.exports.dbt_audits import audit_nodes
+from mergeplan.planner.exports.dbt_names import DbtName, dbt_names, project_name
+from mergeplan.planner.model.exposure import Exposure
+from mergeplan.planner.model.kind import Kind
+
+Json = dict[str, Any]
+SCHEMAS = "https://schemas.getdbt.com/dbt/{}/v{}.json"
+DBT_VERSION = "1.11.0"  # whose files these are: readers look at it
+TYPES = ("dashboard", "notebook", "analysis", "ml", "application")  # of exposures
+UNKNOWN = "unknown"  # a column's type, which Spark alone knows
+
+
+def dbt_manifest(catalog: Catalog) -> Json:
+    """The manifest: models and seeds as nodes, audits as tests, tables of others as sources, and exposures."""
+    project, names = project_name(catalog), dbt_names(catalog)
+    nodes: dict[str, Json] = {}
+    sources: dict[str, Json] = {}
+    for name, dbt_name in names.items():
+        model = catalog.models.get(name)
+        if dbt_name.is_source:
+            sources[dbt_name.unique_id] = _source(catalog, dbt_name, model)
+        elif model is not None:
+            nodes[dbt_name.unique_id] = _node(catalog, names, model)
+        if model is not None:
+            nodes |= {node["unique_id"]: node for node in audit_nodes(project, model, dbt_name)}
+    exposures = {e["unique_id"]: e for e in starmap(partial(_exposure, catalog, names), enumerate(catalog.exposures))}
+    parents = {uid: list(node["depends_on"].get("nodes", ())) for uid, node in {**nodes, **exposures}.items()}
+    parents |= {uid: [] for uid in sources}
+    empty = ("macros", "docs", "metrics", "groups", "selectors", "disabled", "group_map", "saved_queries",
+             "semantic_models", "unit_tests")  # fmt: skip
+    return {
+        "metadata": {**_metadata(catalog, "manifest", 12), "project_name": project, "adapter_type": "spark"},
+        "nodes": nodes,
+        "sources": sources,
+        "exposures": exposures,
+        "parent_map": parents,
+        "child_map": _children(parents),
+        **{key: {} for key in empty},
+    }
+
+
+def dbt_catalog(catalog: Catalog) -> Json:
+    """The columns of every relation, as dbt reads them from a warehouse; a type that only Spark knows is `unknown`."""
+    tables: dict[bool, dict[str, Json]] = {True: {}, False: {}}
+    for name, dbt_name in dbt_names(catalog).items():
+        model = catalog.models.get(name)
+        if model is not None and not model.declared.kind.is_embedded:
+            tables[dbt_name.is_source][dbt_name.unique_id] = _table(model, dbt_name)
+    metadata = _metadata(catalog, "catalog", 1)
+    return {"metadata": metadata, "nodes": tables[False], "sources": tables[True], "errors": None}
+
+
+def _metadata(catalog: Catalog, artifact: str, version: int) -> Json:
+    moment = catalog.made_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return {
+        "dbt_schema_version": SCHEMAS.format(artifact, version),
+        "dbt_version": DBT_VERSION,
+        "generated_at": moment,
+        "invocation_id": str(uuid5(NAMESPACE_URL, f"{catalog.project} {catalog.environment} {moment}")),
+        "env": {},
+    }
+
+
+def _node(catalog: Catalog, names: Mapping[str, DbtName], model: CatalogModel) -> Json:
+    declared, name = model.declared, names[model.name]
+    node = {**_head(catalog, name, model), **_about(catalog, model)}
+    node |= {
+        "resource_type": "seed" if declared.kind.is_seed else "model",
+        "alias": name.alias,
+        "checksum": {"name": "sha256", "checksum": hashlib.sha256(model.source.encode()).hexdigest()},
+        "config": {
+            "enabled": True,
+            "materialized": _materialized(declared.kind),
+            "tags": list(declared.tags),
+            "meta": node["meta"],
+            "unique_key": list(declared.unique_key) or None,
+        },
+        "raw_code": "" if declared.kind.is_seed else model.source,
+        "relation_name": None if declared.kind.is_embedded else name.relation,
+        "depends_on": {"macros": [], "nodes": [names[parent].unique_id for parent in model.parents]},
+    }
+    if declared.kind.is_seed:
+        return node | {"root_path": None, "depends_on": {"macros": []}}
+    parents = [names[parent] for parent in model.parents]
+    return node | {
+        "language": "python" if declared.python else "sql",
+        "refs": [{"name": p.name, "package": None, "version": None} for p in parents if not p.is_source],
+        "sources": [p.unique_id.split(".")[2:] for p in parents if p.is_source],
+        "compiled": bool(model.rendered),
+        "compiled_code": model.rendered or None,
+        "primary_key": list(declared.grain),
+    }
+
+
+def _materialized(kind: Kind) -> str:
+    if kind.is_embedded:
+        return "ephemeral"
+    if kind.is_view:
+        return "view"
+    return "seed" if kind.is_seed else "incremental" if kind.is_incremental else "table"
+
+
+def _head(catalog: Catalog, name: DbtName, model: CatalogModel | None) -> Json:
+    """What every resource has."""
+    project = project_name(catalog)
+    path = PurePosixPath(model.declared.path) if model else PurePosixPath("external_models.yaml")
+    inside = path.relative_to(path.parts[0]) if len(path.parts) > 1 else path
+    return {
+        "unique_id": name.unique_id,
+        "name": name.name,
+        "package_name": project,
+        "path": str(inside),
+        "original_file_path": str(path),
+        "fqn": [project, *inside.with_suffix("").parts[:-1], name.name],
+        "database": name.database or None,
+        "schema": name.schema,
+    }
+
+
+def _about(catalog: Catalog, model: CatalogModel) -> Json:
+    declared, deployed = model.declared, model.deployed
+    facts = {
+        "owner": declared.owner,
+        "mergeplan_kind": model.kind,
+        "mergeplan_model": model.name,
+        "mergeplan_cron": model.schedule,
+        "mergeplan_version": deployed.version if deployed else "",
+        "mergeplan_table": deployed.table if deployed else "",
+    }
+    return {
+        "description": declared.description,
+        "tags": list(declared.tags),
+        "meta": {key: text for key, text in facts.items() if text},
+        "columns": {column.name: _column(column) for column in model.columns or ()},
+        "created_at": catalog.made_at.timestamp(),
+    }
+
+
+def _column(column: CatalogColumn) -> Json:
+    return {
+        "name": column.name,
+        "description": column.description,
+        "data_type": column.type or None,
+        "meta": {},
+        "tags": [],
+    }
+
+
+def _source(catalog: Catalog, name: DbtName, model: CatalogModel | None) -> Json:
+    about = _about(catalog, model) if model else {"description": "", "columns": {}, "tags": [], "meta": {}}
+    return {
+        **_head(catalog, name, model),
+        **about,
+        "resource_type": "source",
+        "source_name": name.unique_id.split(".")[2],
+        "source_description": "",
+        "loader": "",
+        "identifier": name.alias,
+        "relation_name": name.relation,
+        "config": {"enabled": True},
+    }
+
+
+def _exposure(catalog: Catalog, names: Mapping[str, DbtName], number: int, exposure: Exposure) -> Json:
+    project = project_name(catalog)
+    uses = [names[name] for name in exposure.models if name in names]
+    label = "".join(char if char.isalnum() else "_" for char in exposure.name)
+    label += f"_{number}" if any(other.name == exposure.name for other in catalog.exposures[:number]) else ""
+    return {
+        "unique_id": f"exposure.{project}.{label}",
+        "name": label,
+        "label": exposure.name,
+        "resource_type": "exposure",
+        "package_name": project,
+        "path": "exposures.yaml",
+        "original_file_path": "exposures.yaml",
+        "fqn": [project, label],
+        "type": exposure.type if exposure.type in TYPES else "application",
+        "owner": {"name": exposure.owner or None, "email": None},
+        **({"url": exposure.url} if exposure.url else {}),
+        "meta": {"type": exposure.type} if exposure.type else {},
+        "refs": [{"name": n.name, "package": None, "version": None} for n in uses if not n.is_source],
+        "sources": [n.unique_id.split(".")[2:] for n in uses if n.is_source],
+        "depends_on": {"macros": [], "nodes": [n.unique_id for n in uses]},
+    }
+
+
+def _children(parents: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    children: dict[str, list[str]] = {uid: [] for uid in parents}
+    for uid, above in parents.items():
+        for parent in above:
+            children.setdefault(parent, []).append(uid)
+    return children
+
+
+def _table(model: CatalogModel, name: DbtName) -> Json:
+    declared = model.declared
+    return {
+        "unique_id": name.unique_id,
+        "metadata": {
+            "type": "table" if declared.kind.is_external else "view",
+            "schema": name.schema,
+            "name": name.alias,
+            "database": name.database or None,
+            "comment": declared.description or None,
+            "owner": declared.owner or None,
+        },
+        "columns": dict(_catalog_columns(model)),
+        "stats": {},
+    }
+
+
+def _catalog_columns(model: CatalogModel) -> Iterator[tuple[str, Json]]:
+    for number, column in enumerate(model.columns or (), start=1):
+        about = {"type": column.type or UNKNOWN, "index": number, "name": column.name}
+        yield column.name, {**about, "comment": column.description or None}

@@ -1,0 +1,75 @@
+"""How dbt would call the models of a catalog: unique ids, names and relations."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mergeplan.planner.catalog.catalog import Catalog, CatalogModel
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.naming import parts_of
+
+
+@dataclass(frozen=True)
+class DbtName:
+    """One node: its id, its name, and the relation that people read; `database` is '' in the default catalog."""
+
+    unique_id: str
+    name: str
+    database: str
+    schema: str
+    alias: str
+
+    @property
+    def is_source(self) -> bool:
+        return self.unique_id.startswith("source.")
+
+    @property
+    def relation(self) -> str:
+        """The relation's full name."""
+        return ".".join(filter(None, (self.database, self.schema, self.alias)))
+
+
+def project_name(catalog: Catalog) -> str:
+    """The project's name as dbt allows it."""
+    return _word(catalog.project).strip("_") or "mergeplan"
+
+
+def dbt_names(catalog: Catalog) -> Mapping[str, DbtName]:
+    """The node of each model, and of each table that models read and no file declares."""
+    project = project_name(catalog)
+    own = {name: model for name, model in catalog.models.items() if not model.declared.kind.is_external}
+    titles = _titles(own)
+    names = {name: _node(project, model, titles[name]) for name, model in own.items()}
+    for name in (*(name for name in catalog.models if name not in own), *catalog.outside_tables):
+        database, schema, table = parts_of(name) if "." in name else ("", "default", name)
+        source = _word(f"{database}_{schema}" if database else schema)
+        names[name] = DbtName(f"source.{project}.{source}.{table}", table, database, schema, table)
+    return names
+
+
+def _titles(names: Iterable[str]) -> Mapping[str, str]:
+    """A model by the name of its table; where another is called so too with its schema, or with a digest."""
+    tables = Counter(_word(parts_of(name)[2]) for name in names)
+    whole = Counter(_word(name.replace(".", "__")) for name in names)
+
+    def title(name: str) -> str:
+        table, full = _word(parts_of(name)[2]), _word(name.replace(".", "__"))
+        if tables[table] == 1:
+            return table
+        return full if whole[full] == 1 and full not in tables else f"{full}_{digest('dbt', name)[:8]}"
+
+    return {name: title(name) for name in names}
+
+
+def _node(project: str, model: CatalogModel, title: str) -> DbtName:
+    view = model.deployed.view if model.deployed and model.deployed.view else model.name
+    sort = "seed" if model.declared.kind.is_seed else "model"
+    return DbtName(f"{sort}.{project}.{title}", title, *parts_of(view))
+
+
+def _word(text: str) -> str:
+    """The text with letters, digits and underscores only."""
+    return re.sub(r"\W", "_", text)
