@@ -5,6 +5,8 @@ from __future__ import annotations
 from mergeplan.planner.apply.promotion.rollback import Behind, RollbackPlan
 from mergeplan.planner.contract.from_plan import spans
 from mergeplan.planner.contract.history import BehindRow, MovedViewRow, RevisionRow, RollbackView
+from mergeplan.planner.contract.result import EnvironmentRow
+from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.environments import Revision
 
 
@@ -18,6 +20,19 @@ def revision_row(row: Revision) -> RevisionRow:
         models=len(row.snapshots),
         who=row.who,
         note=row.note,
+    )
+
+
+def environment_row(environment: Environment) -> EnvironmentRow:
+    """An environment."""
+    return EnvironmentRow(
+        name=environment.name,
+        revision=environment.revision,
+        plan_id=environment.plan_id,
+        promoted_at=environment.promoted_at.isoformat() if environment.promoted_at else None,
+        models=len(environment.snapshots),
+        views=len(environment.views),
+        expires_at=environment.expires_at.isoformat() if environment.expires_at else None,
     )
 
 

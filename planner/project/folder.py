@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from time import process_time
+from types import MappingProxyType
 from typing import TypeVar
 
 from mergeplan.planner.cache.file_hashes import FileHashes
@@ -17,17 +19,21 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limit_resources
 
 T = TypeVar("T")
+NOTHING: Mapping[str, str] = MappingProxyType({})
 PROJECT_SECONDS = 900.0  # of the processor's time for all files, each of which has a limit of its own
 SIMPLER = "Make it simpler: something in it is nested very deeply, repeated very often, or very long."
 
 
 class Folder:
-    """The files below a root, each by its path from there; `hashes` are those of all that was looked at."""
+    """The files below a root, each by its path from there; `hashes` are those of all that was looked at.
 
-    def __init__(self, root: Path, cache: Cache) -> None:
+    A text of `proposed` stands in place of the file of its path, or beside the others where there is none.
+    """
+
+    def __init__(self, root: Path, cache: Cache, proposed: Mapping[str, str] = NOTHING) -> None:
         if not is_unicode(str(root)):
             raise RequestError("The path of the project's folder is not UTF-8.", hint="Rename the folder.")
-        self.root = root
+        self.root, self.proposed = root, proposed
         self.errors: list[ProjectError] = []
         self.hashes: dict[str, str] = {}
         self.last = ""  # the file that was read last
@@ -38,7 +44,8 @@ class Folder:
     def hash(self, name: str) -> str:
         """The hash of a file's content; ProjectError when it cannot be read."""
         try:
-            self.hashes[name] = self._known.hash_file(name)
+            own = self.proposed.get(name)
+            self.hashes[name] = self._known.hash_file(name) if own is None else _hash_text(own)
         except OSError as error:
             raise ProjectError(f"The file cannot be read: {error.strerror}.", place=Place(name)) from None
         return self.hashes[name]
@@ -52,6 +59,9 @@ class Folder:
                 f"The file was not read: those before it took {PROJECT_SECONDS:.0f} seconds of the processor's time."
             )
             raise ProjectError(message, place=Place(name), hint="Make them simpler, or divide the project.")
+        if name in self.proposed:
+            self.hashes[name] = _hash_text(self.proposed[name])
+            return self.proposed[name].replace("\r\n", "\n")
         try:
             data, self.hashes[name] = self._known.read(name)
         except OSError as error:
@@ -66,7 +76,9 @@ class Folder:
         """The files of a folder and the folders in it, sorted; hidden ones and those of the patterns left out.
         ProjectError for a name that is no text."""
         if folder not in self._listed:
-            self._listed[folder] = sorted(_below(self.root / folder, folder), key=lambda name: name.split("/"))
+            proposed = {name for name in self.proposed if name.startswith(f"{folder}/")}
+            names = proposed.union(_below(self.root / folder, folder))
+            self._listed[folder] = sorted(names, key=lambda name: name.split("/"))
         for name in self._listed[folder]:
             if name.endswith(suffixes):
                 path = PurePosixPath(name)
@@ -108,6 +120,10 @@ class Folder:
     def digest(self) -> str:
         """A hash over all that was looked at."""
         return digest(*(part for name, hashed in sorted(self.hashes.items()) for part in (name, hashed)))
+
+
+def _hash_text(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_unicode(name: str) -> bool:

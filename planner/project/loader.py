@@ -101,13 +101,15 @@ class LoadOptions:
     """How a project is opened.
 
     `gateways_from` is another configuration whose gateways, `openlineage` and `audits` replace the folder's own. Unless
-    `strict`, a model that cannot be opened is refused by itself, with what reads it.
+    `strict`, a model that cannot be opened is refused by itself, with what reads it. `proposed` are texts in place of
+    files, by path.
     """
 
     gateways_from: Path | None = None
     isolation: Isolation = NO_ISOLATION
     cache: Cache = NO_CACHE
     strict: bool = True
+    proposed: Mapping[str, str] = field(default_factory=dict)
 
 
 def load_project(
@@ -118,7 +120,7 @@ def load_project(
     Environment variables are read only where the configuration uses them. ProjectErrors when no model is left. Refused
     when the folder brings Python code that is to be isolated, and this machine cannot.
     """
-    reading = Folder(root.resolve(), options.cache)
+    reading = Folder(root.resolve(), options.cache, options.proposed)
     with limit_resources(reading.too_much):
         config, document, ruled_by = read_config_files(reading, options.gateways_from, options.isolation)
     dbt = _open_dbt(reading, config, options) if is_dbt_project(reading.root) else None

@@ -55,6 +55,7 @@ class Workspace:
     began_at: datetime = field(default_factory=lambda: datetime.now(UTC))  # by the clock on the wall
     cancellation: Cancellation = field(default_factory=Cancellation)
     reads: StateReads | None = None  # notes what is read of the state
+    proposed: Mapping[str, str] = field(default_factory=dict)  # texts in place of the project's files, by path
     _engine: Engine | None = None
     _store: StateStore | None = None
     _settled: bool = False
@@ -106,7 +107,8 @@ class Workspace:
         """The project in the folder."""
         settings = self.settings
         isolation = settings.isolation.hiding(self.settings.folder)
-        options = LoadOptions(settings.gateways_from, isolation, Cache(settings.cache), strict=False)
+        cache = Cache(settings.cache)
+        options = LoadOptions(settings.gateways_from, isolation, cache, strict=False, proposed=self.proposed)
         return load_project(settings.root, self.now, settings.gateway, options)
 
     @cached_property

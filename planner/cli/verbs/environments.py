@@ -19,14 +19,14 @@ from mergeplan.planner.cli.texts.rollback_text import behind_text, rollback_text
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.base import Names
 from mergeplan.planner.contract.from_events import view_counts
-from mergeplan.planner.contract.from_history import revision_row, rollback_view
-from mergeplan.planner.contract.result import EnvironmentRow, KeptRow, PromotionRow, ResultLine
+from mergeplan.planner.contract.from_history import environment_row, revision_row, rollback_view
+from mergeplan.planner.contract.result import KeptRow, PromotionRow, ResultLine
 from mergeplan.planner.session.use_cases.applying import Record
 from mergeplan.planner.session.use_cases.environments import RolledBack, Swept, check_droppable, plan_rollback
 from mergeplan.planner.session.use_cases.environments import invalidate as drop
 from mergeplan.planner.session.use_cases.environments import janitor as sweep
 from mergeplan.planner.session.use_cases.environments import rollback as roll_back
-from mergeplan.planner.snapshot.environment import PROD, Environment, parse_environment_name
+from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 from mergeplan.planner.wording import count_noun
 
 
@@ -63,7 +63,7 @@ def _list(environment: str | None, root: Path, gateway: str | None, out: Output)
     """The environments, or the revisions of one."""
     with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
         if environment is None:
-            shown = tuple(_environment(listed_environment) for listed_environment in work.store.environments.all())
+            shown = tuple(environment_row(listed_environment) for listed_environment in work.store.environments.all())
             listed, rows = ResultLine(ok=True, environments=shown), [row.model_dump() for row in shown]
         else:
             name = work.environment(parse_environment_name(environment)).name
@@ -207,18 +207,6 @@ def _say_old_versions(out: Terminal, sweep_result: Swept) -> None:
         out.say(f"Old versions of {table} {removed}.")
     for version in sweep_result.old_versions.kept:
         out.say(f"Old versions of {version.table} kept: {version.reason}.")
-
-
-def _environment(environment: Environment) -> EnvironmentRow:
-    return EnvironmentRow(
-        name=environment.name,
-        revision=environment.revision,
-        plan_id=environment.plan_id,
-        promoted_at=environment.promoted_at.isoformat() if environment.promoted_at else None,
-        models=len(environment.snapshots),
-        views=len(environment.views),
-        expires_at=environment.expires_at.isoformat() if environment.expires_at else None,
-    )
 
 
 def _render_table(rows: list[dict[str, object]]) -> str:

@@ -1,15 +1,21 @@
-"""diff: what an environment shows, against the project's files or another environment."""
+"""diff: what an environment shows, against the project's files, another environment, or a proposed text of a file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
 
+from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Plan, Request, build_plan
+from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.schedule import Window
 from mergeplan.planner.session.unopened import merge_deployed
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.environment import Environment, parse_environment_name
+
+LARGEST = 1_000_000  # characters of a text
 
 
 def difference(work: Workspace, environment: str, other: str | None = None) -> Plan:
@@ -28,3 +34,40 @@ def _local(work: Workspace, environment: Environment) -> Mapping[str, Model]:
     known = {name: snapshot.model for name, snapshot in environment.snapshots.items() if name in work.external_tables}
     models = {**work.project.models, **{name: model for name, model in known.items() if model.kind.is_external}}
     return merge_deployed(models, work.project.refused, _models(environment))[0]
+
+
+def check_proposal(path: str, text: str) -> str:
+    """The path as the project names its files; RequestError unless it is that of a model in SQL.
+
+    Python is left out: to open it is to run it.
+    """
+    parts = PurePosixPath(path).parts
+    if parts[:1] != ("models",) or ".." in parts or not path.endswith(".sql") or any(p.startswith(".") for p in parts):
+        raise RequestError(f"`{path[:200]}` is no SQL file below `models/`.", hint="Write it like `models/orders.sql`.")
+    if len(text) > LARGEST:
+        raise RequestError(f"The proposed text has {len(text):,} characters: {LARGEST:,} are allowed.")
+    return "/".join(parts)
+
+
+def find_impact(work: Workspace, environment: str, path: str, text: str) -> Plan:
+    """The plan of the project with this text in place of a file; a text that does not open is a ProjectError."""
+    name = check_proposal(path, text)
+    if work.project.is_dbt:
+        raise RequestError(
+            "The models of a dbt project are compiled by dbt, from files.", hint="Write the file, and plan."
+        )
+    with_text = Workspace(work.settings, work.profile, work.now, work.on_event, only_looks=True, proposed={name: text})
+    try:
+        for refusal in with_text.project.refused.refusals:
+            if refusal.path == name:
+                raise refusal.errors[0]
+        plan = difference(with_text, environment)
+    finally:
+        with_text.close()
+    before = {_identity(change) for change in difference(work, environment).changes}
+    return replace(plan, changes=tuple(change for change in plan.changes if _identity(change) not in before))
+
+
+def _identity(change: Change) -> tuple[str, str, str]:
+    """What tells a change of the proposal from one that the files have already."""
+    return change.name, change.new.fingerprint.text if change.new else "", str(change.category)

@@ -1,0 +1,1 @@
+"""What an agent may ask of a project: tools that read, and write nothing."""

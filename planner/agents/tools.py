@@ -1,0 +1,151 @@
+"""The tools: questions about a project, answered as the published contract has it. None starts Spark or writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from mergeplan.planner.contract.catalog import CatalogModelRow
+from mergeplan.planner.contract.from_catalog import model_row
+from mergeplan.planner.contract.from_history import environment_row, revision_row
+from mergeplan.planner.contract.from_plan import diff_row, plan_view
+from mergeplan.planner.contract.from_tables import lineage_result
+from mergeplan.planner.engine.protocol import Connection, Engine
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.project.lineage import lineage_of
+from mergeplan.planner.session.events import silent
+from mergeplan.planner.session.settings import SessionSettings
+from mergeplan.planner.session.use_cases.catalog import make_catalog
+from mergeplan.planner.session.use_cases.diff import difference, find_impact
+from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
+
+Json = dict[str, Any]
+T = TypeVar("T")
+MOST = 200  # of a list in one answer
+SHORT = ("name", "kind", "owner", "description", "tags", "path", "line", "schedule", "parents", "readers")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools over one project; each call reads its files anew."""
+
+    settings: SessionSettings
+
+    def models(self, search: str = "", select: str = "", limit: int = 50, offset: int = 0) -> Json:
+        """List models: those whose name, owner, tags, description or columns hold every word of `search`.
+
+        `select` is a selector: `shop.*`, `tag:finance`, `+shop.orders`, `shop.orders+`.
+        """
+        words = search.lower().split()
+        with self._open() as work:
+            chosen = _select(work, select)
+            catalog = make_catalog(work, PROD)
+        rows = [model_row(model) for name, model in catalog.models.items() if name in chosen]
+        matches = [row for row in rows if all(word in _text(row) for word in words)]
+        unopened = [str(file.place) for file in catalog.unopened]
+        listed = [row.model_dump(mode="json", include=set(SHORT)) for row in _page(matches, limit, offset)]
+        return {"total": len(matches), "offset": offset, "models": listed, "unopened_files": unopened}
+
+    def model(self, name: str, environment: str = PROD) -> Json:
+        """One model: columns with types, descriptions and lineage, queries, schedule, tests, audits, intervals."""
+        with self._open() as work:
+            called = _model_name(work, name)
+            return _data(model_row(make_catalog(work, parse_environment_name(environment)).models[called]))
+
+    def lineage(self, target: str, downstream: bool = False, limit: int = MOST) -> Json:
+        """What a model or column (`shop.orders.amount`) is made from; with `downstream`, what a change would affect."""
+        with self._open() as work:
+            models, catalog = work.project.models, work.project.catalogs.default
+            lineage = lineage_of(models, strip_default_catalog(target, catalog), downstream=downstream)
+        answer = _data(lineage_result(lineage, models))
+        kept: Json = {key: answer[key] for key in ("model", "column", "direction", "unfollowed") if key in answer}
+        edges = answer["edges"]
+        return {**kept, "total": len(edges), "edges": edges[: max(1, min(limit, MOST))]}
+
+    def environments(self) -> Json:
+        """List the environments: revision, when promoted, models, expiry."""
+        with self._open() as work:
+            return {"environments": [_data(environment_row(one)) for one in work.store.environments.all()]}
+
+    def history(self, environment: str = PROD, limit: int = 50, offset: int = 0) -> Json:
+        """What an environment has shown so far, newest first: plans, rollbacks, who and why."""
+        with self._open() as work:
+            revisions = work.store.environments.history(work.environment(parse_environment_name(environment)).name)
+            return {
+                "total": len(revisions),
+                "revisions": [_data(revision_row(r)) for r in _page(revisions, limit, offset)],
+            }
+
+    def explain(self, environment: str = PROD, model: str = "", limit: int = 50, offset: int = 0) -> Json:
+        """How the files differ from an environment: each changed model's category, rule, reason, and diff."""
+        with self._open() as work:
+            rows = [diff_row(change) for change in plan_view(difference(work, environment), {}).models]
+            if model:
+                called = _model_name(work, model)
+                rows = [row for row in rows if row.name == called]
+        return {"total": len(rows), "changes": [_data(row) for row in _page(rows, limit, offset)]}
+
+    def impact(self, path: str, text: str, environment: str = PROD, limit: int = 50, offset: int = 0) -> Json:
+        """What a proposed text of a SQL file below `models/` would change, without writing it.
+
+        Each model with its category and reason, the time that would be computed, and its columns.
+        """
+        with self._open() as work:
+            view = plan_view(find_impact(work, environment, path, text), {})
+        changes = [change.model_dump(mode="json", exclude={"estimate"}) for change in _page(view.models, limit, offset)]
+        blockers = [_data(blocker) for blocker in view.blockers]
+        exposures = [_data(exposure) for exposure in view.exposures]
+        return {"total": len(view.models), "changes": changes, "blockers": blockers, "exposures": exposures}
+
+    @contextmanager
+    def _open(self) -> Iterator[Workspace]:
+        """A workspace that only looks, for one call."""
+        work = Workspace(self.settings, "metadata", datetime.now(UTC), silent, only_looks=True)
+        with closing(work):
+            yield work
+
+
+def refuse_spark(_: Connection, __: object, ___: str) -> Engine:
+    """In place of Spark: a tool that only reads needs none."""
+    raise RequestError("This question needs Spark, which is not started here.", hint="Use the command line for it.")
+
+
+def _select(work: Workspace, selector: str) -> frozenset[str]:
+    graph = graph_of(work.project.models)
+    if not selector:
+        return frozenset(graph.order)
+    named = strip_default_catalog(selector, work.project.catalogs.default)
+    return select(graph, [named], git_change_finder(work.project))
+
+
+def _model_name(work: Workspace, name: str) -> str:
+    called = strip_default_catalog(name.lower(), work.project.catalogs.default)
+    if called not in work.project.models:
+        work.project.refused.check_model(called)
+        raise RequestError(f"There is no model `{name[:200]}`.", hint=did_you_mean(called, work.project.models))
+    return called
+
+
+def _text(row: CatalogModelRow) -> str:
+    """What a search looks through."""
+    columns = (column.name for column in row.columns or ())
+    return " ".join((row.name, row.owner, row.description, *row.tags, *columns)).lower()
+
+
+def _page(rows: Sequence[T], limit: int, offset: int) -> Sequence[T]:
+    start = max(offset, 0)
+    return rows[start : start + max(1, min(limit, MOST))]
+
+
+def _data(row: BaseModel) -> Json:
+    return row.model_dump(mode="json", by_alias=True)
