@@ -48,12 +48,11 @@ from mergeplan.planner.session.use_cases.environments import (
     plan_rollback,
     rollback,
 )
-from mergeplan.planner.session.use_cases.estimates import estimates
 from mergeplan.planner.session.use_cases.lineage import find_lineage
 from mergeplan.planner.session.use_cases.lint import LintReport, lint_project
 from mergeplan.planner.session.use_cases.physical_plan import physical_diffs_of_environment
 from mergeplan.planner.session.use_cases.plan import check_options, keep_categories, prepare_plan, rebuild_plan, renew
-from mergeplan.planner.session.use_cases.planning import save
+from mergeplan.planner.session.use_cases.planning import estimates, save
 from mergeplan.planner.session.use_cases.run import RunResult, run
 from mergeplan.planner.session.use_cases.table_diff import table_diffs
 from mergeplan.planner.session.use_cases.unit_tests import TestReport, run_tests

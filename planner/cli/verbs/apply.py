@@ -24,8 +24,8 @@ from mergeplan.planner.contract.result import PromotionRow, ResultLine
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.use_cases.apply import apply_plan, check_queries
-from mergeplan.planner.session.use_cases.estimates import estimates
 from mergeplan.planner.session.use_cases.plan import find_earlier_promotion, rebuild_plan
+from mergeplan.planner.session.use_cases.planning import estimates
 from mergeplan.planner.session.use_cases.run import run_after_plan
 from mergeplan.planner.session.workspace import Workspace
 

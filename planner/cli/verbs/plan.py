@@ -19,9 +19,8 @@ from mergeplan.planner.errors import Refused
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import CostLimit
 from mergeplan.planner.session.options import PlanOptions, categories
-from mergeplan.planner.session.use_cases.estimates import estimates
 from mergeplan.planner.session.use_cases.plan import check_options, keep_categories, prepare_plan, renew
-from mergeplan.planner.session.use_cases.planning import save
+from mergeplan.planner.session.use_cases.planning import estimates, save
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import parse_environment_name
 

@@ -11,9 +11,8 @@ from mergeplan.planner.session.events import Revised
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.use_cases.applying import Record, execute_plan
 from mergeplan.planner.session.use_cases.drift import check_sources
-from mergeplan.planner.session.use_cases.estimates import estimates
 from mergeplan.planner.session.use_cases.plan import keep_categories, renew
-from mergeplan.planner.session.use_cases.planning import current, make_plan
+from mergeplan.planner.session.use_cases.planning import current, estimates, make_plan
 from mergeplan.planner.session.workspace import Workspace
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from mergeplan.planner.apply.backfill.estimate import forecast
 from mergeplan.planner.errors import Place, PlanMoved, RequestError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
@@ -14,6 +15,7 @@ from mergeplan.planner.parsing.files.catalogs import check_views
 from mergeplan.planner.parsing.files.environments import environment_ttl, naming_of
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.plan.build import Category, Plan, Request, build_plan
+from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.exposures import exposures_hit
 from mergeplan.planner.plan.forward_only import ForwardOnly
 from mergeplan.planner.plan.restatement_plan import build_restatement
@@ -255,3 +257,8 @@ def _components(work: Workspace, plan: Plan) -> dict[str, str]:
 def _component_changes_text(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     moved = [name for name, value in now.items() if before.get(name) != value]
     return " and ".join(moved) or "its decisions"
+
+
+def estimates(work: Workspace, plan: Plan) -> Mapping[str, Estimate]:
+    """What the plan's backfills would cost; Spark is asked only when it runs already."""
+    return forecast(plan, work.store, work.engine if work.has_engine else None, work.now)

@@ -23,8 +23,8 @@ from mergeplan.planner.session.events import Due, Warned
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.options import RunOptions
 from mergeplan.planner.session.use_cases.applying import Record, execute_plan
-from mergeplan.planner.session.use_cases.estimates import estimates
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.planning import estimates
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.state.leases import Lease
