@@ -26,6 +26,7 @@ from mergeplan.planner.semantics.digests import SORTED, TableDigest
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.spark.spark_settings import default_of
 
+CONTRACT = "contract"
 UNTOUCHED = Columns()
 EVERY = Columns(every=True)
 
@@ -64,7 +65,9 @@ def fingerprint_of(
     said = (*row_settings(model).values(), *layout(model).values(), began, *under)
     # a table's rows have no order; that of a view is part of what its readers get
     ordered = [order] if order and not model.kind.is_stored else []
-    metadata = digest(model.sql, *_metadata_settings(model).values())
+    stated = _metadata_settings(model)
+    kept = [value for name, value in stated.items() if value or name != CONTRACT]  # fingerprints of before it came hold
+    metadata = digest(model.sql, *kept)
     return Fingerprint(digest(text, *said, *ordered), metadata, digest_parents(parents))
 
 
@@ -402,7 +405,6 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "tags": repr(model.tags),
         "grain": repr(model.grain),
         "audits": repr(model.audits),
-        "contract": repr(model.columns) if model.contract else "",
         "cron": f"{model.cron.text} {model.cron.tz}".strip(),
         "allow_partials": str(model.allow_partials or ""),
         "signals": repr(model.signals) if model.signals else "",
@@ -415,4 +417,5 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "on_additive_change": model.on_additive_change,
         "auto_restatement": f"{model.auto_restatement_cron} {model.auto_restatement_intervals}",
         "statements": repr(listed) if any(listed := _harmless(model)) else "",
+        CONTRACT: repr(model.columns) if model.contract else "",
     }
