@@ -11,6 +11,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Plan, Request, build_plan
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.schedule import Window
+from mergeplan.planner.project.folder import is_unicode
 from mergeplan.planner.session.unopened import merge_deployed
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.environment import Environment, parse_environment_name
@@ -41,6 +42,8 @@ def check_proposal(path: str, text: str) -> str:
 
     Python is left out: to open it is to run it.
     """
+    if not is_unicode(text) or not is_unicode(path):
+        raise RequestError("The path or the text is not Unicode.")
     parts = PurePosixPath(path).parts
     if parts[:1] != ("models",) or ".." in parts or not path.endswith(".sql") or any(p.startswith(".") for p in parts):
         raise RequestError(f"`{path[:200]}` is no SQL file below `models/`.", hint="Write it like `models/orders.sql`.")

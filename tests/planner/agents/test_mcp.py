@@ -16,7 +16,9 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
 
+from mergeplan.planner.errors import RequestError
 from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.use_cases.diff import check_proposal
 from tests.planner.session.conftest import shop
 from tests.planner.shop import write_shop
 
@@ -159,3 +161,9 @@ def test_the_sdk_is_imported_where_it_is_asked_for_only(verb: list[str]) -> None
     from tests.planner.cli.test_start import imports_of
 
     assert "mcp" not in imports_of(f"from mergeplan.planner.cli.main import VERBS, run\nrun(VERBS, {verb})")
+
+
+@pytest.mark.parametrize("proposal", [("models/a.sql", "SELECT '\ud800'"), ("models/\ud800.sql", "SELECT 1")])
+def test_half_a_character_is_refused_with_a_sentence(proposal: tuple[str, str]) -> None:
+    with pytest.raises(RequestError, match="not Unicode"):
+        check_proposal(*proposal)
