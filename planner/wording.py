@@ -35,3 +35,16 @@ def duration_text(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, seconds):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def printable(text: str) -> str:
+    """The text without control characters and direction overrides; line ends are kept."""
+    if text.isprintable():
+        return text
+    shown = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
+    return "".join(char for char in shown if char == "\n" or char.isprintable())
+
+
+def shorten_name(name: str, width: int) -> str:
+    """The end of a name that is longer than a column: what tells models apart."""
+    return name if len(name) <= width else f"…{name[1 - width :]}"

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from mergeplan.bot.report.markdown import NAMES, category_of
 from mergeplan.planner.contract.plan import ModelChange
+from mergeplan.planner.site.drawing import Drawing, Grid
+from mergeplan.planner.wording import shorten_name
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE = 226, 46, 64, 16, 12
+GRID = Grid(WIDTH, HEIGHT, GAP_X)
 NAME_MOST = 27  # characters that fit into a box
 DRAWN_MOST = 150  # more than this could not be read
 
@@ -25,19 +28,7 @@ class Box:
     kind: str
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """Boxes, the curves between them, and the size of it all."""
-
-    boxes: tuple[Box, ...]
-    curves: tuple[str, ...]
-    width: int
-    height: int
-    box_width: int = WIDTH
-    box_height: int = HEIGHT
-
-
-def drawing(models: Sequence[ModelChange]) -> Drawing | None:
+def drawing(models: Sequence[ModelChange]) -> Drawing[Box] | None:
     """The graph of these models; None where there is nothing to see, or too much."""
     if not 0 < len(models) <= DRAWN_MOST:
         return None
@@ -49,12 +40,12 @@ def drawing(models: Sequence[ModelChange]) -> Drawing | None:
     for depth in sorted(columns):
         for row, model in enumerate(_sort_column(columns[depth], places)):
             places[model.name] = EDGE + depth * (WIDTH + GAP_X), EDGE + row * (HEIGHT + GAP_Y)
-    curves = [
-        _curve(places[parent], places[model.name]) for model in models for parent in model.parents if parent in places
-    ]
+    edges = [(parent, model.name) for model in models for parent in model.parents if parent in places]
     width = max(x for x, _ in places.values()) + WIDTH + EDGE
     height = max(y for _, y in places.values()) + HEIGHT + EDGE
-    return Drawing(tuple(_box(model, *places[model.name]) for model in models), tuple(curves), width, height)
+    boxes = tuple(_box(model, *places[model.name]) for model in models)
+    curves = tuple(GRID.curve(places[parent], places[name]) for parent, name in edges)
+    return Drawing(boxes, curves, width, height, WIDTH, HEIGHT)
 
 
 def _depths(models: Sequence[ModelChange]) -> dict[str, int]:
@@ -81,17 +72,8 @@ def _sort_column(column: Sequence[ModelChange], places: Mapping[str, tuple[int, 
     return sorted(column, key=lambda model: (middle(model), model.name))
 
 
-def _curve(start: tuple[int, int], end: tuple[int, int]) -> str:
-    """The path of a line from the right side of one box to the left side of another."""
-    x1, y1 = start[0] + WIDTH, start[1] + HEIGHT // 2
-    x2, y2 = end[0], end[1] + HEIGHT // 2
-    bend = max(GAP_X // 2, (x2 - x1) // 2)
-    return f"M{x1} {y1} C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"
-
-
 def _box(model: ModelChange, x: int, y: int) -> Box:
     name, category = model.name, category_of(model)
-    label = name if len(name) <= NAME_MOST else f"…{name[-NAME_MOST + 1 :]}"
     work = ", recomputed" if model.recomputed and model.change != "added" else ", skipped" if model.skipped else ""
     known = category if category in NAMES else "undecided"
-    return Box(model, x, y, label, known, f"{NAMES[known]}{work}")
+    return Box(model, x, y, shorten_name(name, NAME_MOST), known, f"{NAMES[known]}{work}")

@@ -10,15 +10,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from mergeplan.bot.pages.links import DAYS
 from mergeplan.bot.pages.text import foreign, sentence
 from mergeplan.bot.pages.view import PageView, counts, percent
-from mergeplan.bot.report.markdown import days, printable
+from mergeplan.bot.report.markdown import days
 from mergeplan.bot.report.rows import share
 from mergeplan.bot.report.words import actual_words, audit_line, estimate_words
+from mergeplan.planner.site.html_templates import open_templates
 from mergeplan.planner.wording import count_noun, duration_text, size_text
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -80,21 +81,8 @@ def _style() -> str:
     return (TEMPLATES / "style.css").read_text(encoding="utf-8")
 
 
-def _without_tricks(value: object) -> object:
-    """What a template puts out: no text of others turns the direction of what stands around it."""
-    return printable(value) if type(value) is str else value
-
-
 @cache
 def _templates() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_without_tricks,
-    )
     filters: dict[str, Any] = {
         "sentence": sentence,
         "foreign": foreign,
@@ -110,6 +98,6 @@ def _templates() -> Environment:
         "audit": lambda row: sentence(audit_line(row).removeprefix("- ")),
         "moment": lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
-    made.filters.update(filters)
-    made.globals.update({"style": Markup(_style()), "tabs": TABS, "link_days": DAYS})  # noqa: S704 - a file of ours
-    return made
+    environment = open_templates(TEMPLATES, filters)
+    environment.globals.update({"style": Markup(_style()), "tabs": TABS, "link_days": DAYS})  # noqa: S704 - a file of ours
+    return environment

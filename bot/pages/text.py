@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from mergeplan.bot.report.markdown import ZERO_WIDTH, inert, printable
+from mergeplan.bot.report.markdown import ZERO_WIDTH, inert
+from mergeplan.planner.wording import printable
 
 ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]")
 # Links, images and HTML stay the text that they are written as, whoever wrote them.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from mergeplan.bot.pages.drawing import Drawing, drawing
+from mergeplan.bot.pages.drawing import Box, drawing
 from mergeplan.bot.pages.text import Alert, DiffLine, alert, diff_lines
 from mergeplan.bot.progress import RunProgress, Step
 from mergeplan.bot.projects import title_of
@@ -24,6 +24,7 @@ from mergeplan.bot.report.words import problem_line
 from mergeplan.bot.results import PlannerOutcome, Problem, moving
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.contract.tables import DataDifference
+from mergeplan.planner.site.drawing import Drawing
 
 MODELS_MOST = 3_000  # rows of one page
 DIFF_MOST, DIFFS_ROOM = 200_000, 1_500_000  # characters of one diff, of all
@@ -109,7 +110,7 @@ class Changes:
         return tuple(blocks)
 
     @property
-    def drawing(self) -> Drawing | None:
+    def drawing(self) -> Drawing[Box] | None:
         return drawing(self.models)
 
     @property

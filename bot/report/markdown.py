@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 from mergeplan.planner.contract.base import Span
 from mergeplan.planner.contract.plan import ModelChange
-from mergeplan.planner.wording import count_noun, first_names
+from mergeplan.planner.wording import count_noun, first_names, printable
 
 MARKER = "<!-- mergeplan"  # every comment of the bot carries one; its own words are never commands
 COMMENT_LIMIT = 65_536
@@ -111,12 +111,6 @@ def _breakable(span: re.Match[str]) -> str:
     if len(name) <= WRAPPED or " " in name or not re.search(r"[._]", name):
         return span[0]
     return f"<code>{'<wbr>'.join(map(_escape_markdown, re.split(r'(?<=[._])(?![._])', name)))}</code>"
-
-
-def printable(text: str) -> str:
-    """The text without control characters and direction overrides; line ends are kept."""
-    shown = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
-    return "".join(char for char in shown if char == "\n" or char.isprintable())
 
 
 def longest_ticks(text: str) -> int:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mergeplan.planner.catalog.catalog import CatalogModel
-from mergeplan.planner.wording import count_noun
+from mergeplan.planner.site.drawing import Drawing, Grid
+from mergeplan.planner.wording import count_noun, shorten_name
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE = 214, 44, 56, 12, 4
+GRID = Grid(WIDTH, HEIGHT, GAP_X)
 LABEL_MOST = 26  # characters that fit into a box
 NEAR_MOST, FAR_MOST = 8, 10  # boxes on each side: one step away, and two
 Steps = Callable[[str], Sequence[str]]
@@ -26,18 +28,6 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """Boxes, the curves between them, and the size of it all."""
-
-    boxes: tuple[Box, ...]
-    curves: tuple[str, ...]
-    width: int
-    height: int
-    box_width: int = WIDTH
-    box_height: int = HEIGHT
-
-
-@dataclass(frozen=True)
 class _Side:
     """The models that are drawn on one side, and for each step how many are not."""
 
@@ -45,7 +35,7 @@ class _Side:
     left_out: tuple[int, int]
 
 
-def draw_neighbourhood(models: Mapping[str, CatalogModel], focus: str) -> Drawing:
+def draw_neighbourhood(models: Mapping[str, CatalogModel], focus: str) -> Drawing[Box]:
     """The drawing around a model."""
 
     def parents(name: str) -> Sequence[str]:
@@ -68,9 +58,11 @@ def draw_neighbourhood(models: Mapping[str, CatalogModel], focus: str) -> Drawin
     edges = [(parent, name) for name in levels for parent in dict.fromkeys(parents(name)) if parent in levels]
     return Drawing(
         tuple(_box(models, name, more, *place) for name, place in places.items()),
-        tuple(_curve(places[parent], places[name]) for parent, name in edges if parent != name),
+        tuple(GRID.curve(places[parent], places[name]) for parent, name in edges if parent != name),
         max(x for x, _ in places.values()) + WIDTH + EDGE,
         max(y for _, y in places.values()) + HEIGHT + EDGE,
+        WIDTH,
+        HEIGHT,
     )
 
 
@@ -116,13 +108,4 @@ def _places(columns: Mapping[int, list[str]], parents: Steps) -> dict[str, tuple
 def _box(models: Mapping[str, CatalogModel], name: str, more: Mapping[int, int], x: int, y: int) -> Box:
     if name.startswith("\0"):
         return Box("", x, y, f"and {count_noun(more[int(name[1:])], 'more', 'more')}", "")
-    label = name if len(name) <= LABEL_MOST else f"…{name[1 - LABEL_MOST :]}"
-    return Box(name, x, y, label, models[name].kind if name in models else "no model")
-
-
-def _curve(start: tuple[int, int], end: tuple[int, int]) -> str:
-    """The path of a line from the right side of one box to the left side of another."""
-    x1, y1 = start[0] + WIDTH, start[1] + HEIGHT // 2
-    x2, y2 = end[0], end[1] + HEIGHT // 2
-    bend = max(GAP_X // 2, (x2 - x1) // 2)
-    return f"M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"
+    return Box(name, x, y, shorten_name(name, LABEL_MOST), models[name].kind if name in models else "no model")

@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from mergeplan.planner.catalog.catalog import Catalog, CatalogModel, UnusedColumn
 from mergeplan.planner.project.lineage import ALL, ROWS, Node
 from mergeplan.planner.site.calendar_strip import draw_strip
+from mergeplan.planner.site.html_templates import open_templates
 from mergeplan.planner.site.names import page_name
 from mergeplan.planner.site.neighbourhood import draw_neighbourhood
 from mergeplan.planner.site.search_words import search_words
-from mergeplan.planner.wording import count_noun
+from mergeplan.planner.wording import count_noun, printable
 
 TEMPLATES = Path(__file__).parent / "templates"
 COLUMN_WORDS = {ROWS: "its rows", ALL: "every column"}
@@ -143,14 +144,7 @@ def _namers(columns: Iterable[UnusedColumn]) -> list[str]:
 
 def _breakable(name: str) -> Markup:
     """A name that may be broken after a dot or an underscore."""
-    return Markup("<wbr>").join(escape(_without_tricks(part)) for part in re.split(r"(?<=[._])(?![._])", name))
-
-
-def _without_tricks(value: object) -> object:
-    """What a template puts out: no text of a project turns the direction of what stands around it."""
-    if type(value) is not str or value.isprintable():
-        return value
-    return "".join(char for char in value if char in "\n\t" or char.isprintable())
+    return Markup("<wbr>").join(escape(printable(part)) for part in re.split(r"(?<=[._])(?![._])", name))
 
 
 def _first_line(text: str) -> str:
@@ -180,15 +174,7 @@ def _moment_form(at: datetime) -> str:
 
 @cache
 def _templates() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_without_tricks,
-    )
-    environment.filters.update(dict(_filters()))
+    environment = open_templates(TEMPLATES, dict(_filters()))
     texts = {"style": Markup(_text("style.css")), "script": Markup(_text("search.js"))}  # noqa: S704 - files of ours
     environment.globals.update({**texts, "policy": policy()})
     return environment

@@ -17,6 +17,7 @@ from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.session.wording import TITLES, cost_text, days_text, differences_text, display_name, headline
 from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.wording import shorten_name
 
 STYLES = {
     Category.BREAKING: "red",
@@ -148,11 +149,6 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> 
     width = min(max([len(shown), *map(len, names)]), room)
     padded = f"{f'[{what}]':<{min(44, len(what) + 2 + room - width)}}"
     return Text(f"{number} {shown:<{width}}   {padded} {seconds}")
-
-
-def shorten_name(name: str, width: int) -> str:
-    """The end of a name that is longer than a column: what tells models apart."""
-    return name if len(name) <= width else f"…{name[1 - width :]}"
 
 
 def leftover_batch_text(event: BatchAwaited | BatchRepeated, plan: Plan | None) -> Text:

@@ -1,0 +1,30 @@
+"""Templates of pages: every value is escaped, and a name that a template does not get is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from mergeplan.planner.wording import printable
+
+
+def open_templates(folder: Path, filters: Mapping[str, Callable[..., Any]]) -> Environment:
+    """The templates of a folder with these filters."""
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=printable_value,
+    )
+    environment.filters.update(filters)
+    return environment
+
+
+def printable_value(value: object) -> object:
+    """What a template puts out: no text of others turns the direction of what stands around it."""
+    return printable(value) if type(value) is str else value
