@@ -152,7 +152,7 @@ def render_query(model: Model, embedded_models: Mapping[str, Model], now: dateti
         interval = Interval(model.cron.cut(due - timedelta(seconds=1)), due)
         sql = render(model, {}, embedded_models, interval, now)
     elif sql in model.source:
-        return sql  # as it is written: most queries are spared a parse
+        return sql  # as it is written: most queries need no parse
     return _lay_out(sql, memory)
 
 

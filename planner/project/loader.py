@@ -36,7 +36,7 @@ from mergeplan.planner.parsing.files.model_file import Defaults, parse_models
 from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
 from mergeplan.planner.parsing.sql.macro_scope import Scalar
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
+from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
 from mergeplan.planner.project.dbt import compile_dbt, is_dbt_project
@@ -144,14 +144,8 @@ def load_project(
     _check_models(refusing, models, own, code)
     models = {name: attach_audits(model, audits) for name, model in models.items()}
     models = _under_settings(reading, refusing, config, ruled_by, chosen, models)
-    naming = naming_of(config, catalogs.in_spark)
-    models = refusing.map_models(models, lambda model: apply_catalog(model, catalogs, naming))
-    models, refused = without_refused(models, refusing.names())
-    if refused and all(model.kind.is_external for model in models.values()):
-        reading.errors += refused.errors
-    unknown: list[ProjectError] = reading.errors if options.strict else []
-    tests = read_unit_tests(reading, config, models, defaults, refused, unknown.append)
-    refused = refused if options.strict else refused.and_tests(unknown)
+    models, refused = _without_refused(reading, refusing, _under_catalogs(refusing, config, catalogs, models))
+    tests, refused = _read_tests(reading, refusing, config, models, defaults, refused)
     known_names = {*models, *refused.names} if refused.clear else None
     exposures = load_exposures(reading, config, defaults.catalog, known_names)
     reading.finish()
@@ -163,7 +157,7 @@ def load_project(
         chosen,
         models,
         audits,
-        tuple(tests),
+        tests,
         digest(reading.digest, *(model.seed.digest for model in models.values() if model.seed)),
         defaults,
         code,
@@ -240,10 +234,6 @@ def _jinja_macros(reading: Folder, config: Config) -> tuple[tuple[str, str], ...
     return tuple((name, reading.text(name)) for name in reading.files("macros", config.ignore_patterns, ".sql"))
 
 
-def _document(reading: Folder, name: str) -> Document:
-    return read_document(name, reading.text(name))
-
-
 def _under_settings(
     reading: Folder, refusing: Refusing, config: Config, document: Document, own: str, models: Mapping[str, Model]
 ) -> dict[str, Model]:
@@ -261,6 +251,38 @@ def _under_settings(
     named = {model.gateway for model in models.values()} & config.gateways.keys()
     reading.each(sorted(named | {own}), read)
     return refusing.map_models(models, under)
+
+
+def _under_catalogs(
+    refusing: Refusing, config: Config, catalogs: Catalogs, models: Mapping[str, Model]
+) -> dict[str, Model]:
+    """The models with the catalogs in which their names lie."""
+    naming = naming_of(config, catalogs.in_spark)
+    return refusing.map_models(models, lambda model: apply_catalog(model, catalogs, naming))
+
+
+def _without_refused(
+    reading: Folder, refusing: Refusing, models: Mapping[str, Model]
+) -> tuple[dict[str, Model], RefusedModels]:
+    """The models that open, and what is refused; where none is left, what is refused closes the project."""
+    opened, refused = without_refused(models, refusing.names())
+    if refused and all(model.kind.is_external for model in opened.values()):
+        reading.errors += refused.errors
+    return opened, refused
+
+
+def _read_tests(
+    reading: Folder,
+    refusing: Refusing,
+    config: Config,
+    models: Mapping[str, Model],
+    defaults: Defaults,
+    refused: RefusedModels,
+) -> tuple[tuple[UnitTest, ...], RefusedModels]:
+    """The unit tests, and what is refused with those of unknown models: under `strict` these close the project."""
+    unknown: list[ProjectError] = reading.errors if refusing.strict else []
+    tests = tuple(read_unit_tests(reading, config, models, defaults, refused, unknown.append))
+    return tests, refused if refusing.strict else refused.and_tests(unknown)
 
 
 def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:

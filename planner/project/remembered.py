@@ -25,6 +25,7 @@ from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.serial import Json, decode_json, encode_json
 
 Said = tuple[tuple[Model, ...], tuple[Audit, ...]]  # what one file says
+File = tuple[str, str]  # its path and the hash of its content
 Parse = Callable[[str, str, Defaults], Said]  # of a text, its path and the defaults
 _FORM = "1"
 
@@ -42,8 +43,8 @@ class Remembered:
     _new: dict[str, str] = field(default_factory=dict)
     _keys: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def foresee(self, files: Iterable[tuple[str, str]]) -> None:
-        """Look for the entries of files, (path, hash), in one question."""
+    def foresee(self, files: Iterable[File]) -> None:
+        """Look for the entries of files in one question."""
         self._found |= self.cache.get([self._key(path, hashed) for path, hashed in files])
 
     def is_cheap(self, path: str, file_hash: str) -> bool:
@@ -51,15 +52,13 @@ class Remembered:
         text = self._found.get(self._key(path, file_hash))
         return text is not None and '"seed"' not in text
 
-    def load_entry(
-        self, path: str, file_hash: str, defaults: Defaults, holds: Callable[[Json], bool] = bool
-    ) -> Said | None:
+    def load_entry(self, file: File, defaults: Defaults, holds: Callable[[Json], bool] = bool) -> Said | None:
         """What the file of this hash says, as long as everything that it rests on is as it was; else None. `holds` says
         so of what else was kept.
 
         Raises what asking for columns raises: NotRead while the model of a table is still to be read.
         """
-        text = self._found.get(self._key(path, file_hash))
+        text = self._found.get(self._key(*file))
         if text is None:
             return None
         entry: dict[str, Json] = json.loads(text)
@@ -70,8 +69,7 @@ class Remembered:
 
     def read(
         self,
-        path: str,
-        file_hash: str,
+        file: File,
         text: str,
         defaults: Defaults,
         read: Callable[[Defaults], Said],
@@ -86,7 +84,7 @@ class Remembered:
         if asked is not None:
             entry = {"models": encode_json(models), "audits": encode_json(audits), "asked": asked}
             entry |= {"rest": kept} if (kept := rest()) else {}
-            self._new[self._key(path, file_hash)] = json.dumps(entry, separators=(",", ":"))
+            self._new[self._key(*file)] = json.dumps(entry, separators=(",", ":"))
         return said
 
     def find_tried_calls(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:
@@ -171,10 +169,10 @@ def foresee(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> No
 
 def load_file(reading: Folder, file_cache: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
     """What a file says: as it is remembered, or read anew."""
-    if name in reading.hashes and (said := file_cache.load_entry(name, reading.hashes[name], defaults)) is not None:
+    if name in reading.hashes and (said := file_cache.load_entry((name, reading.hashes[name]), defaults)) is not None:
         return said
     text = reading.text(name)
-    return file_cache.read(name, reading.hashes[name], text, defaults, lambda defaults: parse(text, name, defaults))
+    return file_cache.read((name, reading.hashes[name]), text, defaults, lambda defaults: parse(text, name, defaults))
 
 
 def _pairs(columns: Mapping[str, str] | None) -> list[list[str]] | None:

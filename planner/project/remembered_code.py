@@ -15,7 +15,7 @@ from mergeplan.planner.errors import Place
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
-from mergeplan.planner.project.remembered import Remembered, Said
+from mergeplan.planner.project.remembered import File, Remembered, Said
 from mergeplan.planner.python.files.file_access import FileAccess
 from mergeplan.planner.python.files.filereads import FileReads
 from mergeplan.planner.python.messages import RegisteredModel
@@ -47,15 +47,15 @@ class RememberedModels:
         """The models of one decorated function; ProjectError(s), NotRead."""
         if registration.arguments.get("is_sql"):  # running its code makes the query
             return tuple(self._code.models(registration, defaults))
-        path, hashed = self._file(registration)
-        said = self._remembered.load_entry(path, hashed, defaults, self._holds)
+        file = self._file(registration)
+        said = self._remembered.load_entry(file, defaults, self._holds)
         if said is None:
             said = self._remembered.read(
-                path, hashed, _written(registration), defaults, partial(self._follow, registration), self._rest
+                file, _written(registration), defaults, partial(self._follow, registration), self._rest
             )
         return said[0]
 
-    def _file(self, registration: RegisteredModel) -> tuple[str, str]:
+    def _file(self, registration: RegisteredModel) -> File:
         hashed = self._hashes[registration.path]
         return registration.path, digest(
             "python", hashed, registration.name, str(registration.line), _written(registration)

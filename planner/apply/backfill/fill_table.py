@@ -91,12 +91,12 @@ class TableWriter:
                 inputs = inputs_of(self.layout, work, todo, self.store, self.engine)
                 if loaded and inputs and inputs == self.store.contents.load_inputs(snapshot.table):
                     self._keep_rows(work, todo[0], lease)
-                    return
-                table = physical_table(snapshot, known.columns)
-                as_recorded(self.engine, table, snapshot.model, loaded)
-                self._fill_batches(work, table, todo, lease)
-                if inputs:
-                    self.store.contents.record_inputs(snapshot.table, inputs, lease=lease)
+                else:
+                    table = physical_table(snapshot, known.columns)
+                    as_recorded(self.engine, table, snapshot.model, loaded)
+                    self._fill_batches(work, table, todo, lease)
+                    if inputs:
+                        self.store.contents.record_inputs(snapshot.table, inputs, lease=lease)
             if late:
                 raise not_ready(snapshot.model, late)
 

@@ -1,4 +1,4 @@
-"""An agent's session over `mergeplan mcp`, by the SDK's own client: what it is told, and that nothing is written."""
+"""An agent's session over `mergeplan mcp`, by the SDK's own client: the answers, and that nothing is written."""
 
 from __future__ import annotations
 

@@ -150,10 +150,10 @@ def test_a_model_that_names_a_table_of_another_environment_is_refused_from_memor
     direct = write("direct", 'return context.fetchdf("SELECT id FROM s.plain")')
     root = project_of(tmp_path / "project", {**FILES, "models/direct.py": direct})
 
-    told = []
+    messages = []
     for _ in range(2):
         with pytest.raises(Exception, match="directly") as raised:
             load(root, tmp_path / "cache")
-        told.append(str(raised.value))
+        messages.append(str(raised.value))
 
-    assert told[0] == told[1]
+    assert messages[0] == messages[1]
