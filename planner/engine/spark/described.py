@@ -22,6 +22,7 @@ class Described:
     comments: dict[str, str]  # of the columns
     partitions: tuple[str, ...] = ()  # the columns that it is partitioned by
     is_view: bool = False
+    has_policy: bool = False  # who reads it sees other rows or values than it holds, by functions of the catalog
 
     @property
     def properties(self) -> str:
@@ -54,7 +55,13 @@ def describe(sessions: Sessions, name: str) -> Described | None:
     comments = {line[0].lower(): line[2] or "" for line in lines[:end]}
     details = {line[0]: line[1] for line in lines[start + 1 :] if line[0]}
     is_view = titles[start] == DETAILED[1] or details.get("Type") == "VIEW"
-    return Described(details, comments, _partitions(titles[:start]), is_view)
+    return Described(details, comments, _partitions(titles[:start]), is_view, any(map(_names_policy, titles)))
+
+
+def _names_policy(title: str) -> bool:
+    """True for the heading of row filters or column masks, however a catalog spells it."""
+    words = title.lower().removeprefix("#").split()
+    return words[:1] in (["row"], ["column"]) and words[1:2] in (["filter"], ["filters"], ["mask"], ["masks"])
 
 
 def _partitions(titles: list[str]) -> tuple[str, ...]:

@@ -151,13 +151,13 @@ class SparkTables:
         """What tells what a table holds now from whatever else it held or will hold; '' where that is not known."""
         with self._sessions.statement():
             known = describe(self._sessions, name)
-            if known is None or known.is_view or known.format not in TABLE_FORMATS:
+            if known is None or known.is_view or known.has_policy or known.format not in TABLE_FORMATS:
                 return ""
             self._sessions.run(f"REFRESH TABLE {quote_name(name)}")  # another process may have written it since
             version = self._format(known.format).version(name, known)
             if not version:
                 return ""
-            # All that the catalog says counts: a filter of rows or a mask of a column is in no commit of the table.
+            # All that the catalog says counts: not every change of what is read is a commit of the table.
             return digest(version, repr(sorted(known.details.items())), repr(table_columns(self._sessions, name)))
 
     def refresh(self, name: str) -> None:
