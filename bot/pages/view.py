@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import groupby
 
 from mergeplan.bot.pages.drawing import Box, drawing
-from mergeplan.bot.pages.text import Alert, DiffLine, alert, diff_lines
+from mergeplan.bot.pages.text import Alert, alert
 from mergeplan.bot.progress import RunProgress, Step
 from mergeplan.bot.projects import title_of
 from mergeplan.bot.records import AFTER_MERGE, Prod, PullRecord, PullState
@@ -24,6 +24,7 @@ from mergeplan.bot.report.words import problem_line
 from mergeplan.bot.results import PlannerOutcome, Problem, moving
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.contract.tables import DataDifference
+from mergeplan.planner.site.diff_lines import DiffLine, diff_lines
 from mergeplan.planner.site.drawing import Drawing
 
 MODELS_MOST = 3_000  # rows of one page
