@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mergeplan.bot.child.processes import birth
+from mergeplan.planner.isolation.processes import birth
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.sandbox.server import Sandbox

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from mergeplan.bot.child.processes import birth
+from mergeplan.planner.isolation.processes import birth
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.records import PullState
 from mergeplan.planner.state.tables import intervals

@@ -13,7 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from mergeplan.bot.child.planner_process import Finished, Task, open_standby, run_planner
-from mergeplan.bot.child.processes import birth
+from mergeplan.planner.isolation.processes import birth
 from mergeplan.bot.child.standby import Standby
 from mergeplan.bot.context import PlannerCall
 from mergeplan.bot.inbox.queue import Job
