@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from functools import reduce
 
-from mergeplan.bot.progress import RunProgress, Step, apply_line
 from mergeplan.planner.contract.wire import read_line
+from mergeplan.planner.site.progress import RunProgress, Step, apply_line
 from tests.bot.conftest import COLUMN, Bench, until
 
 PLAN = {
