@@ -24,6 +24,7 @@ from mergeplan.planner.api.problems import problem_responses
 from mergeplan.planner.api.routes.environments import OneName, check_exists
 from mergeplan.planner.api.routes.models import find_model
 from mergeplan.planner.api.routes.plans import ACCEPTED, accepted
+from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.use_cases.environments import check_droppable
 from mergeplan.planner.session.use_cases.rendering import RenderFilling, find_rendering, render_query
 
@@ -95,6 +96,7 @@ def evaluate(context: Context, body: EvaluationBody, response: Response, _: Noth
     check_dates(body.execution_time)
     name = find_model(context.reader.read(), body.model).name
     with context.reader.open() as work:
+        work.now = moment(body.execution_time, work.now) or work.now
         sql = render_query(work, find_rendering(work, name, filling))
     return accepted(context.submit(_jobs(context, principal).evaluation(sql, body)), response, "jobs")
 
