@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from mergeplan.planner.api.access import Access, Mode, Principal, Scope
 from mergeplan.planner.api.catalog_reader import CatalogReader
 from mergeplan.planner.api.jobs.job import JobRecord
+from mergeplan.planner.api.jobs.results import CheckHistory
 from mergeplan.planner.api.jobs.store import JobRequest, JobStore
 from mergeplan.planner.api.problems import ApiError
 from mergeplan.planner.session.settings import SessionSettings
@@ -25,6 +26,7 @@ class ApiContext:
     access: Access
     reader: CatalogReader
     jobs: JobStore
+    checks: CheckHistory
     edit: bool = False  # files may be written
 
     def allows(self, principal: Principal | None, scope: Scope, mode: Mode | None = None) -> bool:

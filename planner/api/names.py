@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.snapshot.environment import parse_environment_name
@@ -16,7 +17,8 @@ def _parse_environment(name: str) -> str:
     try:
         return parse_environment_name(name) if name else ""
     except RequestError as error:
-        raise ValueError(f"{error.message} {error.hint}".strip()) from None
+        sentence = f"{error.message} {error.hint}".strip().replace("{", "{{").replace("}", "}}")
+        raise PydanticCustomError("environment_name", sentence) from None  # type: ignore[arg-type]
 
 
 Name = Annotated[str, Field(min_length=1, max_length=300, pattern=PLAIN)]  # of a model, a column, a table

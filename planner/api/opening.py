@@ -9,6 +9,7 @@ from mergeplan.planner.api.access import Access
 from mergeplan.planner.api.catalog_reader import CatalogReader
 from mergeplan.planner.api.context import ApiContext
 from mergeplan.planner.api.jobs.child import Launch
+from mergeplan.planner.api.jobs.results import CheckHistory
 from mergeplan.planner.api.jobs.store import JobLimits, JobStore
 from mergeplan.planner.session.settings import SessionSettings, refuse_spark
 
@@ -30,4 +31,4 @@ def open_context(
     launch = Launch(settings, environ, passed)
     jobs = JobStore(settings.folder / "jobs", launch, limits or JobLimits(), reader.expire)
     jobs.open()
-    return ApiContext(settings, access, reader, jobs, edit)
+    return ApiContext(settings, access, reader, jobs, CheckHistory(jobs), edit)

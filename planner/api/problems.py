@@ -131,7 +131,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     details = tuple(
         ProblemDetail(message=str(one["msg"]), at=_place(one.get("loc", ()))) for one in error.errors()[:20]
     )
-    first = f"`{details[0].at}`: {details[0].message}." if details else "The request is invalid."
+    first = f"`{details[0].at}`: {details[0].message.rstrip('.')}." if details else "The request is invalid."
     return respond(problem(_UNPROCESSABLE, first).model_copy(update={"kind": "RequestError", "errors": details}))
 
 

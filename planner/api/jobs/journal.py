@@ -84,8 +84,9 @@ class Journal:
 
     def view(self, record: JobRecord) -> JobView:
         """The job with what it came to, as far as it has come."""
-        plan, result, errors, count = None, None, [], 0
-        for count, text in enumerate(self.lines(), 1):
+        plan, result, errors, events = None, None, [], 0
+        for text in self.lines():
+            events += 1
             match _parse(text):
                 case PlanLine(plan=shown):
                     plan = shown
@@ -97,7 +98,7 @@ class Journal:
             plan = result.plan
         row = record.model_dump(include=set(JobRow.model_fields))
         plan_id = plan.id if record.kind.is_plan and plan else record.plan_id
-        return JobView(**{**row, "plan_id": plan_id}, events=count, plan=plan, result=result, errors=tuple(errors))
+        return JobView(**{**row, "plan_id": plan_id}, events=events, plan=plan, result=result, errors=tuple(errors))
 
     def outcome(self, exit_code: int | None) -> JobStatus:
         """What became of a job whose process has ended."""

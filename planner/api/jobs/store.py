@@ -15,11 +15,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from mergeplan.planner.api.jobs.child import Launch, ask_to_end, is_running, is_written, kill
-from mergeplan.planner.api.jobs.job import JOB_ID, JobKind, JobRecord, JobStatus, new_job_id
+from mergeplan.planner.api.jobs.job import JOB_ID, JobKind, JobRecord, JobStatus, JobView, new_job_id
 from mergeplan.planner.api.jobs.journal import Journal
 from mergeplan.planner.errors import LeaseHeld
 from mergeplan.planner.isolation.processes import birth
 
+VIEWS = 20  # that are remembered: one of a large plan is large
 POLL = 0.1  # seconds between two looks at the processes
 GRACE = 120.0  # seconds that a job has to end after it was asked to
 
@@ -54,6 +55,7 @@ class JobStore:
         self._records: dict[str, JobRecord] = {}
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._kill_at: dict[str, float] = {}
+        self._views: dict[str, JobView] = {}
         self._lock = threading.RLock()
         self._closing = threading.Event()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -117,6 +119,20 @@ class JobStore:
         """The files of a job that there is."""
         assert JOB_ID.fullmatch(job_id)
         return Journal(self.folder / job_id)
+
+    def view(self, record: JobRecord) -> JobView:
+        """The job with what it came to; of those that have ended the last ones are remembered."""
+        if not record.status.is_final:
+            return self.journal(record.id).view(record)
+        with self._lock:
+            known = self._views.get(record.id)
+        if known is None:
+            known = self.journal(record.id).view(record)
+            with self._lock:
+                self._views[record.id] = known
+                while len(self._views) > VIEWS:
+                    del self._views[next(iter(self._views))]
+        return known
 
     def cancel(self, job_id: str) -> JobRecord | None:
         """Ask a job to end; one that waits has ended then. None when there is none, or it has ended already."""
