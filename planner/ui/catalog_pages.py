@@ -48,14 +48,14 @@ class PlanRow:
 
 @dataclass(frozen=True)
 class AuditResultRow:
-    """What an audit said once; `source` is what ran it."""
+    """What an audit said once; `job` is the address of what ran it."""
 
     name: str
     model: str
     ok: bool
     count: int
     at: str
-    source: str
+    job: str = ""
     sample: object = None
 
 

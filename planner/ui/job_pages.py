@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from mergeplan.planner.api.jobs.job import JobKind, JobRecord, JobStatus
+from mergeplan.planner.api.jobs.results import CheckResult
 from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.contract.lines import AuditLine
 from mergeplan.planner.contract.plan import ModelChange, PlanView
@@ -69,7 +70,14 @@ def job_row(record: JobRecord) -> JobRow:
 def audit_row(record: JobRecord, audit: AuditLine) -> AuditResultRow:
     """What an audit said, with the job that ran it."""
     at = format_when(record.ended_at or record.created_at)
-    return AuditResultRow(audit.name, audit.model, audit.ok, audit.count, at, str(record.kind), audit.sample)
+    return AuditResultRow(audit.name, audit.model, audit.ok, audit.count, at, sample=audit.sample)
+
+
+def check_row(result: CheckResult) -> AuditResultRow:
+    """A result of an audit or a unit test that is on record."""
+    environment = f" in {result.environment}" if result.environment else ""
+    at, job = format_when(result.at), f"/jobs/{result.job}"
+    return AuditResultRow(result.name, result.model, result.ok, result.count, f"{at}{environment}", job=job)
 
 
 def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:

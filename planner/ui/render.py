@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,11 @@ TABS = (
     ("/", "Catalog"),
     ("/lineage", "Lineage"),
     ("/environments", "Environments"),
-    ("/plans", "Plans"),
     ("/checks", "Checks"),
+    ("/plans", "Plans"),
     ("/diff", "Table diff"),
 )
-CATALOG_TABS = TABS[:3]  # of a server that makes no plans
+CATALOG_TABS = TABS[:4]  # of a server that makes no plans
 CATEGORY_NAMES = {"non_breaking": "Non-breaking", "forward_only": "Forward-only"}
 # Everything is loaded from this server and nothing is run that stands in a page.
 POLICY = "; ".join(
@@ -65,6 +65,7 @@ class Frame:
     csrf: str = ""
     may_plan: bool = False
     may_apply: bool = False
+    may_read_jobs: bool = False
     tabs: tuple[tuple[str, str], ...] = TABS
 
 
@@ -87,9 +88,16 @@ def format_prose(text: str) -> Markup:
 
 
 def format_spans(spans: Spans) -> str:
-    """Intervals as days, the first few of them."""
+    """Intervals, the first few of them; of whole days the last one is named, not the day after it."""
     more = f" and {len(spans) - SPANS_MOST} more" if len(spans) > SPANS_MOST else ""
-    return ", ".join(f"{start} to {end}" for start, end in spans[:SPANS_MOST]) + more
+    return ", ".join(_span(*span) for span in spans[:SPANS_MOST]) + more
+
+
+def _span(start: str, end: str) -> str:
+    if "T" in start or "T" in end:
+        return f"{start} to {end}"
+    last = date.fromisoformat(end) - timedelta(days=1)
+    return start if last.isoformat() == start else f"{start} to {last}"
 
 
 def format_when(at: str | float | None) -> str:

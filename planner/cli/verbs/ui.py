@@ -55,8 +55,9 @@ def ui(root: Path, gateway: str | None, **option_values: Any) -> int:
         context = opening.open_context(
             project, rules, dict(os.environ), edit=option_values["edit"], passed=option_values["passed"], limits=limits
         )
-        click.echo(f"http://{_shown(listener.getsockname())}/api/v1/openapi.json")
-        serving.serve(import_module(f"{API}.app").create_app(context), listener)
+        click.echo(f"http://{_shown(listener.getsockname())}/")
+        pages = import_module("mergeplan.planner.ui.routes").make_pages()
+        serving.serve(import_module(f"{API}.app").create_app(context, pages), listener)
     return 0
 
 

@@ -29,13 +29,14 @@ for (const frame of document.querySelectorAll("[data-pan]")) {
   const move = (dx, dy) => { box.x += dx * box.width; box.y += dy * box.height; show(); };
 
   frame.classList.add("pan");
+  frame.style.height = `${Math.max(120, Math.min(innerHeight * 0.7, whole.height + 60))}px`;
   const buttons = document.createElement("div");
   buttons.className = "buttons";
-  for (const [text, label, act] of [["+", "Zoom in", () => zoom(0.8)], ["−", "Zoom out", () => zoom(1.25)], ["1:1", "Natural size", natural], ["Fit", "Fit the drawing", fit]]) {
+  for (const [text, label, act] of [["+", "Zoom in", () => zoom(0.8)], ["−", "Zoom out", () => zoom(1.25)], ["Actual size", "", natural], ["Fit", "", fit]]) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = text;
-    button.setAttribute("aria-label", label);
+    if (label) button.setAttribute("aria-label", label);
     button.addEventListener("click", act);
     buttons.append(button);
   }
@@ -93,19 +94,19 @@ for (const frame of document.querySelectorAll("[data-pan]")) {
 const live = document.querySelector("[data-events]");
 if (live) {
   let wait = 0;
-  let end = false;
   const read = async () => {
+    const answer = await fetch(location.href, { credentials: "same-origin" }).catch(() => null);
     wait = 0;
-    const answer = await fetch(location.href, { credentials: "same-origin" });
+    if (!answer || !answer.ok) return;  // the event stream tells when the server is back
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById(live.id);
-    if (!fresh || !fresh.dataset.events || end) { location.reload(); return; }
+    if (!fresh || !fresh.dataset.events) { location.reload(); return; }
     live.replaceChildren(...fresh.childNodes);
   };
-  const events = new EventSource(live.dataset.events);
   const soon = () => { if (!wait) wait = setTimeout(read, 400); };
-  for (const name of live.dataset.names ? live.dataset.names.split(" ") : ["message"]) events.addEventListener(name, soon);
-  for (const name of ["result", "end"]) events.addEventListener(name, () => { end = true; events.close(); soon(); });
+  const events = new EventSource(live.dataset.events);
+  for (const name of live.dataset.names.split(" ")) events.addEventListener(name, soon);
+  events.addEventListener("error", soon);  // the stream has ended, or is being opened again
 }
 
 addEventListener("keydown", (event) => {
