@@ -23,6 +23,7 @@ from mergeplan.planner.ui.job_pages import check_row
 from mergeplan.planner.ui.render import render
 from mergeplan.planner.ui.routes.answers import (
     OwnForm,
+    PageRoute,
     check_scope,
     context_and_ui,
     frame_of,
@@ -32,7 +33,7 @@ from mergeplan.planner.ui.routes.answers import (
     split_words,
 )
 
-router = APIRouter()
+router = APIRouter(route_class=PageRoute)
 ROWS_MOST = 200
 SAMPLES = 5  # rows of each sort, masked
 Side = Annotated[str, Query(max_length=300)]

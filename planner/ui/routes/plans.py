@@ -25,6 +25,7 @@ from mergeplan.planner.ui.render import render
 from mergeplan.planner.ui.routes.answers import (
     Form,
     OwnForm,
+    PageRoute,
     check_scope,
     confirm,
     context_and_ui,
@@ -37,7 +38,7 @@ from mergeplan.planner.ui.routes.answers import (
 )
 from mergeplan.planner.ui.routes.reading import plan_rows
 
-router = APIRouter()
+router = APIRouter(route_class=PageRoute)
 LISTED = 50
 OPTIONS = (
     "forward_only", "skip_backfill", "empty_backfill", "no_gaps", "include_unmodified", "skip_tests", "skip_linter"

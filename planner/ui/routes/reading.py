@@ -23,11 +23,11 @@ from mergeplan.planner.ui.graph_view import DEPTH_MOST, GraphWish
 from mergeplan.planner.ui.job_pages import check_row
 from mergeplan.planner.ui.lineage_page import LineageWish, lineage_page
 from mergeplan.planner.ui.render import format_when, render
-from mergeplan.planner.ui.routes.answers import check_scope, context_and_ui, frame_of, html, may, ui_of
+from mergeplan.planner.ui.routes.answers import PageRoute, check_scope, context_and_ui, frame_of, html, may, ui_of
 from mergeplan.planner.ui.state import UiState
 from mergeplan.planner.wording import count_noun, duration_text
 
-router = APIRouter()
+router = APIRouter(route_class=PageRoute)
 JOBS_LOOKED_AT = 20  # the newest, for what they say of a model
 RESULTS_MOST = 10
 PLANS = (JobKind.PLAN, JobKind.RESTATEMENT)
