@@ -10,6 +10,7 @@ import pytest
 
 from mergeplan.planner.api.catalog_reader import CatalogReader
 from mergeplan.planner.errors import ProjectError, RequestError
+from mergeplan.planner.intervals import Interval
 from mergeplan.planner.session.settings import SessionSettings, refuse_spark
 from tests.planner.api.serving import serving
 from tests.planner.shop import write_shop
@@ -40,8 +41,6 @@ def test_a_catalog_is_made_once_and_again_when_a_file_moved(reader: CatalogReade
 def test_a_catalog_is_made_again_when_the_state_moved(reader: CatalogReader) -> None:
     first = reader.read()
     with reader.open_state() as work:
-        from mergeplan.planner.intervals import Interval
-
         work.store.intervals.record("some.table", Interval(NOW - timedelta(days=1), NOW))
     reader.expire()
 
@@ -174,7 +173,8 @@ def test_what_is_wrong_with_the_project_is_a_problem_with_its_place(tmp_path: Pa
 
 
 def test_a_model_that_cannot_be_opened_is_named_and_the_others_are_listed(tmp_path: Path) -> None:
-    write_shop(tmp_path, apart="MODEL (name shop.apart, kind FUL);\nSELECT 1")
+    write_shop(tmp_path)
+    (tmp_path / "models/apart.sql").write_text("MODEL (name shop.apart, kind FUL);\nSELECT 1")
     with serving(tmp_path) as (client, _):
         page, lint = client.get("/api/v1/models").json(), client.get("/api/v1/lint").json()
 
