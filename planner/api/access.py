@@ -106,7 +106,7 @@ def is_loopback(host: str) -> bool:
 
 def read_tokens(environ: Mapping[str, str]) -> dict[Scope, str]:
     """The tokens of the environment, or of the files that it names; RequestError for one that cannot be used."""
-    tokens = {}
+    tokens: dict[Scope, str] = {}
     for scope in Scope:
         name = VARIABLE.format(scope.upper())
         token = _token(environ, name)

@@ -18,18 +18,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache, partial
+from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Security
 from fastapi.responses import PlainTextResponse
+from fastapi.security import HTTPBearer
 from starlette.types import ASGIApp
 
 from mergeplan.planner.api.context import ApiContext
 from mergeplan.planner.api.guard import Guard
-from mergeplan.planner.api.problems import handle_errors, problem_responses
+from mergeplan.planner.api.problems import Problem, handle_errors, problem_responses
 from mergeplan.planner.api.routes import ROUTERS
 from mergeplan.planner.versions import mergeplan_version
 
 PREFIX = "/api/v1"
+BEARER = HTTPBearer(auto_error=False, description="A token of the server; none is needed where it has none.")
 
 
 def create_app(context: ApiContext, pages: APIRouter | None = None) -> ASGIApp:
@@ -62,10 +66,21 @@ def make_api(context: ApiContext | None = None) -> FastAPI:
     app.state.context = context
     handle_errors(app)
     for router in ROUTERS:
-        app.include_router(router, prefix=PREFIX, responses=problem_responses(401, 403, 409, 422))
+        responses = problem_responses(401, 403, 409, 421, 422)
+        app.include_router(router, prefix=PREFIX, responses=responses, dependencies=[Security(BEARER)])
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> PlainTextResponse:
         return PlainTextResponse("ok\n")
 
+    app.openapi = partial(_describe, app)  # type: ignore[method-assign]
     return app
+
+
+@cache
+def _describe(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, with the schema of problems, which no endpoint returns by itself."""
+    document = FastAPI.openapi(app)
+    problem = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+    document["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
+    return document

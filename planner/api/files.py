@@ -81,7 +81,11 @@ def write_file(root: Path, path: str, text: str, expected: str | None) -> FileTe
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
-                os.replace(aside, place.name, src_dir_fd=folder, dst_dir_fd=folder)
+                if expected is None:  # whatever stands there, a link too, stays
+                    os.link(aside, place.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+                    os.unlink(aside, dir_fd=folder)
+                else:
+                    os.replace(aside, place.name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 with contextlib.suppress(OSError):
                     os.unlink(aside, dir_fd=folder)

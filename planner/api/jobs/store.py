@@ -59,7 +59,7 @@ class JobStore:
         self._lock = threading.RLock()
         self._closing = threading.Event()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._server = FileLock(folder / "server.lock")
+        self._server = FileLock(folder / "server.lock", thread_local=False)
         self._thread = threading.Thread(target=self._watch, name="jobs", daemon=True)
 
     def open(self) -> None:
@@ -79,6 +79,9 @@ class JobStore:
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
+        for child in self._children.values():
+            if child.poll() is None:
+                child.returncode = 0  # it goes on, and nobody in this process waits for it
         self._server.release()
 
     def submit(self, request: JobRequest) -> JobRecord | None:

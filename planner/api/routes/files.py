@@ -60,7 +60,7 @@ def show_file(context: Context, path: FilePath, _: Nothing) -> FileView:
     return _view(read_file(context.settings.root, path))
 
 
-@router.put("/files/{path:path}", summary="Write a file", responses=problem_responses(404))
+@router.put("/files/{path:path}", summary="Write a file", responses=problem_responses(400, 404, 413))
 def put_file(
     context: Context, path: FilePath, body: FileBody, _: Nothing, _who: Annotated[Principal, needs(Scope.APPLY)]
 ) -> FileView:

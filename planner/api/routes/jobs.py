@@ -57,7 +57,7 @@ def cancel_job(request: Request, context: Context, job_id: JobId, _: Annotated[N
 def follow_job(
     request: Request, context: Context, job_id: JobId, _: Annotated[NoQuery, Query()], last_event_id: LastEventId = None
 ) -> Response:
-    """The JSON lines of a job as server-sent events; the id of each is its number, and `Last-Event-ID` goes on there."""
+    """The JSON lines of a job as server-sent events: an id is a line's number, and `Last-Event-ID` goes on there."""
     return follow(context, find_job(context, job_id, principal_of(request)), last_event_id)
 
 

@@ -31,7 +31,7 @@ router = APIRouter(tags=["plans"])
 PLANS = (JobKind.PLAN, JobKind.RESTATEMENT)
 PLANNER = needs(Scope.PLAN)
 APPLIER = needs(Scope.APPLY)
-ACCEPTED = {202: {"description": "It is begun; `Location` is where it is"}} | problem_responses(429)
+ACCEPTED = {202: {"description": "It is begun; `Location` is where it is"}} | problem_responses(400, 413, 429)
 Nothing = Annotated[NoQuery, Query()]
 
 
