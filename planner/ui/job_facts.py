@@ -17,7 +17,7 @@ from mergeplan.planner.contract.lines import (
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.tables import DataDifference
-from mergeplan.planner.contract.wire import LINES, read_line
+from mergeplan.planner.contract.wire import LINES, Line, read_line
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.site.progress import RunProgress, apply_line
 
@@ -100,7 +100,7 @@ def error_sentence(error: ErrorLine) -> str:
     return f"{place}{error.message} {error.hint}".strip()
 
 
-def _parse(text: bytes) -> object:
+def _parse(text: bytes) -> Line | None:
     if not text.startswith(b"{"):
         return None
     try:
