@@ -121,7 +121,7 @@ class CatalogReader:
             self._looked = looked
             return known
         if mark and self._failure and self._failure[0] == (environment, mark):
-            raise self._failure[1]
+            raise self._failure[1].with_traceback(None)
         try:
             made = self._make(environment)
         except MergeplanError as error:

@@ -22,6 +22,7 @@ from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.snapshot.environment import PROD
 
 router = APIRouter(tags=["models"], dependencies=[needs(Scope.READ)])
+ModelState = Literal["current", "edited", "missing"]
 MOST = 500  # models of a page
 
 
@@ -58,7 +59,7 @@ class ModelSummary(Data):
     columns: int | None = Field(default=None, description="how many it has; null: not known without Spark")
     parents: int = Field(default=0, description="how many tables it reads")
     readers: int = Field(default=0, description="how many models read it")
-    state: Literal["current", "edited", "missing"] = Field(
+    state: ModelState = Field(
         description="beside the environment: as it is there, edited since, or not there"
     )
 
@@ -156,7 +157,7 @@ def _page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:
 
 def _summary(row: CatalogModelRow) -> ModelSummary:
     same = {name: getattr(row, name) for name in ("name", "kind", "owner", "description", "tags", "path", "line")}
-    state = "missing" if row.deployed is None else "current" if row.deployed.current else "edited"
+    state: ModelState = "missing" if row.deployed is None else "current" if row.deployed.current else "edited"
     return ModelSummary(
         **same,
         schedule=row.schedule,

@@ -127,6 +127,7 @@ def accepted(record: JobRecord, response: Response, resource: str) -> JobRow:
 
 def _check_unmoved(context: ApiContext, plan_id: str) -> None:
     """PlanMoved when the plan comes out otherwise now. What needs Spark for that is left to the job, which asks too."""
+    context.reader.expire()
     with context.reader.open() as work:
         try:
             rebuild_plan(work, plan_id)

@@ -116,7 +116,7 @@ def modules(request: Request, context: Context, _: Nothing) -> Modules:
     may_apply = context.allows(principal, Scope.APPLY)
     offered = {
         "catalog": True,
-        "files": True,
+        "files": context.allows(principal, Scope.READ, Mode.PLAN),
         "plans": context.allows(principal, Scope.PLAN),
         "checks": context.allows(principal, Scope.PLAN),
         "apply": may_apply,

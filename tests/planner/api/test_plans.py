@@ -30,7 +30,7 @@ def test_a_plan_is_made_shown_and_refused_when_something_moved(tmp_path: Path) -
     assert plan["plan_id"] == plan["plan"]["id"] == plan["result"]["plan"]["id"]
     assert [job["id"] for job in listed["jobs"]] == [plan["id"]]
     assert (refused.status_code, refused.json()["kind"]) == (409, "PlanMoved")
-    assert "shop.apart" in refused.json()["detail"]
+    assert "the project's files changed" in refused.json()["detail"]
 
 
 def test_an_unmoved_plan_is_applied_by_its_id_and_once_at_a_time(tmp_path: Path) -> None:
