@@ -42,7 +42,7 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
         ws="none",
     )
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _end)  # uvicorn ends by one of them, and sends it once more to whoever was there before
+        signal.signal(number, _end)  # uvicorn ends by one of them, and sends it once more to the handler before it
     uvicorn.Server(config).run(sockets=[listener])
 
 

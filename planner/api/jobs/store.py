@@ -24,7 +24,7 @@ from mergeplan.planner.isolation.processes import birth
 log = logging.getLogger(__name__)
 VIEWS = 20  # that are remembered: one of a large plan is large
 POLL = 0.1  # seconds between two looks at the processes
-GRACE = 120.0  # seconds that a job has to end after it was asked to
+GRACE = 120.0  # seconds that a job has to end after it was cancelled
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class JobStore:
             self._thread.join(timeout=5)
         for child in self._children.values():
             if child.poll() is None:
-                child.returncode = 0  # it goes on, and nobody in this process waits for it
+                child.returncode = 0  # it goes on, and this process does not wait for it
         self._server.release()
 
     def submit(self, request: JobRequest) -> JobRecord | None:

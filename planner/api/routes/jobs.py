@@ -84,7 +84,7 @@ def find_job(
 
 
 def cancel(context: ApiContext, record: JobRecord, principal: Principal | None) -> JobRow:
-    """The job as it is after it was asked to end; Conflict for one that has ended."""
+    """The job as it is after it was cancelled; Conflict for one that has ended."""
     context.check(principal, record.kind.scope)
     ended = context.jobs.cancel(record.id)
     if ended is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.planner.api.serving import printing, serving
+from tests.planner.api.serving import fake_job, serve
 from tests.planner.shop import write_shop
 
 DAILY = "models/daily.sql"
@@ -55,7 +55,7 @@ ROWS = [
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     root: Path = tmp_path_factory.mktemp("shop")
     write_shop(root)
-    with serving(root, edit=True, command=printing('{"event":"result","version":1,"ok":true}')) as (client, _):
+    with serve(root, edit=True, command=fake_job('{"event":"result","version":1,"ok":true}')) as (client, _):
         yield client
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mergeplan.planner.api.access import Access, Scope
 from mergeplan.planner.api.app import make_api
-from tests.planner.api.serving import serving, wait_for
+from tests.planner.api.serving import serve, wait_for
 from tests.planner.shop import write_shop
 
 SECRET = "hunter2-of-the-warehouse"  # noqa: S105 - it must not be seen
@@ -24,7 +24,7 @@ def test_no_answer_and_no_journal_has_a_secret(tmp_path: Path) -> None:
     write_shop(tmp_path, config=CONFIG)
     gets = [path for path, operations in make_api().openapi()["paths"].items() if "get" in operations]
     fill = {"name": "shop.daily", "model": "shop.daily", "column": "price", "path": "config.yaml"}
-    with serving(tmp_path, Access(tokens=TOKENS), edit=True) as (client, context):
+    with serve(tmp_path, Access(tokens=TOKENS), edit=True) as (client, context):
         client.headers["Authorization"] = f"Bearer {TOKENS[Scope.APPLY]}"
         plan = wait_for(client, client.post("/api/v1/plans", json={}).headers["location"])
         broken = wait_for(client, client.post("/api/v1/plans", json={"select": ["no"]}).headers["location"])
