@@ -1,4 +1,4 @@
-"""The endpoints of docs/reference/api.md, from the OpenAPI document: `python -m tests.api_page` writes them anew."""
+"""The endpoints of docs/reference/api.md, from the OpenAPI document: `python -m tests.api_page` writes them."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def _row(document: dict[str, Any], name: str, schema: dict[str, Any], described:
 
 def _choices(document: dict[str, Any], schema: dict[str, Any]) -> list[str]:
     for one in (schema, *schema.get("anyOf", ())):
-        found = document["components"]["schemas"][one["$ref"].rpartition("/")[2]] if "$ref" in one else one
-        if "enum" in found:
-            return [str(value) for value in found["enum"]]
+        target = document["components"]["schemas"][one["$ref"].rpartition("/")[2]] if "$ref" in one else one
+        if "enum" in target:
+            return [str(value) for value in target["enum"]]
     return []
 
 
@@ -88,8 +88,8 @@ def _types(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _link(schema: dict[str, Any], document: dict[str, Any]) -> str:
-    found = re.findall(r"#/components/schemas/(\w+)", repr(schema))
-    own = [name for name in found if name in _own_answers(document)]
+    names = re.findall(r"#/components/schemas/(\w+)", repr(schema))
+    own = [name for name in names if name in _own_answers(document)]
     return f": [{own[0]}](#{own[0].lower()})" if own else ""
 
 

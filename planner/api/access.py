@@ -24,13 +24,13 @@ class Scope(StrEnum):
     APPLY = "apply"  # what changes environments, and the plain rows of tables
 
     def includes(self, other: Scope) -> bool:
-        """True when whoever has this scope may do what the other one allows."""
+        """True when this scope allows everything that the other one does."""
         order = list(Scope)
         return order.index(self) >= order.index(other)
 
 
 class Mode(StrEnum):
-    """What the server does at all, whoever asks."""
+    """What the server does at all, for every client."""
 
     CATALOG = "catalog"
     PLAN = "plan"
@@ -44,7 +44,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class Principal:
-    """Whoever sent a request: by the scope of their token, or somebody on this machine."""
+    """The sender of a request: by the scope of the token, or a user of this machine."""
 
     name: str
     scope: Scope
@@ -52,7 +52,7 @@ class Principal:
 
 @dataclass(frozen=True)
 class Access:
-    """The rules of one server. Without tokens it is for this machine alone, and everybody there may do everything."""
+    """The rules of one server. Without tokens it is for this machine alone, and each user of it may do everything."""
 
     mode: Mode = Mode.ALL
     host: str = "127.0.0.1"
@@ -67,12 +67,12 @@ class Access:
             )
 
     def principal(self, token: str | None) -> Principal | None:
-        """Whoever has this token; None for nobody. Every token is compared, each in constant time."""
+        """Return the owner of this token, or None. Every token is compared, each in constant time."""
         if not self.tokens:
             return Principal("local", Scope.APPLY)
-        given, best = (token or "").encode(), None
+        sent, best = (token or "").encode(), None
         for scope in Scope:
-            if scope in self.tokens and hmac.compare_digest(given, self.tokens[scope].encode()):
+            if scope in self.tokens and hmac.compare_digest(sent, self.tokens[scope].encode()):
                 best = Principal(f"token:{scope}", scope)
         return best
 

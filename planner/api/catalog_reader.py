@@ -25,7 +25,7 @@ from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.state.store import StateStore
 
 CHECK = 1.0  # seconds between two looks at the files and the state
-LONGEST = timedelta(hours=1)  # a catalog is made anew at the latest then
+LONGEST = timedelta(hours=1)  # the oldest that a catalog may be
 Clock = Callable[[], datetime]
 
 
@@ -121,7 +121,7 @@ class CatalogReader:
             self._looked = looked
             return known
         if mark and self._failure and self._failure[0] == (environment, mark):
-            raise self._failure[1]
+            raise self._failure[1].with_traceback(None)
         try:
             made = self._make(environment)
         except MergeplanError as error:
@@ -142,7 +142,7 @@ class CatalogReader:
             return CatalogSnapshot(catalog_view(catalog), work.project, catalog.models, shown, mark, _until(work))
 
     def _mark(self, files: str) -> str:
-        """How files and state look; `""` when that cannot be said, and the catalog is made anew each time."""
+        """How files and state look; `""` when that cannot be said, and the catalog is made again each time."""
         return files and digest(files, self._store.mark() if self._store else "")
 
     def _files_mark(self) -> str:

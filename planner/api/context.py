@@ -34,7 +34,7 @@ class ApiContext:
         return self._refusal(principal, scope, mode) is None
 
     def check(self, principal: Principal | None, scope: Scope, mode: Mode | None = None) -> None:
-        """ApiError (403) when the mode of the server, or the scope of whoever asks, does not allow it."""
+        """ApiError (403) when the mode of the server, or the scope of the token, does not allow it."""
         if refusal := self._refusal(principal, scope, mode):
             raise ApiError(HTTPStatus.FORBIDDEN, refusal)
 
@@ -63,7 +63,7 @@ def context_of(request: Request) -> ApiContext:
 
 
 def principal_of(request: Request) -> Principal | None:
-    """Whoever sent a request; None for nobody with a token."""
+    """Return the sender of a request; None without a token."""
     principal = getattr(request.state, "principal", None)
     assert principal is None or isinstance(principal, Principal)
     return principal

@@ -1,4 +1,4 @@
-"""Answers with an entity tag: who has it already is told so, and the answer is not made."""
+"""Answers with an entity tag: a client that has the answer gets 304, and it is not made."""
 
 from __future__ import annotations
 

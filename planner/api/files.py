@@ -81,7 +81,7 @@ def write_file(root: Path, path: str, text: str, expected: str | None) -> FileTe
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
-                if expected is None:  # whatever stands there, a link too, stays
+                if expected is None:  # an existing entry stays, a link too
                     os.link(aside, place.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
                     os.unlink(aside, dir_fd=folder)
                 else:

@@ -29,7 +29,7 @@ SECURE = {
 
 
 class Guard:
-    """The application behind the rules of `Access`; `request.state.principal` is whoever asks."""
+    """The application behind the rules of `Access`; `request.state.principal` is the sender."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app, self.access = app, access

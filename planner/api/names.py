@@ -18,7 +18,7 @@ def _parse_environment(name: str) -> str:
         return parse_environment_name(name) if name else ""
     except RequestError as error:
         sentence = f"{error.message} {error.hint}".strip().replace("{", "{{").replace("}", "}}")
-        raise PydanticCustomError("environment_name", sentence) from None  # type: ignore[arg-type]
+        raise PydanticCustomError("environment_name", sentence) from None
 
 
 Name = Annotated[str, Field(min_length=1, max_length=300, pattern=PLAIN)]  # of a model, a column, a table

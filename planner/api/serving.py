@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -39,4 +41,10 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
         h11_max_incomplete_event_size=32 << 10,
         ws="none",
     )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _end)  # uvicorn ends by one of them, and sends it once more to the handler before it
     uvicorn.Server(config).run(sockets=[listener])
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """Nothing is left to do: the server has ended, and so does the verb."""

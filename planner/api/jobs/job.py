@@ -1,4 +1,4 @@
-"""A job: what was asked for, by whom, and how far it has come."""
+"""A job: the request, its sender, and how far it has come."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ class JobRow(Data):
     )
     environment: str = Field(default="", description='the environment that it is about, or `""`')
     plan_id: str = Field(default="", description="of an apply: the plan; of a plan: its id, once it is made")
-    who: str = Field(default="", description="who asked for it: by the scope of their token, or `local`")
-    created_at: str = Field(description="when it was asked for")
+    who: str = Field(default="", description="the sender: by the scope of the token, or `local`")
+    created_at: str = Field(description="when the request came")
     started_at: str | None = Field(default=None, description="when its process began, or null")
     ended_at: str | None = Field(default=None, description="when it ended, or null")
     exit_code: int | None = Field(default=None, description="of its process; null where the server did not see it")
-    cancelled: bool = Field(default=False, description="somebody asked that it ends")
-    request: dict[str, Any] = Field(default={}, description="what was asked for")
+    cancelled: bool = Field(default=False, description="a client has cancelled it")
+    request: dict[str, Any] = Field(default={}, description="the request's body, without defaults")
 
 
 class JobRecord(JobRow):

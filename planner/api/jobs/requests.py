@@ -1,4 +1,4 @@
-"""What may be asked for as a job: each body, and the arguments of `mergeplan` that it comes to.
+"""The bodies of requests for jobs, and the arguments of `mergeplan` that each becomes.
 
 An option stands as `--name=value`, and what a name stands for comes after `--`: no value is taken for an option.
 """
@@ -57,7 +57,7 @@ class PlanBody(Closed):
 
 
 class RestatementBody(Closed):
-    """What is computed anew."""
+    """What is computed again."""
 
     models: Selectors = Field(min_length=1, description="selectors of models to recompute, with all downstream")
     environment: EnvironmentName = Field(default=PROD, description="where")
@@ -135,7 +135,7 @@ class EvaluationBody(Closed):
 
 
 class Jobs:
-    """Makes jobs for one project, asked for by somebody."""
+    """Makes jobs for one project and one sender."""
 
     def __init__(self, settings: SessionSettings, who: str) -> None:
         self._settings, self._who = settings, who
@@ -146,15 +146,15 @@ class Jobs:
             body, skip={"environment", "categories", "select", "backfill", "allow_destructive", "allow_additive"}
         )
         options += [f"--categorize={model}={category}" for model, category in body.categories.items()]
-        options += _each("select-model", body.select) + _each("backfill-model", body.backfill)
-        options += _each("allow-destructive-model", body.allow_destructive)
-        options += _each("allow-additive-model", body.allow_additive)
+        options += _repeat("select-model", body.select) + _repeat("backfill-model", body.backfill)
+        options += _repeat("allow-destructive-model", body.allow_destructive)
+        options += _repeat("allow-additive-model", body.allow_additive)
         named = [body.environment] if body.environment else []
         return self._job(JobKind.PLAN, [*options, "--no-prompts", f"--who={self._who}"], named, body, body.environment)
 
     def restatement(self, body: RestatementBody) -> JobRequest:
-        """A plan that computes models anew."""
-        options = [*_each("restate-model", body.models), *_options(body, skip={"models", "environment"})]
+        """A plan that computes models again."""
+        options = [*_repeat("restate-model", body.models), *_options(body, skip={"models", "environment"})]
         named = [body.environment or PROD]
         return self._job(JobKind.RESTATEMENT, [*options, "--no-prompts"], named, body, named[0])
 
@@ -165,7 +165,7 @@ class Jobs:
     def run(self, body: RunBody) -> JobRequest:
         """What has come due, computed."""
         named = [body.environment or PROD]
-        options = [*_options(body, skip={"environment", "select"}), *_each("select-model", body.select)]
+        options = [*_options(body, skip={"environment", "select"}), *_repeat("select-model", body.select)]
         return self._job(JobKind.RUN, options, named, body, named[0])
 
     def rollback(self, environment: str, body: RollbackBody) -> JobRequest:
@@ -181,7 +181,7 @@ class Jobs:
     def audit(self, body: AuditBody) -> JobRequest:
         """Audits on what tables hold; bad rows are masked."""
         named = [body.environment or PROD]
-        options = [*_options(body, skip={"environment", "select"}), *_each("model", body.select), "--samples=masked"]
+        options = [*_options(body, skip={"environment", "select"}), *_repeat("model", body.select), "--samples=masked"]
         return self._job(JobKind.AUDIT, options, named, body, named[0])
 
     def test(self, body: TestBody) -> JobRequest:
@@ -190,7 +190,7 @@ class Jobs:
 
     def table_diff(self, body: TableDiffBody) -> JobRequest:
         """Tables compared; rows are masked."""
-        options = [*_each("on", body.on), *_each("skip-columns", body.skip), "--masked"]
+        options = [*_repeat("on", body.on), *_repeat("skip-columns", body.skip), "--masked"]
         options += [f"--where={body.where}"] if body.where else []
         options += ["--show-sample", f"--limit={body.samples}"] if body.samples else []
         named = [f"{body.first}:{body.second}", *([body.model] if body.model else [])]
@@ -217,8 +217,8 @@ class Jobs:
         project = [f"--project={self._settings.root}"]
         project += [f"--gateway={self._settings.gateway}"] if self._settings.gateway else []
         arguments = (VERBS[kind], *options, "--output=json", *project, "--", *named)
-        asked: dict[str, object] = body.model_dump(mode="json", exclude_defaults=True)
-        return JobRequest(kind, arguments, asked, environment, plan_id, self._who)
+        request: dict[str, object] = body.model_dump(mode="json", exclude_defaults=True)
+        return JobRequest(kind, arguments, request, environment, plan_id, self._who)
 
 
 VERBS: Mapping[JobKind, str] = {
@@ -229,7 +229,7 @@ VERBS: Mapping[JobKind, str] = {
 
 
 def _options(body: Closed, skip: frozenset[str] | set[str] = frozenset()) -> list[str]:
-    """The options that bear the names of a body's fields; what was left out is left out."""
+    """The options with the names of a body's fields; what was left out is left out."""
     return [text for name, value in body if name not in skip for text in _option(name.replace("_", "-"), value)]
 
 
@@ -248,5 +248,5 @@ def _option(name: str, value: object) -> Iterator[str]:
             raise AssertionError(f"{name} is no option of one value")
 
 
-def _each(name: str, values: tuple[str, ...]) -> list[str]:
+def _repeat(name: str, values: tuple[str, ...]) -> list[str]:
     return [f"--{name}={value}" for value in values]

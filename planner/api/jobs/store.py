@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +21,10 @@ from mergeplan.planner.api.jobs.journal import Journal
 from mergeplan.planner.errors import LeaseHeld
 from mergeplan.planner.isolation.processes import birth
 
+log = logging.getLogger(__name__)
 VIEWS = 20  # that are remembered: one of a large plan is large
 POLL = 0.1  # seconds between two looks at the processes
-GRACE = 120.0  # seconds that a job has to end after it was asked to
+GRACE = 120.0  # seconds that a job has to end after it was cancelled
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class JobStore:
             self._thread.join(timeout=5)
         for child in self._children.values():
             if child.poll() is None:
-                child.returncode = 0  # it goes on, and nobody in this process waits for it
+                child.returncode = 0  # it goes on, and this process does not wait for it
         self._server.release()
 
     def submit(self, request: JobRequest) -> JobRecord | None:
@@ -159,15 +161,22 @@ class JobStore:
 
     def _watch(self) -> None:
         while not self._closing.wait(POLL):
-            with self._lock:
-                running = [record for record in self._records.values() if record.status is JobStatus.RUNNING]
-                ended = [record for record in running if self._has_ended(record)]
-                for record in ended:
-                    self._end(record)
-                for record in self._next(len(running) - len(ended)):
-                    self._start(record)
-            if ended:
-                self._on_end()
+            try:
+                if self._look():
+                    self._on_end()
+            except Exception:  # as of a full disk: the next look may do better
+                log.exception("jobs could not be looked at")
+
+    def _look(self) -> bool:
+        """End what has ended and start what is next; True when a job has ended."""
+        with self._lock:
+            running = [record for record in self._records.values() if record.status is JobStatus.RUNNING]
+            ended = [record for record in running if self._has_ended(record)]
+            for record in ended:
+                self._end(record)
+            for record in self._next(len(running) - len(ended)):
+                self._start(record)
+        return bool(ended)
 
     def _has_ended(self, record: JobRecord) -> bool:
         if time.monotonic() > self._kill_at.get(record.id, float("inf")):
@@ -188,7 +197,7 @@ class JobStore:
         self._keep(record.model_copy(update={"status": status, "exit_code": code, "ended_at": _now()}))
         self._forget_oldest()
 
-    def _next(self, running: int) -> list[JobRecord]:
+    def _next(self, running: int) -> Sequence[JobRecord]:
         waiting = [record for record in self._records.values() if record.status is JobStatus.WAITING]
         return sorted(waiting, key=lambda record: (record.created_at, record.id))[: self.limits.running - running]
 

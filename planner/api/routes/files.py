@@ -8,13 +8,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from mergeplan.planner.api.access import Principal, Scope
+from mergeplan.planner.api.access import Mode, Principal, Scope
 from mergeplan.planner.api.context import ApiContext, Closed, Context, NoQuery, needs
 from mergeplan.planner.api.files import LARGEST, FileText, delete_file, list_files, read_file, write_file
 from mergeplan.planner.api.problems import ApiError, problem_responses
 from mergeplan.planner.contract.base import Data, Names
 
-router = APIRouter(tags=["files"], dependencies=[needs(Scope.READ)])
+router = APIRouter(tags=["files"], dependencies=[needs(Scope.READ, Mode.PLAN)])
 FilePath = Annotated[str, Path(max_length=500, description="the file, from the project's folder")]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Nothing = Annotated[NoQuery, Query()]

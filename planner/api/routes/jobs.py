@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -19,7 +19,7 @@ READS = needs(Scope.READ, Mode.PLAN)
 router = APIRouter(tags=["jobs"], dependencies=[READS])
 JobId = Annotated[str, Path(pattern=f"^{JOB_ID.pattern}$", description="the job")]
 LastEventId = Annotated[str | None, Header(description="the id of the last event that was received", max_length=20)]
-EVENTS = {
+EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "The events", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
     204: {"description": "The job has ended, and every event was received"},
 }
@@ -84,7 +84,7 @@ def find_job(
 
 
 def cancel(context: ApiContext, record: JobRecord, principal: Principal | None) -> JobRow:
-    """The job as it is after it was asked to end; Conflict for one that has ended."""
+    """The job as it is after it was cancelled; Conflict for one that has ended."""
     context.check(principal, record.kind.scope)
     ended = context.jobs.cancel(record.id)
     if ended is None:

@@ -105,18 +105,18 @@ def follow_column(
             lineage = find_lineage(work, f"{row.name}.{called}", downstream=query.direction == "downstream")
         except RequestError as error:
             raise NotFound(error.message, hint=error.hint) from None
-        found = lineage_result(lineage, work.project.models)
-    edges = found.edges or ()
+        result = lineage_result(lineage, work.project.models)
+    edges = result.edges or ()
     values = tuple(edge for edge in edges if edge.how != "decides_rows")
     rows = tuple(edge for edge in edges if edge.how == "decides_rows")
     return ColumnLineage(
         model=row.name,
         column=called,
         direction=query.direction,
-        nodes=(found.nodes or ())[: query.limit],
+        nodes=(result.nodes or ())[: query.limit],
         values=values[: query.limit],
         rows=rows[: query.limit],
-        unfollowed=found.unfollowed or (),
+        unfollowed=result.unfollowed or (),
         more=max(len(values), len(rows)) > query.limit,
     )
 

@@ -22,6 +22,7 @@ from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.snapshot.environment import PROD
 
 router = APIRouter(tags=["models"], dependencies=[needs(Scope.READ)])
+ModelState = Literal["current", "edited", "missing"]
 MOST = 500  # models of a page
 
 
@@ -58,16 +59,14 @@ class ModelSummary(Data):
     columns: int | None = Field(default=None, description="how many it has; null: not known without Spark")
     parents: int = Field(default=0, description="how many tables it reads")
     readers: int = Field(default=0, description="how many models read it")
-    state: Literal["current", "edited", "missing"] = Field(
-        description="beside the environment: as it is there, edited since, or not there"
-    )
+    state: ModelState = Field(description="beside the environment: as it is there, edited since, or not there")
 
 
 class ModelPage(Data):
     """Some of the models, parents first."""
 
     environment: str = Field(description="beside which the files were read")
-    total: int = Field(description="how many models there are that were asked for")
+    total: int = Field(description="how many models the filters leave")
     limit: int = Field(description="how many a page has at most")
     offset: int = Field(description="how many come before this page")
     models: tuple[ModelSummary, ...] = Field(description="the models")
@@ -120,7 +119,7 @@ def find_model(snapshot: CatalogSnapshot, name: str) -> CatalogModelRow:
 
 
 def filter_models(snapshot: CatalogSnapshot, query: ModelsQuery) -> list[CatalogModelRow]:
-    """The models that are asked for, parents first."""
+    """The models that the filters leave, parents first."""
     names = _select(snapshot, query.select)
     words = query.q.lower().split()
     return [
@@ -156,7 +155,7 @@ def _page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:
 
 def _summary(row: CatalogModelRow) -> ModelSummary:
     same = {name: getattr(row, name) for name in ("name", "kind", "owner", "description", "tags", "path", "line")}
-    state = "missing" if row.deployed is None else "current" if row.deployed.current else "edited"
+    state: ModelState = "missing" if row.deployed is None else "current" if row.deployed.current else "edited"
     return ModelSummary(
         **same,
         schedule=row.schedule,

@@ -42,17 +42,17 @@ def make_plan(
     """Plan an environment; nothing is computed but the unit tests. The plan is kept, and can be applied by its id."""
     check_dates(body.start, body.end, body.execution_time, body.effective_from)
     record = context.submit(Jobs(context.settings, principal.name).plan(body))
-    return accepted(record, response, "plans")
+    return accept(record, response, "plans")
 
 
 @router.post("/restatements", summary="Plan a restatement", status_code=202, responses=ACCEPTED)
 def make_restatement(
     context: Context, body: RestatementBody, response: Response, _: Nothing, principal: Annotated[Principal, PLANNER]
 ) -> JobRow:
-    """Plan to compute models anew where they are: a plan like any other, which is applied by its id."""
+    """Plan to compute models again where they are: a plan like any other, which is applied by its id."""
     check_dates(body.start, body.end)
     record = context.submit(Jobs(context.settings, principal.name).restatement(body))
-    return accepted(record, response, "plans")
+    return accept(record, response, "plans")
 
 
 @router.get("/plans", summary="List plans", dependencies=[READS])
@@ -91,7 +91,7 @@ def apply_plan(
 ) -> JobRow:
     """Apply a plan as it was shown: it is made again first, and refused (409) when it comes out otherwise."""
     record = submit_apply(context, find_job(context, job_id, principal, PLANS), body, principal)
-    return accepted(record, response, "jobs")
+    return accept(record, response, "jobs")
 
 
 @router.post(
@@ -119,7 +119,7 @@ def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, princ
     return context.submit(Jobs(context.settings, principal.name).apply(view.plan.id, view.plan.environment, body))
 
 
-def accepted(record: JobRecord, response: Response, resource: str) -> JobRow:
+def accept(record: JobRecord, response: Response, resource: str) -> JobRow:
     """The new job, with the address of what it makes."""
     response.headers["Location"] = f"/api/v1/{resource}/{record.id}"
     return row_of(record)
@@ -127,6 +127,7 @@ def accepted(record: JobRecord, response: Response, resource: str) -> JobRow:
 
 def _check_unmoved(context: ApiContext, plan_id: str) -> None:
     """PlanMoved when the plan comes out otherwise now. What needs Spark for that is left to the job, which asks too."""
+    context.reader.expire()
     with context.reader.open() as work:
         try:
             rebuild_plan(work, plan_id)

@@ -1,4 +1,4 @@
-"""What is asked of the project as a whole: meta, modules, lint, render, format, exposures, unused columns."""
+"""The project as a whole: meta, modules, lint, render, format."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Nothing = Annotated[NoQuery, Query()]
 
 
 class Meta(Data):
-    """The server, and what whoever asks may do there."""
+    """The server, and what the sender may do there."""
 
     version: str = Field(description="of mergeplan")
     contract: int = Field(description="the version of the [contract](json.md)")
     project: str = Field(description="the project's name, or that of its folder")
     mode: Mode = Field(description="what the server does at all")
-    scope: Scope = Field(description="what whoever asks may do, within the mode")
+    scope: Scope = Field(description="what the sender may do, within the mode")
     edit: bool = Field(description="files may be written")
     models: int = Field(description="how many models open")
     running: int = Field(description="jobs that run")
@@ -53,7 +53,7 @@ class Meta(Data):
 
 
 class Modules(Data):
-    """The parts of the API that whoever asks may use."""
+    """The parts of the API that the sender may use."""
 
     modules: Names = Field(description="of `catalog`, `files`, `plans`, `checks`, `apply`, `evaluate`, `edit`")
 
@@ -92,7 +92,7 @@ class RenderAnswer(Data):
 
 @router.get("/meta", summary="Describe the server")
 def meta(request: Request, context: Context, _: Nothing) -> Meta:
-    """The version, the mode, and what whoever asks may do."""
+    """The version, the mode, and what the sender may do."""
     principal, snapshot, jobs = principal_of(request), context.reader.read(), context.jobs.list()
     assert principal is not None
     most = context.access.mode.scope
@@ -111,12 +111,12 @@ def meta(request: Request, context: Context, _: Nothing) -> Meta:
 
 @router.get("/modules", summary="List modules")
 def modules(request: Request, context: Context, _: Nothing) -> Modules:
-    """The parts of the API that whoever asks may use; the others answer 403."""
+    """The parts of the API that the sender may use; the others answer 403."""
     principal = principal_of(request)
     may_apply = context.allows(principal, Scope.APPLY)
     offered = {
         "catalog": True,
-        "files": True,
+        "files": context.allows(principal, Scope.READ, Mode.PLAN),
         "plans": context.allows(principal, Scope.PLAN),
         "checks": context.allows(principal, Scope.PLAN),
         "apply": may_apply,

@@ -26,7 +26,7 @@ FINAL = {"done", "failed", "refused", "cancelled", "interrupted"}
 
 
 @contextmanager
-def serving(
+def serve(
     root: Path,
     access: Access | None = None,
     *,
@@ -45,7 +45,7 @@ def serving(
         yield client, context
 
 
-def printing(*lines: str, after: str = "") -> tuple[str, ...]:
+def fake_job(*lines: str, after: str = "") -> tuple[str, ...]:
     """A program in place of `mergeplan`: it prints these lines, and then runs this Python."""
     code = f"import sys, time, signal\nfor line in {lines!r}: print(line, flush=True)\n{after}"
     return (sys.executable, "-I", "-c", code)

@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 
 from mergeplan.planner.api.app import make_api
 from mergeplan.planner.api.jobs.store import JobLimits
-from tests.planner.api.serving import LOCAL, printing, serving
+from tests.planner.api.serving import LOCAL, fake_job, serve
 from tests.planner.shop import write_shop
 
 DOCUMENT = make_api().openapi()
@@ -35,7 +35,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A server whose jobs do nothing, and that writes files."""
     root = tmp_path_factory.mktemp("shop")
     write_shop(root)
-    with serving(root, edit=True, command=printing(LINE), limits=JobLimits(waiting=5, kept=20)) as (client, _):
+    with serve(root, edit=True, command=fake_job(LINE), limits=JobLimits(waiting=5, kept=20)) as (client, _):
         yield client
 
 
@@ -50,11 +50,13 @@ def test_every_answer_is_documented_and_none_is_a_defect(
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(SCHEMA[path][method].as_strategy(mode))
     def send(case: schemathesis.Case) -> None:
-        asked = case.as_transport_kwargs(base_url=LOCAL)
-        asked = {name: asked[name] for name in ("method", "url", "headers", "params", "json", "data") if name in asked}
-        if isinstance(data := asked.pop("data", None), (bytes, str)):
-            asked["content"] = data
-        case.validate_response(client.request(**asked), checks=CHECKS)
+        request = case.as_transport_kwargs(base_url=LOCAL)
+        request = {
+            name: request[name] for name in ("method", "url", "headers", "params", "json", "data") if name in request
+        }
+        if isinstance(data := request.pop("data", None), (bytes, str)):
+            request["content"] = data
+        case.validate_response(client.request(**request), checks=CHECKS)
 
     try:
         send()

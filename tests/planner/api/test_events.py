@@ -9,7 +9,7 @@ import pytest
 
 from mergeplan.planner.api import events
 from mergeplan.planner.api.access import Access, Scope
-from tests.planner.api.serving import printing, serving, wait_for
+from tests.planner.api.serving import fake_job, serve, wait_for
 from tests.planner.shop import write_shop
 
 LINES = [
@@ -33,7 +33,7 @@ def parse(text: str) -> list[tuple[int, str]]:
 
 
 def test_each_line_is_an_event_and_its_number_the_id(tmp_path: Path) -> None:
-    with serving(tmp_path, command=printing(*LINES)) as (client, _):
+    with serve(tmp_path, command=fake_job(*LINES)) as (client, _):
         place = client.post("/api/v1/tests", json={}).headers["location"]
         stream = client.get(f"{place}/events")
         again = client.get(f"{place}/events", headers={"Last-Event-ID": "1"})
@@ -49,7 +49,7 @@ def test_each_line_is_an_event_and_its_number_the_id(tmp_path: Path) -> None:
 
 def test_a_silent_job_is_pinged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "PING", 0.5)
-    with serving(tmp_path, command=printing(LINES[0], after="time.sleep(2)")) as (client, _):
+    with serve(tmp_path, command=fake_job(LINES[0], after="time.sleep(2)")) as (client, _):
         place = client.post("/api/v1/tests", json={}).headers["location"]
         text = client.get(f"{place}/events").text
 
@@ -58,14 +58,14 @@ def test_a_silent_job_is_pinged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_line_is_whole_before_it_is_an_event(tmp_path: Path) -> None:
     half = f"sys.stdout.write({LINES[3][:10]!r}); sys.stdout.flush(); time.sleep(1); print({LINES[3][10:]!r})"
-    with serving(tmp_path, command=printing(after=half)) as (client, _):
+    with serve(tmp_path, command=fake_job(after=half)) as (client, _):
         place = client.post("/api/v1/tests", json={}).headers["location"]
         assert parse(client.get(f"{place}/events").text) == [(1, "result")]
 
 
 def test_many_readers_wait_and_others_are_answered(tmp_path: Path) -> None:
     """An open stream takes no thread: more of them than there are threads leave the others their answers."""
-    with serving(tmp_path, command=printing(LINES[0], after="time.sleep(4)")) as (client, context):
+    with serve(tmp_path, command=fake_job(LINES[0], after="time.sleep(4)")) as (client, context):
         place = client.post("/api/v1/tests", json={}).headers["location"]
         job_id = place.rpartition("/")[2]
 
@@ -84,7 +84,7 @@ def test_many_readers_wait_and_others_are_answered(tmp_path: Path) -> None:
 
 
 def test_rows_of_an_evaluation_are_for_those_who_may_fetch_them(tmp_path: Path) -> None:
-    with serving(tmp_path, Access(tokens=TOKENS), command=printing(*LINES)) as (client, _):
+    with serve(tmp_path, Access(tokens=TOKENS), command=fake_job(*LINES)) as (client, _):
         apply, read = ({"Authorization": f"Bearer {TOKENS[scope]}"} for scope in (Scope.APPLY, Scope.READ))
         place = client.post("/api/v1/evaluations", json={"model": "shop.total"}, headers=apply).headers["location"]
         refused = [client.get(address, headers=read).status_code for address in (place, f"{place}/events")]
@@ -97,9 +97,9 @@ def test_rows_of_an_evaluation_are_for_those_who_may_fetch_them(tmp_path: Path) 
 def test_results_of_checks_are_kept_with_their_jobs(tmp_path: Path) -> None:
     failed = '{"model":"shop.daily","name":"not_null","ok":false,"count":3,"event":"audit"}'
     test = '{"event":"test","name":"t","ok":true}'
-    with serving(tmp_path, command=printing(test, *LINES)) as (client, _):
+    with serve(tmp_path, command=fake_job(test, *LINES)) as (client, _):
         wait_for(client, client.post("/api/v1/tests", json={}).headers["location"])
-    with serving(tmp_path, command=printing(failed, LINES[3])) as (client, _):
+    with serve(tmp_path, command=fake_job(failed, LINES[3])) as (client, _):
         wait_for(client, client.post("/api/v1/tests", json={}).headers["location"])
         history = client.get("/api/v1/audits/history?model=shop.daily").json()
         bad = client.get("/api/v1/audits/history?failed=true").json()
@@ -111,7 +111,7 @@ def test_results_of_checks_are_kept_with_their_jobs(tmp_path: Path) -> None:
 
 
 def test_a_limit_of_an_evaluation_counts(tmp_path: Path) -> None:
-    with serving(tmp_path, command=printing(LINES[3])) as (client, context):
+    with serve(tmp_path, command=fake_job(LINES[3])) as (client, context):
         statuses = [
             client.post("/api/v1/evaluations", json={"model": model, "limit": limit}).status_code
             for model, limit in (("shop.total", 1000), ("shop.total", 1001), ("shop.total", 0), ("shop.items", 5))

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.planner.api.serving import serving
+from tests.planner.api.serving import serve
 from tests.planner.shop import write_shop
 
 ESCAPES = [
@@ -36,7 +36,7 @@ def project(tmp_path: Path) -> Path:
 def test_no_way_leads_out_of_the_projects_folders(project: Path, path: str) -> None:
     before = {file: file.read_bytes() for file in project.parent.rglob("*") if file.is_file() and not file.is_symlink()}
     place = f"/api/v1/files/{quote(path, safe='')}"
-    with serving(project, edit=True) as (client, _):
+    with serve(project, edit=True) as (client, _):
         read = client.get(place)
         written = client.put(place, json={"content": "x", "expected": None})
         removed = client.delete(f"{place}?expected={'0' * 64}")
@@ -48,7 +48,7 @@ def test_no_way_leads_out_of_the_projects_folders(project: Path, path: str) -> N
 
 
 def test_files_are_listed_and_read(project: Path) -> None:
-    with serving(project) as (client, _):
+    with serve(project) as (client, _):
         names = client.get("/api/v1/files").json()["files"]
         file = client.get("/api/v1/files/models/total.sql").json()
 
@@ -60,7 +60,7 @@ def test_files_are_listed_and_read(project: Path) -> None:
 
 
 def test_nothing_is_written_without_edit(project: Path) -> None:
-    with serving(project) as (client, _):
+    with serve(project) as (client, _):
         written = client.put("/api/v1/files/models/new.sql", json={"content": "x"})
         removed = client.delete(f"/api/v1/files/models/total.sql?expected={'0' * 64}")
 
@@ -71,7 +71,7 @@ def test_nothing_is_written_without_edit(project: Path) -> None:
 def test_a_file_is_written_if_it_is_still_as_it_was_read(project: Path) -> None:
     place, text = "/api/v1/files/models/apart.sql", "MODEL (name shop.apart, kind FULL);\nSELECT 8 AS eight"
     (project / "models/apart.sql").chmod(0o640)
-    with serving(project, edit=True) as (client, _):
+    with serve(project, edit=True) as (client, _):
         old = client.get(place).json()["digest"]
         new = client.put(place, json={"content": text, "expected": old})
         late = client.put(place, json={"content": "lost", "expected": old})
@@ -85,11 +85,11 @@ def test_a_file_is_written_if_it_is_still_as_it_was_read(project: Path) -> None:
 
 def test_a_new_file_gets_its_folders_and_is_deleted_again(project: Path) -> None:
     place = "/api/v1/files/models/new/deep.sql"
-    with serving(project, edit=True) as (client, _):
+    with serve(project, edit=True) as (client, _):
         made = client.put(place, json={"content": "MODEL (name shop.deep, kind VIEW);\nSELECT 1 AS one"}).json()
-        found = client.get("/api/v1/models/shop.deep").status_code
+        new = client.get("/api/v1/models/shop.deep").status_code
         gone = client.delete(f"{place}?expected={made['digest']}").status_code
         after = client.get("/api/v1/models/shop.deep").status_code
 
-    assert (found, gone, after) == (200, 204, 404)
+    assert (new, gone, after) == (200, 204, 404)
     assert [path.name for path in (project / "models/new").iterdir()] == []

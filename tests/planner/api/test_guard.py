@@ -8,7 +8,7 @@ import pytest
 
 from mergeplan.planner.api.access import Access, Mode, Scope
 from mergeplan.planner.api.guard import LARGEST
-from tests.planner.api.serving import printing, serving
+from tests.planner.api.serving import fake_job, serve
 from tests.planner.shop import write_shop
 
 TOKENS = {Scope.READ: "r" * 32, Scope.PLAN: "p" * 32, Scope.APPLY: "a" * 32}
@@ -33,7 +33,7 @@ def shop(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example:8080", "", "192.168.0.7:8080"])
 def test_without_tokens_a_name_that_leads_here_by_dns_is_refused(tmp_path: Path, host: str) -> None:
-    with serving(tmp_path) as (client, _):
+    with serve(tmp_path) as (client, _):
         answer = client.get("/api/v1/meta", headers={"Host": host})
 
     assert (answer.status_code, answer.headers["content-type"]) == (421, "application/problem+json")
@@ -41,7 +41,7 @@ def test_without_tokens_a_name_that_leads_here_by_dns_is_refused(tmp_path: Path,
 
 @pytest.mark.parametrize("headers", FORGED)
 def test_a_page_of_another_origin_starts_nothing(tmp_path: Path, headers: dict[str, str]) -> None:
-    with serving(tmp_path, command=printing()) as (client, context):
+    with serve(tmp_path, command=fake_job()) as (client, context):
         statuses = {client.post(f"/api/v1/{path}", json={}, headers=headers).status_code for path in WRITES}
 
         assert statuses == {403}
@@ -49,7 +49,7 @@ def test_a_page_of_another_origin_starts_nothing(tmp_path: Path, headers: dict[s
 
 
 def test_a_page_of_this_origin_and_a_program_start_a_job(tmp_path: Path) -> None:
-    with serving(tmp_path, command=printing()) as (client, _):
+    with serve(tmp_path, command=fake_job()) as (client, _):
         page = client.post(
             "/api/v1/tests", json={}, headers={"Origin": "http://localhost:8080", "Sec-Fetch-Site": "same-origin"}
         )
@@ -59,18 +59,18 @@ def test_a_page_of_this_origin_and_a_program_start_a_job(tmp_path: Path) -> None
 
 
 def test_no_answer_lets_another_origin_read_it(tmp_path: Path) -> None:
-    with serving(tmp_path) as (client, _):
-        asked = client.options(
+    with serve(tmp_path) as (client, _):
+        request = client.options(
             "/api/v1/meta", headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "GET"}
         )
         read = client.get("/api/v1/meta", headers={"Origin": "http://evil.example"})
 
-    assert not [name for answer in (asked, read) for name in answer.headers if name.startswith("access-control")]
+    assert not [name for answer in (request, read) for name in answer.headers if name.startswith("access-control")]
     assert read.headers["cross-origin-resource-policy"] == "same-origin"
 
 
 def test_without_a_token_nothing_but_health_answers(tmp_path: Path) -> None:
-    with serving(tmp_path, Access(tokens=TOKENS)) as (client, _):
+    with serve(tmp_path, Access(tokens=TOKENS)) as (client, _):
         schema = client.get("/api/v1/openapi.json", headers=bearer(Scope.READ)).json()
         refused = {
             client.request(method, path.replace("{", "").replace("}", ""), json={}).status_code
@@ -84,7 +84,7 @@ def test_without_a_token_nothing_but_health_answers(tmp_path: Path) -> None:
 
 
 def test_a_token_allows_its_scope(tmp_path: Path) -> None:
-    with serving(tmp_path, Access(tokens=TOKENS), command=printing()) as (client, _):
+    with serve(tmp_path, Access(tokens=TOKENS), command=fake_job()) as (client, _):
 
         def status(scope: Scope, method: str, path: str) -> int:
             return client.request(method, f"/api/v1/{path}", json={}, headers=bearer(scope)).status_code
@@ -99,11 +99,11 @@ def test_a_token_allows_its_scope(tmp_path: Path) -> None:
 def test_the_mode_holds_whoever_asks(tmp_path: Path) -> None:
     statuses = {}
     for mode in Mode:
-        with serving(tmp_path, Access(mode, tokens=TOKENS), command=printing()) as (client, _):
-            asked = (("GET", "models"), ("GET", "jobs"), ("POST", "plans"), ("DELETE", "environments/dev"))
+        with serve(tmp_path, Access(mode, tokens=TOKENS), command=fake_job()) as (client, _):
+            request = (("GET", "models"), ("GET", "jobs"), ("POST", "plans"), ("DELETE", "environments/dev"))
             statuses[str(mode)] = [
                 client.request(method, f"/api/v1/{path}", json={}, headers=bearer(Scope.APPLY)).status_code
-                for method, path in asked
+                for method, path in request
             ]
 
     assert statuses == {
@@ -114,14 +114,14 @@ def test_the_mode_holds_whoever_asks(tmp_path: Path) -> None:
 
 
 def test_a_large_body_is_not_read(tmp_path: Path) -> None:
-    with serving(tmp_path, command=printing()) as (client, _):
+    with serve(tmp_path, command=fake_job()) as (client, _):
         answer = client.post("/api/v1/tests", content=b"x" * (LARGEST + 1))
 
     assert answer.status_code == 413
 
 
 def test_the_cookie_of_a_login_is_a_token(tmp_path: Path) -> None:
-    with serving(tmp_path, Access(tokens=TOKENS)) as (client, _):
+    with serve(tmp_path, Access(tokens=TOKENS)) as (client, _):
         client.cookies.set("mergeplan_token", TOKENS[Scope.READ])
         read = client.get("/api/v1/meta").json()
         planned = client.post("/api/v1/plans", json={})

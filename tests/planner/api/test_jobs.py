@@ -15,7 +15,7 @@ from mergeplan.planner.api.jobs.store import JobLimits
 from mergeplan.planner.cli.main import VERBS, Verbs
 from mergeplan.planner.errors import LeaseHeld
 from mergeplan.planner.session.settings import SessionSettings
-from tests.planner.api.serving import printing, serving, wait_for, wait_until
+from tests.planner.api.serving import fake_job, serve, wait_for, wait_until
 from tests.planner.shop import write_shop
 
 DONE = '{"event":"result","version":1,"ok":true}'
@@ -35,17 +35,17 @@ def shop(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "status"),
     [
-        (printing(DONE), "done"),
-        (printing(FAILED, after="sys.exit(1)"), "done"),  # unit tests that failed: the job itself did not
-        (printing(error("RequestError"), FAILED, after="sys.exit(1)"), "failed"),
-        (printing(error("PlanMoved", 4), FAILED, after="sys.exit(4)"), "refused"),
-        (printing(error("Cancelled", 130), FAILED, after="sys.exit(130)"), "cancelled"),
-        (printing("no JSON", "{no JSON either"), "interrupted"),
-        (printing(after="import os; os.kill(os.getpid(), signal.SIGKILL)"), "interrupted"),
+        (fake_job(DONE), "done"),
+        (fake_job(FAILED, after="sys.exit(1)"), "done"),  # unit tests that failed: the job itself did not
+        (fake_job(error("RequestError"), FAILED, after="sys.exit(1)"), "failed"),
+        (fake_job(error("PlanMoved", 4), FAILED, after="sys.exit(4)"), "refused"),
+        (fake_job(error("Cancelled", 130), FAILED, after="sys.exit(130)"), "cancelled"),
+        (fake_job("no JSON", "{no JSON either"), "interrupted"),
+        (fake_job(after="import os; os.kill(os.getpid(), signal.SIGKILL)"), "interrupted"),
     ],
 )
 def test_how_a_job_ended_stands_in_its_journal(tmp_path: Path, program: tuple[str, ...], status: str) -> None:
-    with serving(tmp_path, command=program) as (client, _):
+    with serve(tmp_path, command=program) as (client, _):
         job = wait_for(client, client.post("/api/v1/tests", json={}).headers["location"])
 
     assert job["status"] == status
@@ -54,7 +54,7 @@ def test_how_a_job_ended_stands_in_its_journal(tmp_path: Path, program: tuple[st
 
 
 def test_jobs_have_their_turn_in_order(tmp_path: Path) -> None:
-    with serving(tmp_path, command=printing(after="time.sleep(2)")) as (client, _):
+    with serve(tmp_path, command=fake_job(after="time.sleep(2)")) as (client, _):
         client.get("/api/v1/meta")  # the catalog is read
         places = [client.post("/api/v1/tests", json={}).headers["location"] for _ in range(3)]
         wait_until(client, places[0], "running")
@@ -66,7 +66,7 @@ def test_jobs_have_their_turn_in_order(tmp_path: Path) -> None:
 
 
 def test_when_too_many_wait_the_next_is_told_so(tmp_path: Path) -> None:
-    with serving(tmp_path, command=printing(after=SLEEP), limits=JobLimits(waiting=1)) as (client, context):
+    with serve(tmp_path, command=fake_job(after=SLEEP), limits=JobLimits(waiting=1)) as (client, context):
         first = client.post("/api/v1/tests", json={})
         wait_until(client, first.headers["location"], "running")
         statuses = [client.post("/api/v1/tests", json={}).status_code for _ in range(3)]
@@ -78,7 +78,7 @@ def test_when_too_many_wait_the_next_is_told_so(tmp_path: Path) -> None:
 
 
 def test_the_oldest_jobs_are_forgotten_with_their_files(tmp_path: Path) -> None:
-    with serving(tmp_path, command=printing(DONE), limits=JobLimits(kept=2)) as (client, context):
+    with serve(tmp_path, command=fake_job(DONE), limits=JobLimits(kept=2)) as (client, context):
         places = [client.post("/api/v1/tests", json={}).headers["location"] for _ in range(4)]
         wait_for(client, places[-1])
         folders = [path.name for path in context.jobs.folder.iterdir() if path.is_dir()]
@@ -91,19 +91,19 @@ def test_the_oldest_jobs_are_forgotten_with_their_files(tmp_path: Path) -> None:
 def test_a_job_that_is_cancelled_is_asked_to_end(tmp_path: Path) -> None:
     last = f"print({error('Cancelled', 130)!r}), print({FAILED!r}), sys.exit(130)"
     after = f"signal.signal(signal.SIGTERM, lambda *_: ({last}))\nprint('ready', flush=True)\n{SLEEP}"
-    with serving(tmp_path, command=printing(after=after)) as (client, _):
+    with serve(tmp_path, command=fake_job(after=after)) as (client, _):
         place = client.post("/api/v1/tests", json={}).headers["location"]
         while client.get(place).json()["events"] == 0:
             time.sleep(0.05)
-        asked = client.post(f"{place}/cancel")
+        request = client.post(f"{place}/cancel")
         job = wait_for(client, place)
         again = client.post(f"{place}/cancel")
 
-    assert (asked.status_code, job["status"], job["exit_code"], again.status_code) == (202, "cancelled", 130, 409)
+    assert (request.status_code, job["status"], job["exit_code"], again.status_code) == (202, "cancelled", 130, 409)
 
 
 def test_a_job_that_waits_is_cancelled_without_a_process(tmp_path: Path) -> None:
-    with serving(tmp_path, command=printing(after=SLEEP)) as (client, context):
+    with serve(tmp_path, command=fake_job(after=SLEEP)) as (client, context):
         first, second = (client.post("/api/v1/tests", json={}).headers["location"] for _ in range(2))
         wait_until(client, first, "running")
         cancelled = client.post(f"{second}/cancel").json()
@@ -114,42 +114,42 @@ def test_a_job_that_waits_is_cancelled_without_a_process(tmp_path: Path) -> None
 
 
 def test_a_job_goes_on_without_its_server_and_the_next_one_finds_it(tmp_path: Path) -> None:
-    program = printing('{"event":"stage","name":"tests"}', after=f"time.sleep(1.5)\nprint({DONE!r})")
-    with serving(tmp_path, command=program) as (client, _):
+    program = fake_job('{"event":"stage","name":"tests"}', after=f"time.sleep(1.5)\nprint({DONE!r})")
+    with serve(tmp_path, command=program) as (client, _):
         place = client.post("/api/v1/tests", json={}).headers["location"]
         waiting = client.post("/api/v1/tests", json={}).headers["location"]
         wait_until(client, place, "running")
-    with serving(tmp_path, command=printing(DONE)) as (client, _):
-        found = client.get(place).json()
+    with serve(tmp_path, command=fake_job(DONE)) as (client, _):
+        taken_over = client.get(place).json()
         ended, next_one = wait_for(client, place), wait_for(client, waiting)
 
-    assert found["status"] == "running"
+    assert taken_over["status"] == "running"
     assert (ended["status"], ended["events"], ended["exit_code"]) == ("done", 2, None)
     assert next_one["status"] == "done"
 
 
 def test_a_job_whose_process_was_not_yet_written_down_is_not_begun_twice(tmp_path: Path) -> None:
-    with serving(tmp_path, command=printing(after=f"time.sleep(2)\nprint({DONE!r})")) as (client, context):
+    with serve(tmp_path, command=fake_job(after=f"time.sleep(2)\nprint({DONE!r})")) as (client, context):
         place = client.post("/api/v1/tests", json={}).headers["location"]
         job_id = wait_until(client, place, "running")["id"]
         record = context.jobs.get(job_id)
         assert record
         context.jobs.close()
         context.jobs.journal(job_id).write(record.model_copy(update={"pid": 0, "birth": ""}))
-    with serving(tmp_path, command=printing(FAILED)) as (client, context):
-        found = client.get(place).json()["status"]
+    with serve(tmp_path, command=fake_job(FAILED)) as (client, context):
+        taken_over = client.get(place).json()["status"]
         ended = wait_for(client, place)
 
-    assert (found, ended["status"], ended["result"]["ok"], ended["events"]) == ("running", "done", True, 1)
+    assert (taken_over, ended["status"], ended["result"]["ok"], ended["events"]) == ("running", "done", True, 1)
 
 
 def test_one_project_has_one_server(tmp_path: Path) -> None:
-    with serving(tmp_path), pytest.raises(LeaseHeld, match="Another `mergeplan ui`"), serving(tmp_path):
+    with serve(tmp_path), pytest.raises(LeaseHeld, match="Another `mergeplan ui`"), serve(tmp_path):
         pass
 
 
 def test_what_a_job_writes_is_for_its_user_alone(tmp_path: Path) -> None:
-    with serving(tmp_path, command=printing(DONE)) as (client, context):
+    with serve(tmp_path, command=fake_job(DONE)) as (client, context):
         job = wait_for(client, client.post("/api/v1/tests", json={}).headers["location"])
         folder = context.jobs.journal(job["id"]).folder
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())}
@@ -168,7 +168,7 @@ def test_a_job_sees_no_token_and_no_secret_in_its_environment(tmp_path: Path) ->
         "WAREHOUSE": "named",
     }
     settings = SessionSettings(tmp_path, state_url="postgresql://user:pass@host/db")
-    launch = Launch(settings, environ, ("WAREHOUSE",), printing(after="import os; print(os.environ, sys.stdin.read())"))
+    launch = Launch(settings, environ, ("WAREHOUSE",), fake_job(after="import os; print(os.environ, sys.stdin.read())"))
     launch.start((), tmp_path / "lines", tmp_path / "log").wait(10)
     text = (tmp_path / "lines").read_text()
 
@@ -196,7 +196,7 @@ def test_every_verb_takes_the_arguments_of_its_job(tmp_path: Path) -> None:
         "table-diffs": {"first": "-a", "second": "--b", "model": "-m", "on": ["-x"], "skip": ["-y"], "samples": 3,
                         "where": "--x"},
     }  # fmt: skip
-    with serving(tmp_path, command=printing()) as (client, context):
+    with serve(tmp_path, command=fake_job()) as (client, context):
         for path, body in bodies.items():
             assert client.post(f"/api/v1/{path}", json=body).status_code == 202, path
         records = context.jobs.list()

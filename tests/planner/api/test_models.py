@@ -12,7 +12,7 @@ from mergeplan.planner.api.catalog_reader import CatalogReader
 from mergeplan.planner.errors import ProjectError, RequestError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.session.settings import SessionSettings, refuse_spark
-from tests.planner.api.serving import serving
+from tests.planner.api.serving import serve
 from tests.planner.shop import write_shop
 
 NOW = datetime(2026, 1, 6, 5, tzinfo=UTC)
@@ -77,7 +77,7 @@ def test_who_reads_while_a_catalog_is_made_gets_the_last_one(reader: CatalogRead
     first = reader.read()
     reader.expire()
     answers: list[object] = []
-    with reader._lock:  # somebody makes it
+    with reader._lock:  # it is being made
         thread = threading.Thread(target=lambda: answers.append(reader.read()))
         thread.start()
         thread.join(timeout=5)
@@ -101,7 +101,7 @@ def test_who_reads_while_a_catalog_is_made_gets_the_last_one(reader: CatalogRead
 )
 def test_models_are_filtered_and_paged(tmp_path: Path, query: str, names: list[str]) -> None:
     write_shop(tmp_path, apart=OWNED)
-    with serving(tmp_path) as (client, _):
+    with serve(tmp_path) as (client, _):
         page = client.get(f"/api/v1/models?{query}").json()
 
     assert sorted(model["name"] for model in page["models"]) == sorted(names)
@@ -109,7 +109,7 @@ def test_models_are_filtered_and_paged(tmp_path: Path, query: str, names: list[s
 
 def test_who_has_the_list_already_is_told_so(tmp_path: Path) -> None:
     write_shop(tmp_path)
-    with serving(tmp_path) as (client, _):
+    with serve(tmp_path) as (client, _):
         first = client.get("/api/v1/models")
         again = client.get("/api/v1/models", headers={"If-None-Match": first.headers["etag"]})
         other = client.get("/api/v1/models?limit=1", headers={"If-None-Match": first.headers["etag"]})
@@ -119,7 +119,7 @@ def test_who_has_the_list_already_is_told_so(tmp_path: Path) -> None:
 
 def test_a_models_page_has_all_that_is_known_of_it(tmp_path: Path) -> None:
     write_shop(tmp_path)
-    with serving(tmp_path) as (client, _):
+    with serve(tmp_path) as (client, _):
         model = client.get("/api/v1/models/shop.daily").json()
         missing = client.get("/api/v1/models/shop.dayly").json()
 
@@ -131,7 +131,7 @@ def test_a_models_page_has_all_that_is_known_of_it(tmp_path: Path) -> None:
 
 def test_lineage_goes_both_ways_and_row_deciders_stand_apart(tmp_path: Path) -> None:
     write_shop(tmp_path)
-    with serving(tmp_path) as (client, _):
+    with serve(tmp_path) as (client, _):
         up = client.get("/api/v1/lineage/shop.total").json()
         near = client.get("/api/v1/lineage/shop.items?direction=downstream&depth=1").json()
         column = client.get("/api/v1/lineage/shop.items/day?direction=downstream").json()
@@ -148,7 +148,7 @@ def test_lineage_goes_both_ways_and_row_deciders_stand_apart(tmp_path: Path) -> 
 
 def test_a_query_is_rendered_as_it_runs(tmp_path: Path) -> None:
     write_shop(tmp_path)
-    with serving(tmp_path) as (client, _):
+    with serve(tmp_path) as (client, _):
         spark = client.get("/api/v1/render/shop.daily?start=2026-01-01&end=2026-01-02").json()["sql"]
         duck = client.get("/api/v1/render/shop.total?dialect=duckdb&expand=shop.daily&pretty=false").json()["sql"]
         wrong = [
@@ -164,7 +164,7 @@ def test_a_query_is_rendered_as_it_runs(tmp_path: Path) -> None:
 def test_what_is_wrong_with_the_project_is_a_problem_with_its_place(tmp_path: Path) -> None:
     write_shop(tmp_path)
     (tmp_path / "config.yaml").write_text("gateways: {local: {connection: {type: spark, colour: red}}}\n")
-    with serving(tmp_path) as (client, _):
+    with serve(tmp_path) as (client, _):
         answer = client.get("/api/v1/models")
 
     assert (answer.status_code, answer.headers["content-type"]) == (409, "application/problem+json")
@@ -175,7 +175,7 @@ def test_what_is_wrong_with_the_project_is_a_problem_with_its_place(tmp_path: Pa
 def test_a_model_that_cannot_be_opened_is_named_and_the_others_are_listed(tmp_path: Path) -> None:
     write_shop(tmp_path)
     (tmp_path / "models/apart.sql").write_text("MODEL (name shop.apart, kind FUL);\nSELECT 1")
-    with serving(tmp_path) as (client, _):
+    with serve(tmp_path) as (client, _):
         page, lint = client.get("/api/v1/models").json(), client.get("/api/v1/lint").json()
 
     assert (page["total"], page["unopened"]) == (4, ["models/apart.sql"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mergeplan.planner.session.session import Session
-from tests.planner.api.serving import printing, serving, wait_for
+from tests.planner.api.serving import fake_job, serve, wait_for
 from tests.planner.session.conftest import shop
 from tests.planner.shop import write_shop
 
@@ -19,7 +19,7 @@ SHOWN = "MODEL (name shop.shown, kind VIEW);\nSELECT total + 1 AS total FROM sho
 
 def test_a_plan_is_made_shown_and_refused_when_something_moved(tmp_path: Path) -> None:
     write_shop(tmp_path)
-    with serving(tmp_path) as (client, _):
+    with serve(tmp_path) as (client, _):
         made = client.post("/api/v1/plans", json=PROD)
         plan = wait_for(client, made.headers["location"])
         listed = client.get("/api/v1/plans?environment=prod").json()
@@ -30,15 +30,15 @@ def test_a_plan_is_made_shown_and_refused_when_something_moved(tmp_path: Path) -
     assert plan["plan_id"] == plan["plan"]["id"] == plan["result"]["plan"]["id"]
     assert [job["id"] for job in listed["jobs"]] == [plan["id"]]
     assert (refused.status_code, refused.json()["kind"]) == (409, "PlanMoved")
-    assert "shop.apart" in refused.json()["detail"]
+    assert "the project's files changed" in refused.json()["detail"]
 
 
 def test_an_unmoved_plan_is_applied_by_its_id_and_once_at_a_time(tmp_path: Path) -> None:
     write_shop(tmp_path)
-    with serving(tmp_path) as (client, context):
+    with serve(tmp_path) as (client, context):
         place = client.post("/api/v1/plans", json=PROD).headers["location"]
         plan_id = wait_for(client, place)["plan_id"]
-        context.jobs._launch = replace(context.jobs._launch, command=printing(after="time.sleep(60)"))
+        context.jobs._launch = replace(context.jobs._launch, command=fake_job(after="time.sleep(60)"))
         applied = client.post(f"{place}/apply", json={"note": "-n --force"})
         again = client.post(f"{place}/apply", json={})
         job = context.jobs.get(applied.json()["id"])
@@ -53,7 +53,7 @@ def test_an_unmoved_plan_is_applied_by_its_id_and_once_at_a_time(tmp_path: Path)
 
 def test_what_is_no_plan_yet_is_not_applied(tmp_path: Path) -> None:
     write_shop(tmp_path)
-    with serving(tmp_path, command=printing('{"event":"result","version":1,"ok":false}')) as (client, _):
+    with serve(tmp_path, command=fake_job('{"event":"result","version":1,"ok":false}')) as (client, _):
         place = client.post("/api/v1/plans", json=PROD).headers["location"]
         wait_for(client, place)
         test = client.post("/api/v1/tests", json={}).json()["id"]
@@ -67,7 +67,7 @@ def test_what_is_no_plan_yet_is_not_applied(tmp_path: Path) -> None:
 
 def test_an_error_of_the_request_is_in_the_job_and_a_wrong_date_is_told_at_once(tmp_path: Path) -> None:
     write_shop(tmp_path)
-    with serving(tmp_path) as (client, _):
+    with serve(tmp_path) as (client, _):
         wrong = client.post("/api/v1/plans", json={"start": "someday"})
         key = client.post("/api/v1/plans", json={"enviroment": "dev"})
         name = client.post("/api/v1/plans", json={"environment": "pr-7"})
@@ -84,7 +84,7 @@ def test_environments_history_diff_and_rollback_are_read(shop: Callable[..., Ses
     (tmp_path / "models/total.sql").write_text(TOTAL)
     session.plan().apply()
     (tmp_path / "models/shown.sql").write_text(SHOWN)
-    with serving(tmp_path) as (client, _):
+    with serve(tmp_path) as (client, _):
         names = [row["name"] for row in client.get("/api/v1/environments").json()["environments"]]
         history = client.get("/api/v1/environments/prod/history?limit=1").json()
         diff = client.get("/api/v1/environments/prod/diff").json()

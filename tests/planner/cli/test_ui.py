@@ -21,7 +21,7 @@ MERGEPLAN = (sys.executable, "-m", "mergeplan.planner.cli.main")
 
 
 @contextmanager
-def running(root: Path, *options: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def start_server(root: Path, *options: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server of its own, and its address."""
     environment = {**os.environ, "MERGEPLAN_CACHE": "off", **variables}
     arguments = [*MERGEPLAN, "ui", "--port", "0", "-p", str(root), *options]
@@ -38,7 +38,7 @@ def running(root: Path, *options: str, **variables: str) -> Iterator[tuple[subpr
 
 def test_it_serves_until_it_is_stopped(tmp_path: Path) -> None:
     write_shop(tmp_path)
-    with running(tmp_path, "--mode", "catalog") as (server, address):
+    with start_server(tmp_path, "--mode", "catalog") as (server, address):
         meta = httpx.get(f"{address}/api/v1/meta", timeout=60).json()
         headers = httpx.get(f"{address}/api/v1/models", timeout=60).headers
         second = subprocess.run(
@@ -55,11 +55,11 @@ def test_it_serves_until_it_is_stopped(tmp_path: Path) -> None:
 def test_tokens_are_read_and_taken_out_of_the_environment(tmp_path: Path) -> None:
     write_shop(tmp_path)
     token = "t" * 32
-    with running(tmp_path, "--host", "127.0.0.2", MERGEPLAN_API_READ_TOKEN=token) as (_server, address):
+    with start_server(tmp_path, "--host", "127.0.0.2", MERGEPLAN_API_READ_TOKEN=token) as (_server, address):
         without = httpx.get(f"{address}/api/v1/meta", timeout=60)
-        given = httpx.get(f"{address}/api/v1/meta", headers={"Authorization": f"Bearer {token}"}, timeout=60)
+        allowed = httpx.get(f"{address}/api/v1/meta", headers={"Authorization": f"Bearer {token}"}, timeout=60)
 
-    assert (without.status_code, given.status_code, given.json()["scope"]) == (401, 200, "read")
+    assert (without.status_code, allowed.status_code, allowed.json()["scope"]) == (401, 200, "read")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_server_that_is_killed_in_an_apply_loses_nothing(tmp_path: Path) -> No
     write_shop(tmp_path)
     config = tmp_path / "config.yaml"
     config.write_text(config.read_text().replace("start: 2026-01-01", "start: 2 days ago"))
-    with running(tmp_path) as (server, address), httpx.Client(base_url=f"{address}/api/v1", timeout=120) as client:
+    with start_server(tmp_path) as (server, address), httpx.Client(base_url=f"{address}/api/v1", timeout=120) as client:
         plan = client.post("/plans", json={"environment": "prod"}).json()["id"]
         while client.get(f"/plans/{plan}").json()["status"] in ("waiting", "running"):
             time.sleep(0.2)
@@ -107,7 +107,7 @@ def test_a_server_that_is_killed_in_an_apply_loses_nothing(tmp_path: Path) -> No
         last = follow(client, job, until="table")
         server.kill()
         server.wait()
-    with running(tmp_path) as (_, address), httpx.Client(base_url=f"{address}/api/v1", timeout=300) as client:
+    with start_server(tmp_path) as (_, address), httpx.Client(base_url=f"{address}/api/v1", timeout=300) as client:
         followed = follow(client, job, last)
         ended = client.get(f"/jobs/{job}").json()
         history = client.get("/environments/prod/history").json()["revisions"]
