@@ -28,7 +28,6 @@ from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.inbox.runs import Run
 from mergeplan.bot.metrics import RUNS
 from mergeplan.bot.notifications.notifications import Notifications
-from mergeplan.bot.progress import RunProgress
 from mergeplan.bot.rules import BotConfig, config_of
 from mergeplan.bot.settings import Settings
 from mergeplan.bot.tracing import RunTrace, Tracing
@@ -37,6 +36,7 @@ from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.errors import Cancelled, MergeplanError, Place, ProjectError
 from mergeplan.planner.parsing.files.configuration import CONFIGS, Source, the_one
+from mergeplan.planner.site.progress import RunProgress
 
 log = structlog.get_logger(__name__)
 EMBEDDED = "gateways:\n  spark:\n    connection:\n      type: spark\n"

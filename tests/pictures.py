@@ -25,12 +25,12 @@ from mergeplan.bot.demo import MODEL, REPOSITORY, open_demo_pull, run_planner, s
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.pages.render import page
 from mergeplan.bot.pages.view import PageView
-from mergeplan.bot.progress import RunProgress
 from mergeplan.bot.records import ProdRecord, PullRecord
 from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.sandbox.markdown import render
 from mergeplan.planner.project.scaffold import Wishes, write_project
+from mergeplan.planner.site.progress import RunProgress
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures"

@@ -20,10 +20,10 @@ STAGES = """
     planner.plan
     planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
     planner.state planner.apply planner.catalog planner.contract planner.session
-    planner.site planner.exports planner.agents mergeplan planner.cli
+    planner.site planner.exports planner.agents planner.api planner.ui mergeplan planner.cli
     bot.sandbox
     bot.projects bot.secret_files bot.settings bot.roles bot.freezes bot.codeowners bot.approvals bot.promotion_rules
-    bot.inflight bot.cicd_section bot.results bot.pull_parts bot.records bot.progress bot.budgets
+    bot.inflight bot.cicd_section bot.results bot.pull_parts bot.records bot.budgets
     bot.report bot.commands bot.report.offers bot.report.checks bot.report.comment bot.report.replies bot.report.summary
     bot.rules bot.metrics bot.notifications bot.tracing
     bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod
@@ -36,7 +36,7 @@ DOORS = {
     "sqlalchemy": ("planner/state", "bot/inbox"),
     "alembic": ("planner/state/database.py", "planner/state/migrations", "bot/inbox/migrations"),
     "github": ("bot/github",),
-    "fastapi": ("bot/service/app.py", "bot/sandbox"),
+    "fastapi": ("bot/service/app.py", "bot/sandbox", "planner/api", "planner/ui/routes"),
     "rich": ("planner/cli", "bot/demo.py"),
     "opentelemetry": ("bot/tracing.py",),
     "click": ("planner/cli", "bot/cli.py"),

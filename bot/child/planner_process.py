@@ -20,7 +20,6 @@ from uuid import uuid4
 
 import structlog
 
-from mergeplan.bot.child.processes import CANCEL, LEAVE, birth, signal_group
 from mergeplan.bot.child.reader import SIMPLER
 from mergeplan.bot.child.standby import Standby
 from mergeplan.bot.results import KEPT, Kept, PlannerOutcome, read_outcome, select_lines
@@ -31,6 +30,7 @@ from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.wire import Line, read_line
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import AVAILABLE, FUNCTIONS, HIDDEN, MEMORY, PACKAGES, REQUIRED, VARIABLE
+from mergeplan.planner.isolation.processes import CANCEL, LEAVE, birth, signal_group
 
 log = structlog.get_logger(__name__)
 # What any program may need to start, and nothing that opens a door.

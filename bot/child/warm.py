@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import structlog
 
 from mergeplan.bot.child.planner_process import Task, new_run_id, project_home, start_child
-from mergeplan.bot.child.processes import birth, end_group
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.runs import Run
 from mergeplan.bot.settings import Settings
+from mergeplan.planner.isolation.processes import birth, end_group
 
 log = structlog.get_logger(__name__)
 WATCH_SECONDS = 2.0

@@ -12,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from mergeplan.bot.inbox.database import InboxDatabase, now
 from mergeplan.bot.inbox.tables import PROGRESS
-from mergeplan.bot.progress import RunProgress, apply_line
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.errors import RequestError
+from mergeplan.planner.site.progress import RunProgress, apply_line
 from mergeplan.planner.state.database import put
 
 log = structlog.get_logger(__name__)

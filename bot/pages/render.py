@@ -98,6 +98,6 @@ def _templates() -> Environment:
         "audit": lambda row: sentence(audit_line(row).removeprefix("- ")),
         "moment": lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
-    environment = open_templates(TEMPLATES, filters)
+    environment = open_templates([TEMPLATES], filters)
     environment.globals.update({"style": Markup(_style()), "tabs": TABS, "link_days": DAYS})  # noqa: S704 - a file of ours
     return environment

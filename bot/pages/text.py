@@ -9,7 +9,6 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from mergeplan.bot.report.markdown import ZERO_WIDTH, inert
-from mergeplan.planner.wording import printable
 
 ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]")
 # Links, images and HTML stay the text that they are written as, whoever wrote them.
@@ -22,14 +21,6 @@ class Alert:
 
     sort: str
     lines: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class DiffLine:
-    """A line of a unified diff: `add`, `del`, `at`, `file` or ''."""
-
-    sort: str
-    text: str
 
 
 def sentence(markdown: str) -> Markup:
@@ -48,21 +39,3 @@ def alert(markdown: str) -> Alert:
     match = ALERT.fullmatch(lines[0]) if lines else None
     kept = tuple(line for line in (lines[1:] if match else lines) if line)
     return Alert(match[1].lower() if match else "", kept)
-
-
-def diff_lines(diff: str, most: int) -> tuple[tuple[DiffLine, ...], int]:
-    """A diff's lines within so many characters, and how many lines are left out."""
-    lines = printable(diff).rstrip("\n").split("\n")
-    kept: list[DiffLine] = []
-    for line in lines:
-        most -= len(line) + 1
-        if most < 0:
-            break
-        kept.append(DiffLine(_sort(line), line))
-    return tuple(kept), len(lines) - len(kept)
-
-
-def _sort(line: str) -> str:
-    if line.startswith(("+++", "---")):
-        return "file"
-    return {"+": "add", "-": "del", "@": "at"}.get(line[:1], "")

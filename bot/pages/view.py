@@ -8,8 +8,7 @@ from functools import cached_property
 from itertools import groupby
 
 from mergeplan.bot.pages.drawing import Box, drawing
-from mergeplan.bot.pages.text import Alert, DiffLine, alert, diff_lines
-from mergeplan.bot.progress import RunProgress, Step
+from mergeplan.bot.pages.text import Alert, alert
 from mergeplan.bot.projects import title_of
 from mergeplan.bot.records import AFTER_MERGE, Prod, PullRecord, PullState
 from mergeplan.bot.report.comment import ROWS_SHOWN, facts_line
@@ -24,7 +23,9 @@ from mergeplan.bot.report.words import problem_line
 from mergeplan.bot.results import PlannerOutcome, Problem, moving
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.contract.tables import DataDifference
+from mergeplan.planner.site.diff_lines import DiffLine, diff_lines
 from mergeplan.planner.site.drawing import Drawing
+from mergeplan.planner.site.progress import RunProgress, Step
 
 MODELS_MOST = 3_000  # rows of one page
 DIFF_MOST, DIFFS_ROOM = 200_000, 1_500_000  # characters of one diff, of all

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from mergeplan.bot.progress import WEB_ADDRESS
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import (
     NAMES,
@@ -36,6 +35,7 @@ from mergeplan.bot.results import (
 from mergeplan.planner.contract.lines import AuditRow
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.contract.result import PromotionRow
+from mergeplan.planner.site.progress import WEB_ADDRESS
 from mergeplan.planner.wording import count_noun, duration_text, first_names, join_names, size_text
 
 WHOLE_KINDS = frozenset({"FULL", "SEED"})

@@ -12,7 +12,6 @@ import uvicorn
 
 from mergeplan.bot.child.isolated import CONFINED, confinement_words, isolation_words
 from mergeplan.bot.child.planner_process import open_standby
-from mergeplan.bot.child.processes import this_process
 from mergeplan.bot.child.warm import Warmth
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.github.gateway import GitHub
@@ -27,6 +26,7 @@ from mergeplan.bot.settings import Settings, check_for_service
 from mergeplan.bot.tracing import open_tracing
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import REQUIRED
+from mergeplan.planner.isolation.processes import this_process
 from mergeplan.planner.isolation.system import hide_process
 
 log = structlog.get_logger(__name__)

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 import structlog
 
-from mergeplan.bot.child.processes import LEAVE, end_group, is_gone
 from mergeplan.bot.context import BotContext, Later, ShuttingDown, Superseded
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.github.calls import redact_secrets
@@ -27,6 +26,7 @@ from mergeplan.bot.projects import project_keys, repository_of
 from mergeplan.bot.pulls.reconcile import reconcile_pull
 from mergeplan.bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.isolation.processes import LEAVE, end_group, is_gone
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)

@@ -15,7 +15,6 @@ from mergeplan.planner.contract.from_catalog import model_row
 from mergeplan.planner.contract.from_history import environment_row, revision_row
 from mergeplan.planner.contract.from_plan import diff_row, plan_view
 from mergeplan.planner.contract.from_tables import lineage_result
-from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
@@ -113,11 +112,6 @@ class Tools:
         work = Workspace(self.settings, "metadata", datetime.now(UTC), silent, only_looks=True)
         with closing(work):
             yield work
-
-
-def refuse_spark(_: Connection, __: object, ___: str) -> Engine:
-    """In place of Spark: a tool that only reads needs none."""
-    raise RequestError("This question needs Spark, which is not started here.", hint="Use the command line for it.")
 
 
 def _select(work: Workspace, selector: str) -> frozenset[str]:

@@ -54,6 +54,7 @@ VERBS = {
     "clean": (f"{CLI}.verbs.upkeep:clean", "Remove caches and logs."),
     "schema": (f"{CLI}.verbs.schema:schema", "Print the JSON Schema of plans, catalogs or config.yaml."),
     "completion": (f"{CLI}.completion:completion", "Print the shell completion for bash, zsh or fish."),
+    "ui": (f"{CLI}.verbs.ui:ui", "Serve the catalog, environments and plans over HTTP."),
     "mcp": (f"{CLI}.verbs.mcp:mcp", "Answer an agent's questions about the project."),
     "warm": (f"{CLI}.checks.data:warm", "Keep a Spark running for the other commands."),
 }

@@ -95,6 +95,7 @@ class TableDiffOptions:
     decimals: int = 3  # of floating point numbers that count
     rename: Mapping[str, str] = field(default_factory=dict)  # column of the first -> column of the second
     samples: int = 0  # how many rows that differ are shown, of each sort
+    masked: bool = False  # their values are shown by their shape only
     select: tuple[str, ...] = ()  # selectors of models to compare; () for all that differ
 
 

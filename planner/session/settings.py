@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from mergeplan.planner.cache.place import cache_of, home_of
 from mergeplan.planner.engine.protocol import Connection, Engine
+from mergeplan.planner.errors import RequestError
 from mergeplan.planner.parsing.files.schema import StateConfig
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation, isolation_of
 
@@ -66,3 +67,8 @@ def url_of(state: StateConfig, root: Path) -> str:
     port = f":{state.port}" if state.port else ""
     query = f"?sslmode={state.sslmode}" if state.sslmode else ""
     return f"postgresql+psycopg://{user}@{state.host or 'localhost'}{port}/{state.database or 'postgres'}{query}"
+
+
+def refuse_spark(_: Connection, __: object, ___: str) -> Engine:
+    """In place of Spark: what only reads needs none."""
+    raise RequestError("This question needs Spark, which is not started here.", hint="Use the command line for it.")

@@ -102,6 +102,10 @@ class Workspace:
         self.__dict__.pop("project", None)
         self.__dict__.pop("models", None)
 
+    def reuse(self, project: Project) -> None:
+        """Take a project that was read a moment ago, in place of reading the files again."""
+        self.project = project
+
     @cached_property
     def project(self) -> Project:
         """The project in the folder."""
@@ -139,6 +143,11 @@ class Workspace:
                 self._settled = False
                 raise
         return self._store
+
+    def release_store(self) -> StateStore:
+        """The state database, which stays open when the workspace is closed: whoever takes it closes it."""
+        store, self._store = self.store, None
+        return store
 
     def settle(self, lease: Lease) -> None:
         """Finish once more what is half promoted, now that the lease is ours: whoever held it may have died."""

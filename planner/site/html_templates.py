@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mergeplan.planner.wording import printable
 
 
-def open_templates(folder: Path, filters: Mapping[str, Callable[..., Any]]) -> Environment:
-    """The templates of a folder with these filters."""
+def open_templates(folders: Sequence[Path], filters: Mapping[str, Callable[..., Any]]) -> Environment:
+    """The templates of these folders with these filters; the first folder that has a name counts."""
     environment = Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader(folders),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from mergeplan.planner.catalog.catalog import Catalog, CatalogModel, UnusedColumn
-from mergeplan.planner.project.lineage import ALL, ROWS, Node
 from mergeplan.planner.site.calendar_strip import draw_strip
+from mergeplan.planner.site.filters import page_filters
 from mergeplan.planner.site.html_templates import open_templates
 from mergeplan.planner.site.names import page_name
 from mergeplan.planner.site.neighbourhood import draw_neighbourhood
 from mergeplan.planner.site.search_words import search_words
-from mergeplan.planner.wording import count_noun, printable
 
 TEMPLATES = Path(__file__).parent / "templates"
-COLUMN_WORDS = {ROWS: "its rows", ALL: "every column"}
 
 
 @dataclass(frozen=True)
@@ -130,51 +126,9 @@ def _text(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _by_model(nodes: Iterable[Node]) -> list[tuple[str, list[str]]]:
-    """The ends of edges by model, each with its columns."""
-    groups: dict[str, list[str]] = {}
-    for node in nodes:
-        groups.setdefault(node.model, []).append(COLUMN_WORDS.get(node.column, node.column))
-    return list(groups.items())
-
-
-def _namers(columns: Iterable[UnusedColumn]) -> list[str]:
-    return sorted({name for column in columns for name in column.named_by})
-
-
-def _breakable(name: str) -> Markup:
-    """A name that may be broken after a dot or an underscore."""
-    return Markup("<wbr>").join(escape(printable(part)) for part in re.split(r"(?<=[._])(?![._])", name))
-
-
-def _first_line(text: str) -> str:
-    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
-    return line if len(line) <= 160 else f"{line[:159]}…"
-
-
-def _kind_words(kind: str) -> str:
-    """`INCREMENTAL_BY_TIME_RANGE` in words that a page has room for."""
-    return kind.lower().replace("_", " ").replace("scd type 2", "SCD type 2")
-
-
-def _filters() -> Iterator[tuple[str, Any]]:
-    yield "by_model", _by_model
-    yield "namers", _namers
-    yield "breakable", _breakable
-    yield "first_line", _first_line
-    yield "kind_words", _kind_words
-    yield "counted", count_noun
-    yield "anchor", lambda schema: f"schema-{page_name(schema)}"
-    yield "moment", lambda at: at.astimezone(UTC).strftime(_moment_form(at))
-
-
-def _moment_form(at: datetime) -> str:
-    return "%Y-%m-%d" if at.time() == datetime.min.time() else "%Y-%m-%d %H:%M UTC"
-
-
 @cache
 def _templates() -> Environment:
-    environment = open_templates(TEMPLATES, dict(_filters()))
+    environment = open_templates([TEMPLATES], page_filters())
     texts = {"style": Markup(_text("style.css")), "script": Markup(_text("search.js"))}  # noqa: S704 - files of ours
     environment.globals.update({**texts, "policy": policy()})
     return environment

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.intervals import Interval, Timeline, merge, subtract
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import drop_contents
@@ -28,6 +29,12 @@ class Intervals:
                 for row in tx.execute(tx.select(t.intervals).where(t.intervals.c.table_name.in_(chunk))):
                     intervals_by_table[row.table_name].append(Interval(row.start_at, row.end_at))
         return {name: merge(intervals) for name, intervals in intervals_by_table.items()}
+
+    def digest(self) -> str:
+        """A digest of the time that every table holds."""
+        with self._database.reading() as tx:
+            rows = tx.execute(tx.select(t.intervals)).all()
+        return digest(*sorted(f"{row.table_name} {row.start_at} {row.end_at}" for row in rows))
 
     def record(self, table: str, interval: Interval, *, lease: Lease | None = None) -> None:
         """Keep that the table holds the interval: merged with what it held, safely when two processes do it at once."""

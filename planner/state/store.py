@@ -46,6 +46,10 @@ class StateStore:
         self.retention = Retention(self.database)
         self.transfers = Transfers(self.database)
 
+    def mark(self) -> str:
+        """A text that is another one when an environment or the time that a table holds has changed since."""
+        return f"{self.environments.generation()} {self.intervals.digest()}"
+
     def close(self) -> None:
         """Let go of the connections."""
         self.database.close()

@@ -16,10 +16,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mergeplan.bot.child.processes import birth
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan.planner.isolation.processes import birth
 from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SECRET, SHOP, Bench, until
 
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mergeplan.bot.child.processes import birth
 from mergeplan.bot.records import PullState
 from mergeplan.bot.service.worker import _is_past
+from mergeplan.planner.isolation.processes import birth
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
 GREEN = dict.fromkeys(("lint", "tests", "plan", "environment", "promotion"), "success")

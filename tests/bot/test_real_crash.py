@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from mergeplan.bot.child.processes import birth
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.records import PullState
+from mergeplan.planner.isolation.processes import birth
 from mergeplan.planner.state.tables import intervals
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene

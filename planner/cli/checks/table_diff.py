@@ -42,6 +42,7 @@ DIFFERS = 5  # the exit code when something differs
 @click.option("--schema-diff-ignore-case", is_flag=True, help="Column names in any case; with Spark it is always so.")
 @click.option("-s", "--show-sample", is_flag=True, help="Show rows that differ.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, help="How many rows of each sort.")
+@click.option("--masked", is_flag=True, help="Show the shape of their values only.")
 @click.option(
     "-m", "--select-model", "select", multiple=True, metavar="SELECTOR", help="Models to compare: names, globs, tag:x."
 )

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import click
 
-from mergeplan.planner.agents.tools import Tools, refuse_spark
+from mergeplan.planner.agents.tools import Tools
 from mergeplan.planner.cli.workspace import settings, workspace
 from mergeplan.planner.errors import RequestError
+from mergeplan.planner.session.settings import refuse_spark
 
 
 @click.command()

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot.tokenizer_core import TokenType
 
+from mergeplan.planner.checks.diff.data_diff import mask_samples
 from mergeplan.planner.checks.diff.diff_query import DiffOptions
 from mergeplan.planner.checks.diff.table_diff import TableDiff, compare_tables, find_changed_models
 from mergeplan.planner.errors import MergeplanError, Place, RequestError
@@ -43,7 +44,7 @@ def table_diffs(
     )
     for diff in diffs:
         work.cancellation.check()
-        yield diff
+        yield replace(diff, samples=mask_samples(diff.samples, diff.key, ())) if diff_options.masked else diff
 
 
 def _options(diff_options: TableDiffOptions) -> DiffOptions:

@@ -13,11 +13,11 @@ import pytest
 from pydantic import SecretStr
 
 from mergeplan.bot.child.planner_process import Finished, Task, open_standby, run_planner
-from mergeplan.bot.child.processes import birth
 from mergeplan.bot.child.standby import Standby
 from mergeplan.bot.context import PlannerCall
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.settings import Settings
+from mergeplan.planner.isolation.processes import birth
 from tests.bot.conftest import SHOP, Bench, until
 
 PREPARES = """

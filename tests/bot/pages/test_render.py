@@ -13,9 +13,9 @@ from mergeplan.bot.pages.links import PAGES
 from mergeplan.bot.pages.render import headers, page
 from mergeplan.bot.pages.text import foreign, sentence
 from mergeplan.bot.pages.view import RUNNING, Decision, PageView
-from mergeplan.bot.progress import ModelProgress, RunProgress, Step
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.shown import Shown
+from mergeplan.planner.site.progress import ModelProgress, RunProgress, Step
 from tests.bot.report.test_comment import run_lines, show
 
 EVIL = "@team <img src=x onerror=alert(1)> [a](javascript:alert(1)) `</code><script>` \"'> {{ 7777*3 }}\u202e"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from functools import reduce
 
-from mergeplan.bot.progress import RunProgress, Step, apply_line
 from mergeplan.planner.contract.wire import read_line
-from tests.bot.conftest import COLUMN, Bench, until
+from mergeplan.planner.site.progress import RunProgress, Step, apply_line
 
 PLAN = {
     "id": "p",
@@ -78,27 +77,6 @@ def test_a_batch_that_spark_lost_is_computed_again_and_that_is_said() -> None:
     waiting = {"event": "waiting", **left, "for": "Spark"}
     assert run_of(waiting).note == "Waits for a batch of `shop.orders` that an earlier run began on Spark."
     assert run_of(waiting, {"event": "repeated", **left}).note.endswith("is lost: it is computed again.")
-
-
-def test_sparks_own_pages_are_linked_while_tables_are_computed(bench: Bench) -> None:
-    bench.knobs(hang="pr", spark_ui="https://history.example/app-1/")
-    number = bench.open(COLUMN)
-    link = "[Spark UI](https://history.example/app-1/)"
-
-    until(lambda: link in bench.plan(number), what="the comment")
-    until(lambda: link in str(bench.checks(bench.head(number))["environment"].summary), what="the check")
-    bench.knobs()
-    bench.idle()
-    assert "Spark UI" not in bench.plan(number)
-
-
-def test_an_address_that_is_more_than_one_is_no_link(bench: Bench) -> None:
-    bench.knobs(spark_ui="https://x.example/) ![](https://evil.example/")
-    number = bench.open(COLUMN)
-    bench.idle()
-
-    assert "evil" not in bench.plan(number)
-    assert bench.record(number).run.spark_ui
 
 
 def test_a_page_links_to_no_address_but_one_of_the_web() -> None:

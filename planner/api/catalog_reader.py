@@ -1,0 +1,161 @@
+"""The catalog of the project, read once and again only when its files, its state or what is due has moved."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+from mergeplan.planner.cache.folder_looks import look_at
+from mergeplan.planner.catalog.catalog import CatalogModel
+from mergeplan.planner.contract.catalog import CatalogModelRow, CatalogView
+from mergeplan.planner.contract.from_catalog import catalog_view
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.session.events import silent
+from mergeplan.planner.session.settings import SessionSettings
+from mergeplan.planner.session.use_cases.catalog import make_catalog
+from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import PROD, Environment
+from mergeplan.planner.state.store import StateStore
+
+CHECK = 1.0  # seconds between two looks at the files and the state
+LONGEST = timedelta(hours=1)  # the oldest that a catalog may be
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True)
+class CatalogSnapshot:
+    """The catalog as it was at one moment; nothing in it changes, so that any thread may read it."""
+
+    view: CatalogView
+    project: Project
+    built: Mapping[str, CatalogModel]
+    environments: tuple[Environment, ...]  # every one, as it was then
+    mark: str  # of the files and the state that it was made from
+    until: datetime  # when something else is due
+
+    @cached_property
+    def models(self) -> Mapping[str, CatalogModelRow]:
+        """The models by name, parents first."""
+        return {row.name: row for row in self.view.models}
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """What a search looks through, by model."""
+        return {row.name: _search_text(row) for row in self.view.models}
+
+    @cached_property
+    def etag(self) -> str:
+        """An entity tag that is the same for the same catalog, in another process too."""
+        return digest(self.mark, self.view.environment, self.until.isoformat())
+
+
+class CatalogReader:
+    """Reads the catalog beside an environment; safe to share between threads, and it blocks: call it in one.
+
+    The lock is held while a catalog is made, never by who reads one: until it is made they get the last one.
+    """
+
+    def __init__(self, settings: SessionSettings, clock: Clock = lambda: datetime.now(UTC)) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._store: StateStore | None = None
+        self._known: dict[str, CatalogSnapshot] = {}
+        self._failure: tuple[tuple[str, str], MergeplanError] | None = None  # environment and mark
+        self._looked = -CHECK
+
+    def read(self, environment: str = PROD) -> CatalogSnapshot:
+        """The catalog as it is; MergeplanError when the project cannot be opened, or there is no such environment."""
+        known = self._known.get(environment)
+        if known and time.monotonic() - self._looked < CHECK and self._clock() < known.until:
+            return known
+        if not self._lock.acquire(blocking=known is None):
+            assert known is not None
+            return known
+        try:
+            return self._read_again(environment)
+        finally:
+            self._lock.release()
+
+    def expire(self) -> None:
+        """Look at the files and the state again before the next answer: something was written."""
+        self._looked = -CHECK
+
+    @contextmanager
+    def open(self) -> Iterator[Workspace]:
+        """A workspace that only looks, over the project as it was read last; it starts no Spark."""
+        snapshot = self.read()
+        with self._workspace() as work:
+            work.reuse(snapshot.project)
+            yield work
+
+    @contextmanager
+    def open_state(self) -> Iterator[Workspace]:
+        """A workspace that only looks, for questions about the state: a project that cannot be opened is no matter."""
+        with self._workspace() as work:
+            yield work
+
+    def close(self) -> None:
+        """Let go of the state database."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+            self._store = None
+
+    @contextmanager
+    def _workspace(self) -> Iterator[Workspace]:
+        with closing(Workspace(self.settings, "metadata", self._clock(), silent, only_looks=True)) as work:
+            yield work
+
+    def _read_again(self, environment: str) -> CatalogSnapshot:
+        looked = time.monotonic()
+        known, mark = self._known.get(environment), self._mark(self._files_mark())
+        if known and mark and known.mark == mark and self._clock() < known.until:
+            self._looked = looked
+            return known
+        if mark and self._failure and self._failure[0] == (environment, mark):
+            raise self._failure[1].with_traceback(None)
+        try:
+            made = self._make(environment)
+        except MergeplanError as error:
+            self._known.pop(environment, None)
+            self._failure = (environment, mark), error
+            raise
+        self._known[environment], self._failure, self._looked = made, None, looked
+        return made
+
+    def _make(self, environment: str) -> CatalogSnapshot:
+        files = self._files_mark()  # before anything is read: what moves meanwhile is seen the next time
+        with self._workspace() as work:
+            if self._store is None:
+                self._store = work.release_store()
+            mark = self._mark(files)
+            catalog = make_catalog(work, environment)
+            shown = self._store.environments.all()
+            return CatalogSnapshot(catalog_view(catalog), work.project, catalog.models, shown, mark, _until(work))
+
+    def _mark(self, files: str) -> str:
+        """How files and state look; `""` when that cannot be said, and the catalog is made again each time."""
+        return files and digest(files, self._store.mark() if self._store else "")
+
+    def _files_mark(self) -> str:
+        looks = look_at(self.settings.root)
+        return digest(looks.digest, repr(sorted(looks.recent.items()))) if looks else ""
+
+
+def _until(work: Workspace) -> datetime:
+    """When the next interval of a model is due, at the latest in an hour."""
+    crons = {model.cron for model in work.project.models.values()}
+    return min([work.now + LONGEST, *(min(cron.next_tick(work.now), cron.next_cut(work.now)) for cron in crons)])
+
+
+def _search_text(row: CatalogModelRow) -> str:
+    columns = (f"{column.name} {column.description}" for column in row.columns or ())
+    return " ".join((row.name, row.owner, row.description, *row.tags, *columns)).lower()

@@ -1,0 +1,94 @@
+"""What the endpoints and the pages work with, and how one of them says what it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from pydantic import BaseModel, ConfigDict
+
+from mergeplan.planner.api.access import Access, Mode, Principal, Scope
+from mergeplan.planner.api.catalog_reader import CatalogReader
+from mergeplan.planner.api.jobs.job import JobRecord
+from mergeplan.planner.api.jobs.results import CheckHistory
+from mergeplan.planner.api.jobs.store import JobRequest, JobStore
+from mergeplan.planner.api.problems import ApiError
+from mergeplan.planner.session.settings import SessionSettings
+
+
+@dataclass(frozen=True)
+class ApiContext:
+    """One server over one project."""
+
+    settings: SessionSettings
+    access: Access
+    reader: CatalogReader
+    jobs: JobStore
+    checks: CheckHistory
+    edit: bool = False  # files may be written
+
+    def allows(self, principal: Principal | None, scope: Scope, mode: Mode | None = None) -> bool:
+        """True when this server does it for them: what a page offers."""
+        return self._refusal(principal, scope, mode) is None
+
+    def check(self, principal: Principal | None, scope: Scope, mode: Mode | None = None) -> None:
+        """ApiError (403) when the mode of the server, or the scope of the token, does not allow it."""
+        if refusal := self._refusal(principal, scope, mode):
+            raise ApiError(HTTPStatus.FORBIDDEN, refusal)
+
+    def submit(self, request: JobRequest) -> JobRecord:
+        """The new job; ApiError (429) when too many wait."""
+        record = self.jobs.submit(request)
+        if record is None:
+            message = f"{self.jobs.limits.waiting} jobs wait already."
+            raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, message, hint="Wait for one, or cancel it.", retry=True)
+        return record
+
+    def _refusal(self, principal: Principal | None, scope: Scope, mode: Mode | None) -> str | None:
+        own, modes = self.access.mode, list(Mode)
+        if not own.scope.includes(scope) or (mode and modes.index(own) < modes.index(mode)):
+            return f"This server runs in the mode `{own}`, which does not do that."
+        if principal is None or not principal.scope.includes(scope):
+            return f"The token does not allow it: it needs the scope `{scope}`."
+        return None
+
+
+def context_of(request: Request) -> ApiContext:
+    """The context of the application that a request came to."""
+    context = request.app.state.context
+    assert isinstance(context, ApiContext)
+    return context
+
+
+def principal_of(request: Request) -> Principal | None:
+    """Return the sender of a request; None without a token."""
+    principal = getattr(request.state, "principal", None)
+    assert principal is None or isinstance(principal, Principal)
+    return principal
+
+
+def needs(scope: Scope, mode: Mode | None = None) -> Any:
+    """The dependency of an endpoint that needs a scope, and a mode where that of the scope is not enough."""
+
+    def check(request: Request) -> Principal:
+        principal = principal_of(request)
+        context_of(request).check(principal, scope, mode)
+        assert principal is not None
+        return principal
+
+    return Depends(check)
+
+
+Context = Annotated[ApiContext, Depends(context_of)]
+
+
+class Closed(BaseModel):
+    """A body or a query of which each key is known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NoQuery(Closed):
+    """No parameter at all."""

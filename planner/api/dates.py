@@ -1,0 +1,13 @@
+"""Dates of requests, read before a job begins: one that cannot be read is refused at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from mergeplan.planner.session.moments import moment
+
+
+def check_dates(*texts: str | None) -> None:
+    """RequestError for a text that is no date."""
+    for text in texts:
+        moment(text, datetime.now(UTC))

@@ -1,0 +1,112 @@
+"""What every request passes first: the host, the origin, the token and the size of its body.
+
+It is no middleware of the framework's: an event stream must pass without being gathered.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from urllib.parse import quote, urlsplit
+
+from fastapi.responses import RedirectResponse
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mergeplan.planner.api.access import Access
+from mergeplan.planner.api.problems import Problem, problem, respond
+
+COOKIE = "mergeplan_token"
+PUBLIC = ("/healthz", "/login", "/assets/")  # answered without a token; `/login` and `/assets/` are the pages'
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+LARGEST = 2 << 20  # bytes of a body
+SECURE = {
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Guard:
+    """The application behind the rules of `Access`; `request.state.principal` is the sender."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app, self.access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)  # no WebSocket is routed
+            return
+        headers = Headers(scope=scope)
+        guarded = _with_headers(send)
+        if refusal := self._refusal(scope["method"], headers):
+            await respond(refusal)(scope, receive, guarded)
+            return
+        principal = self.access.principal(_token(headers))
+        if principal is None and not scope["path"].startswith(PUBLIC):
+            await _ask_for_token(scope, headers)(scope, receive, guarded)
+            return
+        scope.setdefault("state", {})["principal"] = principal
+        body = _Body(receive)
+        await self.app(scope, body, guarded)
+
+    def _refusal(self, method: str, headers: Headers) -> Problem | None:
+        if not self.access.knows_host(headers.get("host", "")):
+            return problem(HTTPStatus.MISDIRECTED_REQUEST, "This server does not answer to the host of the request.")
+        if method not in SAFE and not is_same_origin(headers):
+            return problem(HTTPStatus.FORBIDDEN, "A page of another origin sent this request.")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > LARGEST:
+            return problem(HTTPStatus(413), f"The body is larger than {LARGEST:,} bytes.")
+        return None
+
+
+def is_same_origin(headers: Headers) -> bool:
+    """True when no page of another origin sent a request; a program sends neither header."""
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return False
+    origin = headers.get("origin")
+    return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+
+
+class _Body:
+    """A body that ends where it grows too large, whatever its length was said to be."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive, self._left = receive, LARGEST
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._left -= len(message.get("body", b""))
+            if self._left < 0:
+                return {"type": "http.disconnect"}
+        return message
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_secure(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in SECURE.items():
+                headers.setdefault(name, value)
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return send_secure
+
+
+def _token(headers: Headers) -> str | None:
+    """The token of the `Authorization` header, or of the cookie that the pages' login sets."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    return cookie_parser(headers.get("cookie", "")).get(COOKIE)
+
+
+def _ask_for_token(scope: Scope, headers: Headers) -> ASGIApp:
+    if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+        return RedirectResponse(f"/login?next={quote(scope['path'], safe='')}", HTTPStatus.SEE_OTHER)
+    detail = "A token is needed: send `Authorization: Bearer TOKEN`."
+    return respond(problem(HTTPStatus.UNAUTHORIZED, detail), {"WWW-Authenticate": "Bearer"})

@@ -1,0 +1,78 @@
+"""The results of audits and unit tests, read from the journals: they are there as long as their jobs are kept."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from mergeplan.planner.api.jobs.job import JobKind, JobRecord
+from mergeplan.planner.api.jobs.store import JobStore
+from mergeplan.planner.contract.base import Data
+from mergeplan.planner.contract.lines import AuditLine, TestLine
+from mergeplan.planner.contract.wire import read_line
+from mergeplan.planner.errors import RequestError
+
+CheckSort = Literal["audit", "test"]
+MARKS = {b'"event":"audit"', b'"event":"test"'}
+CHECKING = frozenset(
+    {JobKind.AUDIT, JobKind.TEST, JobKind.PLAN, JobKind.APPLY, JobKind.RUN, JobKind.RESTATEMENT}
+)  # the jobs in which audits or unit tests run
+
+
+class CheckResult(Data):
+    """One look of an audit at a table, or one run of a unit test."""
+
+    sort: CheckSort = Field(description="`audit` or `test`")
+    name: str = Field(description="the audit or the test")
+    model: str = Field(default="", description='the model, `""` of a test and of a standalone audit')
+    environment: str = Field(default="", description="whose tables were looked at")
+    ok: bool = Field(description="it found nothing wrong")
+    blocking: bool = Field(default=True, description="what it finds stops a plan")
+    count: int = Field(default=0, description="how many rows an audit found")
+    unchanged: bool = Field(default=False, description="a test that did not run: nothing changed since it passed")
+    message: str = Field(default="", description="of a test that failed: how the rows differ")
+    path: str = Field(default="", description="the file that names it")
+    line: int = Field(default=0, description="its line")
+    job: str = Field(description="the job in which it ran")
+    at: str = Field(description="when that job ended")
+
+
+class CheckHistory:
+    """The results of a store's jobs; a job that has ended is read once."""
+
+    def __init__(self, jobs: JobStore) -> None:
+        self._jobs, self._lock = jobs, threading.Lock()
+        self._results: dict[str, tuple[CheckResult, ...]] = {}
+
+    def list(self, sort: CheckSort) -> tuple[CheckResult, ...]:
+        """Every result that is kept, the newest job first."""
+        records = [record for record in self._jobs.list(CHECKING) if record.status.is_final]
+        with self._lock:
+            self._results = {
+                record.id: self._results.get(record.id) or tuple(read_results(self._jobs, record)) for record in records
+            }
+            return tuple(result for results in self._results.values() for result in results if result.sort == sort)
+
+
+def read_results(jobs: JobStore, record: JobRecord) -> Iterator[CheckResult]:
+    """The results in the journal of a job."""
+    at, job = record.ended_at or record.created_at, record.id
+    for text in jobs.journal(record.id).lines():
+        if not any(mark in text for mark in MARKS):
+            continue
+        try:
+            line = read_line(text)
+        except RequestError:
+            continue
+        match line:
+            case AuditLine():
+                same = {
+                    name: getattr(line, name) for name in ("name", "model", "ok", "blocking", "count", "path", "line")
+                }
+                yield CheckResult(sort="audit", environment=record.environment, job=job, at=at, **same)
+            case TestLine():
+                same = {name: getattr(line, name) for name in ("name", "ok", "unchanged", "message", "path", "line")}
+                yield CheckResult(sort="test", job=job, at=at, **same)

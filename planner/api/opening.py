@@ -1,0 +1,34 @@
+"""Opening a server's context: the reader, the jobs, and what there was of them before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mergeplan.planner.api.access import Access
+from mergeplan.planner.api.catalog_reader import CatalogReader
+from mergeplan.planner.api.context import ApiContext
+from mergeplan.planner.api.jobs.child import Launch
+from mergeplan.planner.api.jobs.results import CheckHistory
+from mergeplan.planner.api.jobs.store import JobLimits, JobStore
+from mergeplan.planner.session.settings import SessionSettings, refuse_spark
+
+
+def open_context(
+    settings: SessionSettings,
+    access: Access,
+    environ: Mapping[str, str],
+    *,
+    edit: bool = False,
+    passed: tuple[str, ...] = (),
+    limits: JobLimits | None = None,
+) -> ApiContext:
+    """The context of a server over the project; LeaseHeld when another one serves it. Its application closes it.
+
+    The server itself starts no Spark: only jobs do. `passed` are names of environment variables that they see too.
+    """
+    reader = CatalogReader(replace(settings, open_engine=refuse_spark))
+    launch = Launch(settings, environ, passed)
+    jobs = JobStore(settings.folder / "jobs", launch, limits or JobLimits(), reader.expire)
+    jobs.open()
+    return ApiContext(settings, access, reader, jobs, CheckHistory(jobs), edit)

@@ -1,0 +1,176 @@
+"""/models: the models of the project, and one of them with all that is known of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import Field
+
+from mergeplan.planner.api.access import Scope
+from mergeplan.planner.api.catalog_reader import CatalogSnapshot
+from mergeplan.planner.api.context import Closed, Context, needs
+from mergeplan.planner.api.etags import NOT_MODIFIED, answer_with_etag
+from mergeplan.planner.api.names import EnvironmentName, Name, Word
+from mergeplan.planner.api.problems import NotFound, problem_responses
+from mergeplan.planner.contract.base import Data, Names
+from mergeplan.planner.contract.catalog import CatalogModelRow
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.snapshot.environment import PROD
+
+router = APIRouter(tags=["models"], dependencies=[needs(Scope.READ)])
+ModelState = Literal["current", "edited", "missing"]
+MOST = 500  # models of a page
+
+
+class ModelsQuery(Closed):
+    """Which models are listed."""
+
+    q: Word = Field(default="", description="words that name, owner, tags, description or columns hold, all of them")
+    select: Word = Field(default="", description="a selector: `shop.*`, `tag:finance`, `+shop.orders`, `shop.orders+`")
+    owner: Word = Field(default="", description="exactly this owner")
+    tag: Word = Field(default="", description="with this tag")
+    kind: Word = Field(default="", description="of this kind, such as `FULL`")
+    environment: EnvironmentName = Field(default=PROD, description="beside which the files are read")
+    limit: int = Field(default=50, ge=1, le=MOST, description="how many models a page has at most")
+    offset: int = Field(default=0, ge=0, le=1_000_000, description="how many come before the page")
+
+
+class OneQuery(Closed):
+    """Beside which environment a model is read."""
+
+    environment: EnvironmentName = Field(default=PROD, description="beside which the files are read")
+
+
+class ModelSummary(Data):
+    """A model in a list."""
+
+    name: str = Field(description="the model")
+    kind: str = Field(description="its kind")
+    owner: str = Field(default="", description="who owns it")
+    description: str = Field(default="", description="what its file says of it")
+    tags: Names = Field(default=(), description="its tags")
+    path: str = Field(default="", description="its file")
+    line: int = Field(default=0, description="its line")
+    schedule: str = Field(default="", description='its cron, with the time zone; `""`: it is not scheduled')
+    columns: int | None = Field(default=None, description="how many it has; null: not known without Spark")
+    parents: int = Field(default=0, description="how many tables it reads")
+    readers: int = Field(default=0, description="how many models read it")
+    state: ModelState = Field(description="beside the environment: as it is there, edited since, or not there")
+
+
+class ModelPage(Data):
+    """Some of the models, parents first."""
+
+    environment: str = Field(description="beside which the files were read")
+    total: int = Field(description="how many models the filters leave")
+    limit: int = Field(description="how many a page has at most")
+    offset: int = Field(description="how many come before this page")
+    models: tuple[ModelSummary, ...] = Field(description="the models")
+    unopened: Names = Field(default=(), description="files that cannot be opened: their models are not in the list")
+
+
+class ModelVersion(Data):
+    """What an environment has of a model."""
+
+    environment: str = Field(description="the environment")
+    version: str = Field(description="of the table")
+    table: str = Field(default="", description='the physical table, `""` of a model without one')
+
+
+class ModelView(CatalogModelRow):
+    """A model, and which environments have which version of it."""
+
+    versions: tuple[ModelVersion, ...] = Field(default=(), description="in each environment that has it")
+
+
+@router.get("/models", summary="List models", response_model=ModelPage, responses=NOT_MODIFIED)
+def list_models(request: Request, context: Context, query: Annotated[ModelsQuery, Query()]) -> Response:
+    """The models of the project's files, parents first; a selector that names no model is refused."""
+    snapshot = context.reader.read(query.environment)
+    return answer_with_etag(request, snapshot.etag, lambda: _page(snapshot, query))
+
+
+@router.get(
+    "/models/{name}",
+    summary="Show a model",
+    response_model=ModelView,
+    responses=NOT_MODIFIED | problem_responses(404),
+)
+def show_model(
+    request: Request, context: Context, name: Annotated[Name, Path()], query: Annotated[OneQuery, Query()]
+) -> Response:
+    """One model with its queries, columns, lineage, schedule, tests, audits, and the time that its table holds."""
+    snapshot = context.reader.read(query.environment)
+    row = find_model(snapshot, name)
+    return answer_with_etag(request, snapshot.etag, lambda: ModelView(**dict(row), versions=_versions(snapshot, row)))
+
+
+def find_model(snapshot: CatalogSnapshot, name: str) -> CatalogModelRow:
+    """The row of a model; NotFound, with the names that are near."""
+    called = strip_default_catalog(name.lower(), snapshot.project.catalogs.default)
+    if called in snapshot.models:
+        return snapshot.models[called]
+    snapshot.project.refused.check_model(called)
+    raise NotFound(f"There is no model `{name}`.", hint=did_you_mean(called, snapshot.models))
+
+
+def filter_models(snapshot: CatalogSnapshot, query: ModelsQuery) -> list[CatalogModelRow]:
+    """The models that the filters leave, parents first."""
+    names = _select(snapshot, query.select)
+    words = query.q.lower().split()
+    return [
+        row
+        for row in snapshot.view.models
+        if (names is None or row.name in names)
+        and query.owner in ("", row.owner)
+        and (not query.tag or query.tag in row.tags)
+        and query.kind.upper() in ("", row.kind.upper())
+        and all(word in snapshot.texts[row.name] for word in words)
+    ]
+
+
+def _select(snapshot: CatalogSnapshot, selector: str) -> frozenset[str] | None:
+    if not selector.strip():
+        return None
+    project = snapshot.project
+    named = strip_default_catalog(selector, project.catalogs.default)
+    return select(graph_of(project.models), [named], git_change_finder(project))
+
+
+def _page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:
+    rows = filter_models(snapshot, query)
+    return ModelPage(
+        environment=snapshot.view.environment,
+        total=len(rows),
+        limit=query.limit,
+        offset=query.offset,
+        models=tuple(_summary(row) for row in rows[query.offset : query.offset + query.limit]),
+        unopened=tuple(dict.fromkeys(file.path for file in snapshot.view.unopened)),
+    )
+
+
+def _summary(row: CatalogModelRow) -> ModelSummary:
+    same = {name: getattr(row, name) for name in ("name", "kind", "owner", "description", "tags", "path", "line")}
+    state: ModelState = "missing" if row.deployed is None else "current" if row.deployed.current else "edited"
+    return ModelSummary(
+        **same,
+        schedule=row.schedule,
+        columns=None if row.columns is None else len(row.columns),
+        parents=len(row.parents),
+        readers=len(row.readers),
+        state=state,
+    )
+
+
+def _versions(snapshot: CatalogSnapshot, row: CatalogModelRow) -> tuple[ModelVersion, ...]:
+    return tuple(
+        ModelVersion(
+            environment=environment.name, version=shown.version, table=shown.table if shown.kind.has_view else ""
+        )
+        for environment in snapshot.environments
+        if (shown := environment.snapshots.get(row.name))
+    )

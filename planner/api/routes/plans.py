@@ -1,0 +1,138 @@
+"""/plans: plans as resources: made, shown, applied as they were shown, cancelled."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from mergeplan.planner.api.access import Principal, Scope
+from mergeplan.planner.api.context import ApiContext, Context, NoQuery, needs, principal_of
+from mergeplan.planner.api.dates import check_dates
+from mergeplan.planner.api.jobs.job import JobKind, JobPage, JobRecord, JobRow, JobStatus, JobView
+from mergeplan.planner.api.jobs.requests import ApplyBody, Jobs, PlanBody, RestatementBody
+from mergeplan.planner.api.problems import Conflict, problem_responses
+from mergeplan.planner.api.routes.jobs import (
+    EVENTS,
+    READS,
+    JobId,
+    JobsQuery,
+    LastEventId,
+    cancel,
+    find_job,
+    follow,
+    page_of,
+    row_of,
+)
+from mergeplan.planner.errors import PlanMoved, RequestError
+from mergeplan.planner.session.use_cases.plan import rebuild_plan
+
+router = APIRouter(tags=["plans"])
+PLANS = (JobKind.PLAN, JobKind.RESTATEMENT)
+PLANNER = needs(Scope.PLAN)
+APPLIER = needs(Scope.APPLY)
+ACCEPTED = {202: {"description": "It is begun; `Location` is where it is"}} | problem_responses(400, 413, 429)
+Nothing = Annotated[NoQuery, Query()]
+
+
+@router.post("/plans", summary="Make a plan", status_code=202, responses=ACCEPTED)
+def make_plan(
+    context: Context, body: PlanBody, response: Response, _: Nothing, principal: Annotated[Principal, PLANNER]
+) -> JobRow:
+    """Plan an environment; nothing is computed but the unit tests. The plan is kept, and can be applied by its id."""
+    check_dates(body.start, body.end, body.execution_time, body.effective_from)
+    record = context.submit(Jobs(context.settings, principal.name).plan(body))
+    return accept(record, response, "plans")
+
+
+@router.post("/restatements", summary="Plan a restatement", status_code=202, responses=ACCEPTED)
+def make_restatement(
+    context: Context, body: RestatementBody, response: Response, _: Nothing, principal: Annotated[Principal, PLANNER]
+) -> JobRow:
+    """Plan to compute models again where they are: a plan like any other, which is applied by its id."""
+    check_dates(body.start, body.end)
+    record = context.submit(Jobs(context.settings, principal.name).restatement(body))
+    return accept(record, response, "plans")
+
+
+@router.get("/plans", summary="List plans", dependencies=[READS])
+def list_plans(context: Context, query: Annotated[JobsQuery, Query()]) -> JobPage:
+    """The plans that are kept, the newest first."""
+    kinds = PLANS if query.kind is None else tuple(kind for kind in PLANS if kind is query.kind)
+    return page_of(context.jobs.list(kinds, query.environment) if kinds else (), query)
+
+
+@router.get("/plans/{job_id}", summary="Show a plan", dependencies=[READS], responses=problem_responses(404))
+def show_plan(request: Request, context: Context, job_id: JobId, _: Nothing) -> JobView:
+    """A plan, as soon as it is made, and what is wrong where it could not be."""
+    return context.jobs.view(find_job(context, job_id, principal_of(request), PLANS))
+
+
+@router.get(
+    "/plans/{job_id}/events", summary="Follow a plan", dependencies=[READS], responses=EVENTS | problem_responses(404)
+)
+def follow_plan(
+    request: Request, context: Context, job_id: JobId, _: Nothing, last_event_id: LastEventId = None
+) -> Response:
+    """The JSON lines of the planning as server-sent events."""
+    return follow(context, find_job(context, job_id, principal_of(request), PLANS), last_event_id)
+
+
+@router.post(
+    "/plans/{job_id}/apply", summary="Apply a plan", status_code=202, responses=ACCEPTED | problem_responses(404)
+)
+def apply_plan(
+    context: Context,
+    job_id: JobId,
+    body: ApplyBody,
+    response: Response,
+    _: Nothing,
+    principal: Annotated[Principal, APPLIER],
+) -> JobRow:
+    """Apply a plan as it was shown: it is made again first, and refused (409) when it comes out otherwise."""
+    record = submit_apply(context, find_job(context, job_id, principal, PLANS), body, principal)
+    return accept(record, response, "jobs")
+
+
+@router.post(
+    "/plans/{job_id}/cancel", summary="Cancel a plan", status_code=202, dependencies=[PLANNER],
+    responses=problem_responses(404),
+)  # fmt: skip
+def cancel_plan(request: Request, context: Context, job_id: JobId, _: Nothing) -> JobRow:
+    """Ask a planning to end; refused for one that has ended. What applies a plan is a job of its own."""
+    principal = principal_of(request)
+    return cancel(context, find_job(context, job_id, principal, PLANS), principal)
+
+
+def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, principal: Principal) -> JobRecord:
+    """The job that applies a plan; Conflict or PlanMoved for one that cannot be applied as it was shown."""
+    view = context.jobs.view(planned)
+    if planned.status is not JobStatus.DONE or view.plan is None:
+        raise Conflict(f"There is no plan to apply: its job is {planned.status}.")
+    if view.plan.empty:
+        raise Conflict("The plan has nothing to apply.")
+    if any(
+        record.plan_id == view.plan.id and not record.status.is_final for record in context.jobs.list([JobKind.APPLY])
+    ):
+        raise Conflict("The plan is being applied already.", retry=True)
+    _check_unmoved(context, view.plan.id)
+    return context.submit(Jobs(context.settings, principal.name).apply(view.plan.id, view.plan.environment, body))
+
+
+def accept(record: JobRecord, response: Response, resource: str) -> JobRow:
+    """The new job, with the address of what it makes."""
+    response.headers["Location"] = f"/api/v1/{resource}/{record.id}"
+    return row_of(record)
+
+
+def _check_unmoved(context: ApiContext, plan_id: str) -> None:
+    """PlanMoved when the plan comes out otherwise now. What needs Spark for that is left to the job, which asks too."""
+    context.reader.expire()
+    with context.reader.open() as work:
+        try:
+            rebuild_plan(work, plan_id)
+        except PlanMoved:
+            raise
+        except RequestError as error:
+            if "needs Spark" not in error.message:
+                raise

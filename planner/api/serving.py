@@ -1,0 +1,50 @@
+"""The server's process: uvicorn over the application, until it is stopped; jobs go on without it."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from mergeplan.planner.errors import RequestError
+
+GRACE = 5  # seconds that open answers have when the server is stopped: event streams do not end by themselves
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens; RequestError when that cannot be."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host.strip("[]"), port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise RequestError(
+            f"The server cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another one with `--port`."
+        ) from None
+    return listener
+
+
+def serve(app: ASGIApp, listener: socket.socket) -> None:
+    """Answer on the socket until SIGINT or SIGTERM."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+        h11_max_incomplete_event_size=32 << 10,
+        ws="none",
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _end)  # uvicorn ends by one of them, and sends it once more to the handler before it
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """Nothing is left to do: the server has ended, and so does the verb."""

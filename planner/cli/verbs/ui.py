@@ -1,0 +1,66 @@
+"""ui: the server of `/api/v1` and its pages, over one project."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mergeplan.planner.cli.workspace import settings, workspace
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.isolation.system import hide_process
+
+MODES = ("catalog", "plan", "all")
+API = "mergeplan.planner.api"
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; any other host needs tokens.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: any that is free.")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    default="all",
+    show_default=True,
+    help="Only the catalog; plans and diffs too; or all, with applying, runs and rollbacks.",
+)
+@click.option("--edit", is_flag=True, help="Let files of the project be written.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="How many jobs run at once.")
+@click.option("--keep", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Jobs that are kept.")
+@click.option("--env", "passed", multiple=True, metavar="NAME", help="An environment variable that jobs see too.")
+@workspace
+def ui(root: Path, gateway: str | None, **option_values: Any) -> int:
+    """Serve the project's catalog, environments and plans over HTTP, until it is stopped.
+
+    \b
+    mergeplan ui
+    mergeplan ui --port 9000 --mode catalog
+    MERGEPLAN_API_READ_TOKEN=... mergeplan ui --host 0.0.0.0
+    """
+    if not root.is_dir():
+        raise RequestError(f"There is no folder `{root}`.")
+    access, opening, serving = (import_module(f"{API}.{name}") for name in ("access", "opening", "serving"))
+    tokens = access.read_tokens(os.environ)
+    hide_process()  # project code may run as the same user
+    for name in access.token_variables():
+        os.environ.pop(name, None)
+    rules = access.Access(access.Mode(option_values["mode"]), option_values["host"], tokens)
+    project = settings(root, gateway)
+    listener = serving.open_socket(option_values["host"], option_values["port"])
+    with listener:
+        limits = opening.JobLimits(running=option_values["jobs"], kept=option_values["keep"])
+        context = opening.open_context(
+            project, rules, dict(os.environ), edit=option_values["edit"], passed=option_values["passed"], limits=limits
+        )
+        click.echo(f"http://{_shown(listener.getsockname())}/")
+        pages = import_module("mergeplan.planner.ui.routes").make_pages()
+        serving.serve(import_module(f"{API}.app").create_app(context, pages), listener)
+    return 0
+
+
+def _shown(address: tuple[Any, ...]) -> str:
+    host = f"[{address[0]}]" if ":" in address[0] else address[0]
+    return f"{host}:{address[1]}"

@@ -1,0 +1,106 @@
+"""render: a model's query, and those of its audits, as Spark would run them. It starts no Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sqlglot
+
+from mergeplan.planner.checks.audits import AuditContext, audit_query
+from mergeplan.planner.errors import Place, ProjectError, RequestError
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.selection import select
+from mergeplan.planner.parsing.definitions.formatting import pretty
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.render import render
+from mergeplan.planner.parsing.sql.misreading import differ
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.parsing.sql.tokens import SourceText, did_you_mean, parse_dialect, tokenize
+from mergeplan.planner.semantics.spark.spark_sql import SPARK
+from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.workspace import Workspace
+
+_BLANKS = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|\s+", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class RenderFilling:
+    """What is filled in: the time, and the models whose queries stand in place of their names."""
+
+    start: str | None = None
+    end: str | None = None
+    expand: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """A model, its time, and the models whose queries stand in place of their names."""
+
+    model: Model
+    interval: Interval | None
+    expanded: dict[str, Model]
+
+
+def find_rendering(work: Workspace, name: str, filling: RenderFilling) -> Rendering:
+    """The model of this name with what is filled in; RequestError when there is none, or the time is none."""
+    models = work.project.models
+    called = without_default(name.lower(), work.project.catalogs.default)
+    model = models.get(called)
+    if model is None:
+        work.project.refused.check_model(called)
+        raise RequestError(f"There is no model `{name}`.", hint=did_you_mean(name, models))
+    since, until = moment(filling.start, work.now), moment(filling.end, work.now, end=True) or work.now
+    if since and since >= until:
+        raise RequestError("The end does not come after the start.")
+    chosen = select(graph_of(models), filling.expand, git_change_finder(work.project)) - {model.name}
+    expanded = {model_name: models[model_name] for model_name in chosen if models[model_name].sql}
+    return Rendering(model, Interval(since, until) if since else None, {**work.project.models_to_inline, **expanded})
+
+
+def render_query(work: Workspace, rendering: Rendering) -> str:
+    """The query as Spark would run it; RequestError for a model without one."""
+    if not rendering.model.sql:
+        raise RequestError(f"`{rendering.model.name}` has no query: its kind is {rendering.model.kind}.")
+    return render(rendering.model, {}, rendering.expanded, rendering.interval, work.now)
+
+
+def render_audits(work: Workspace, rendering: Rendering) -> Iterator[str]:
+    """The queries of the model's audits; RequestError for a model without any."""
+    model = rendering.model
+    options = AuditContext(work.project.audits, embedded=rendering.expanded, execution=work.now)
+    if not model.audits:
+        raise RequestError(f"`{model.name}` has no audits.")
+    for call in model.audits:
+        yield audit_query(model, call, model.name, rendering.interval, options)
+
+
+def write_sql(sql: str, dialect: str, *, in_one_line: bool = False) -> str:
+    """The query laid out, in another dialect if that is wanted."""
+    if dialect in SPARK:
+        return _join_lines(sql) if in_one_line else _format_query(sql, dialect)
+    return sqlglot.parse_one(sql, dialect="spark").sql(dialect=dialect, pretty=not in_one_line)
+
+
+def check_dialect(name: str) -> str:
+    """The name of a dialect; RequestError when there is none of that name."""
+    try:
+        return parse_dialect(name, Place(""))
+    except ProjectError as error:
+        raise RequestError(error.message, hint=error.hint) from None
+
+
+def _join_lines(sql: str) -> str:
+    """The text as it runs; a line's end inside a quoted text stays."""
+    return _BLANKS.sub(lambda match: " " if match[0].isspace() else match[0], sql).strip()
+
+
+def _format_query(sql: str, dialect: str) -> str:
+    """The query laid out, or as it stands where its words would be others."""
+    text = pretty(spark_tree(sql), dialect)
+    before, after = (tokenize(SourceText("", version, dialect)) for version in (sql, text))
+    return sql.strip() if differ(before, after) else text

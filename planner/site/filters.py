@@ -1,0 +1,64 @@
+"""How templates write names, kinds, moments and the ends of lineage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from mergeplan.planner.catalog.catalog import UnusedColumn
+from mergeplan.planner.project.lineage import ALL, ROWS, Node
+from mergeplan.planner.site.names import page_name
+from mergeplan.planner.wording import count_noun, printable
+
+COLUMN_WORDS = {ROWS: "its rows", ALL: "every column"}
+
+
+def _by_model(nodes: Iterable[Node]) -> list[tuple[str, list[str]]]:
+    """The ends of edges by model, each with its columns."""
+    groups: dict[str, list[str]] = {}
+    for node in nodes:
+        groups.setdefault(node.model, []).append(COLUMN_WORDS.get(node.column, node.column))
+    return list(groups.items())
+
+
+def _namers(columns: Iterable[UnusedColumn]) -> list[str]:
+    return sorted({name for column in columns for name in column.named_by})
+
+
+def _breakable(name: str) -> Markup:
+    """A name that may be broken after a dot or an underscore."""
+    return Markup("<wbr>").join(escape(printable(part)) for part in re.split(r"(?<=[._])(?![._])", name))
+
+
+def _first_line(text: str) -> str:
+    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    return line if len(line) <= 160 else f"{line[:159]}…"
+
+
+def _kind_words(kind: str) -> str:
+    """`INCREMENTAL_BY_TIME_RANGE` in words that a page has room for."""
+    return kind.lower().replace("_", " ").replace("scd type 2", "SCD type 2")
+
+
+def page_filters() -> Mapping[str, Callable[..., Any]]:
+    """The filters of every template that shows a catalog."""
+    return dict(_filters())
+
+
+def _filters() -> Iterator[tuple[str, Callable[..., Any]]]:
+    yield "by_model", _by_model
+    yield "namers", _namers
+    yield "breakable", _breakable
+    yield "first_line", _first_line
+    yield "kind_words", _kind_words
+    yield "counted", count_noun
+    yield "anchor", lambda schema: f"schema-{page_name(schema)}"
+    yield "moment", lambda at: at.astimezone(UTC).strftime(_moment_form(at))
+
+
+def _moment_form(at: datetime) -> str:
+    return "%Y-%m-%d" if at.time() == datetime.min.time() else "%Y-%m-%d %H:%M UTC"

@@ -1,0 +1,109 @@
+"""What the JSON lines of a job say, for its page: progress, audits, tests, rules that are broken, differences. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mergeplan.planner.contract.lines import (
+    AuditLine,
+    ErrorLine,
+    LintLine,
+    PlanLine,
+    TableDiffLine,
+    TestLine,
+    WarningLine,
+)
+from mergeplan.planner.contract.plan import PlanView
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.contract.tables import DataDifference
+from mergeplan.planner.contract.wire import LINES, Line, read_line
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.site.progress import RunProgress, apply_line
+
+EVENT_NAMES = tuple(line.model_fields["event"].default for line in LINES)  # of server-sent events
+
+
+@dataclass(frozen=True)
+class JobFacts:
+    """A job's lines, sorted by what they are about."""
+
+    progress: RunProgress
+    plan: PlanView | None = None
+    result: ResultLine | None = None
+    audits: tuple[AuditLine, ...] = ()
+    tests: tuple[TestLine, ...] = ()
+    violations: tuple[LintLine, ...] = ()
+    differences: tuple[TableDiffLine | DataDifference, ...] = ()
+    errors: tuple[ErrorLine, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def percent(self) -> int:
+        """How much is done: by the batches of a backfill, or of the models that are known to be computed."""
+        progress = self.progress
+        done, total = (progress.done, progress.of) if progress.stage == "backfill" and progress.of else progress.batches
+        return 100 if progress.ended or not total else min(99, 100 * done // total)
+
+
+def read_facts(job_id: str, texts: Iterable[bytes]) -> JobFacts:
+    """The facts of a job; what a library printed between its lines is passed over."""
+    progress = RunProgress(job_id)
+    plan, result = None, None
+    audits: list[AuditLine] = []
+    tests: list[TestLine] = []
+    violations: list[LintLine] = []
+    differences: list[TableDiffLine | DataDifference] = []
+    errors: list[ErrorLine] = []
+    warnings: list[str] = []
+    for text in texts:
+        line = _parse(text)
+        if line is None:
+            continue
+        progress = apply_line(progress, line)
+        match line:
+            case PlanLine():
+                plan = line.plan
+            case AuditLine():
+                audits.append(line)
+            case TestLine():
+                tests.append(line)
+            case LintLine():
+                violations.append(line)
+            case TableDiffLine():
+                differences.append(line)
+            case ErrorLine():
+                errors.append(line)
+            case WarningLine():
+                warnings.append(line.message)
+            case ResultLine():
+                plan, result = line.plan or plan, line
+                differences += line.data_diff or ()
+            case _:
+                pass
+    return JobFacts(
+        progress,
+        plan,
+        result,
+        tuple(audits),
+        tuple(tests),
+        tuple(violations),
+        tuple(differences),
+        tuple(errors),
+        tuple(warnings),
+    )
+
+
+def error_sentence(error: ErrorLine) -> str:
+    """An error as a sentence with its place."""
+    place = f"`{error.path}{f':{error.line}' if error.line else ''}`: " if error.path else ""
+    return f"{place}{error.message} {error.hint}".strip()
+
+
+def _parse(text: bytes) -> Line | None:
+    if not text.startswith(b"{"):
+        return None
+    try:
+        return read_line(text)
+    except RequestError:
+        return None

@@ -1,0 +1,188 @@
+"""A plan and any other job as pages. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from mergeplan.planner.api.jobs.job import JobKind, JobRecord, JobStatus
+from mergeplan.planner.api.jobs.results import CheckResult
+from mergeplan.planner.catalog.catalog import Catalog
+from mergeplan.planner.contract.lines import AuditLine
+from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.ui.catalog_pages import LINKS, AuditResultRow
+from mergeplan.planner.ui.job_facts import EVENT_NAMES, JobFacts, error_sentence
+from mergeplan.planner.ui.render import Frame, format_when, render
+from mergeplan.planner.wording import count_noun, duration_text, size_text
+
+REFRESH_SECONDS = 3  # without JavaScript
+SEVERE = ("breaking", "undecided", "indirect_breaking", "forward_only", "non_breaking", "indirect_non_breaking")
+TITLES: Mapping[JobKind, str] = {
+    JobKind.PLAN: "Plan of {environment}",
+    JobKind.RESTATEMENT: "Restatement of {environment}",
+    JobKind.APPLY: "Apply to {environment}",
+    JobKind.RUN: "Run of {environment}",
+    JobKind.ROLLBACK: "Rollback of {environment}",
+    JobKind.INVALIDATE: "Drop {environment}",
+    JobKind.AUDIT: "Audits of {environment}",
+    JobKind.TEST: "Unit tests",
+    JobKind.TABLE_DIFF: "Table diff",
+    JobKind.DATA_DIFF: "Data diff of {environment}",
+    JobKind.EVALUATION: "Rows of a query",
+}
+
+
+@dataclass(frozen=True)
+class JobRow:
+    """A job in a list."""
+
+    id: str
+    what: str
+    state: str
+    at: str
+    address: str
+
+
+@dataclass(frozen=True)
+class ShownJob:
+    """A job for its page: what its lines say, and what the reader may do with it now."""
+
+    record: JobRecord
+    facts: JobFacts
+    may_cancel: bool = False
+    may_apply: bool = False
+    may_categorize: bool = False
+
+
+def job_title(record: JobRecord) -> str:
+    """What a job does, in words."""
+    environment = f"`{record.environment}`" if record.environment else "the default environment"
+    return TITLES[record.kind].format(environment=environment)
+
+
+def job_row(record: JobRecord) -> JobRow:
+    """A job in a list."""
+    at = format_when(record.created_at)
+    return JobRow(record.id, job_title(record).replace("`", ""), str(record.status), at, f"/jobs/{record.id}")
+
+
+def audit_row(record: JobRecord, audit: AuditLine) -> AuditResultRow:
+    """What an audit said, with the job that ran it."""
+    at = format_when(record.ended_at or record.created_at)
+    return AuditResultRow(audit.name, audit.model, audit.ok, audit.count, at, sample=audit.sample)
+
+
+def check_row(result: CheckResult) -> AuditResultRow:
+    """A result of an audit or a unit test that is on record."""
+    environment = f" in {result.environment}" if result.environment else ""
+    at, job = format_when(result.at), f"/jobs/{result.job}"
+    return AuditResultRow(result.name, result.model, result.ok, result.count, f"{at}{environment}", job=job)
+
+
+def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:
+    """A job: its progress while it runs, and what it came to."""
+    record, facts = job.record, job.facts
+    values = {
+        "what": job_title(record),
+        "begun": format_when(record.started_at) if record.started_at else "",
+        "ended": format_when(record.ended_at) if record.ended_at else "",
+        "tests": facts.tests,
+        "audits": tuple(audit_row(record, audit) for audit in facts.audits),
+        "violations": facts.violations,
+        "differences": facts.differences,
+        "done": _done_sentence(record),
+    }
+    return _render("job.html", catalog, frame, job, values)
+
+
+def plan_page(catalog: Catalog, frame: Frame, job: ShownJob, applies: Iterable[JobRecord] = ()) -> str:
+    """A plan: what changes, why, what is computed, the diffs, and the forms for categories and to apply it."""
+    record, facts, plan = job.record, job.facts, job.facts.plan
+    values = {
+        "plan": plan,
+        "environment": plan.environment if plan else record.environment or PROD,
+        "headline": _headline(plan) if plan else "",
+        "costs": _costs(plan) if plan else "",
+        "groups": _groups(plan) if plan else (),
+        "diffs": tuple(model for model in plan.models if model.diff) if plan else (),
+        "choosable": _choosable(plan) if plan and job.may_categorize else frozenset(),
+        "may_apply": job.may_apply,
+        "applies": tuple(map(job_row, applies)),
+        "tests": tuple(test for test in facts.tests if not test.ok),
+        "violations": facts.violations,
+        "prod": PROD,
+    }
+    return _render("plan.html", catalog, frame, job, values)
+
+
+def may_apply_plan(record: JobRecord, plan: PlanView | None) -> bool:
+    """True for a plan that is made, not empty and not blocked."""
+    return record.status is JobStatus.DONE and plan is not None and not plan.empty and not plan.blockers
+
+
+def _render(template: str, catalog: Catalog, frame: Frame, job: ShownJob, values: Mapping[str, object]) -> str:
+    record, facts = job.record, job.facts
+    is_live = not record.status.is_final
+    common: dict[str, object] = {
+        "id": record.id,
+        "here": "Plans",
+        "state": str(record.status),
+        "facts": facts,
+        "progress": _shows_progress(job),
+        "error": " ".join(map(error_sentence, facts.errors)),
+        "events": f"/api/v1/jobs/{record.id}/events" if is_live else "",
+        "event_names": " ".join(EVENT_NAMES),
+        "refresh": REFRESH_SECONDS if is_live else 0,
+        "may_cancel": job.may_cancel and is_live,
+        "is_cancelled": record.cancelled,
+        "catalog": catalog,
+    }
+    return render(template, frame, **(common | dict(values)), **LINKS)
+
+
+def _shows_progress(job: ShownJob) -> bool:
+    """True for a job that runs, and for one that has computed something."""
+    status, kind = job.record.status, job.record.kind
+    if not status.is_final:
+        return status is JobStatus.RUNNING
+    return kind in (JobKind.APPLY, JobKind.RUN) and bool(job.facts.progress.models)
+
+
+def _headline(plan: PlanView) -> str:
+    if plan.empty:
+        return f"No changes to plan: the project matches the `{plan.environment}` environment"
+    if plan.restatement is not None:
+        return f"Restatement of `{plan.environment}`"
+    changed = count_noun(len(plan.models), "model")
+    return f"Plan of `{plan.environment}`: {changed} against `{plan.base}`"
+
+
+def _groups(plan: PlanView) -> tuple[tuple[str, tuple[ModelChange, ...]], ...]:
+    """The models by category, the most severe first."""
+    groups: dict[str, list[ModelChange]] = {}
+    for model in plan.models:
+        groups.setdefault(str(model.category or model.change), []).append(model)
+    order = {category: number for number, category in enumerate(SEVERE)}
+    return tuple((name, tuple(groups[name])) for name in sorted(groups, key=lambda c: (order.get(c, len(order)), c)))
+
+
+def _choosable(plan: PlanView) -> Collection[str]:
+    """The models that a person may give a category."""
+    return frozenset(model.name for model in plan.models if model.change == "direct" and model.category)
+
+
+def _costs(plan: PlanView) -> str:
+    """What computing it would cost, as far as it is known."""
+    read = sum(model.estimate.bytes for model in plan.models)
+    seconds = sum(model.estimate.seconds for model in plan.models)
+    parts = [f"about {size_text(read)} read" if read else "", f"about {duration_text(seconds)}" if seconds else ""]
+    return ", ".join(filter(None, parts))
+
+
+def _done_sentence(record: JobRecord) -> str:
+    return {
+        JobStatus.DONE: "Done.",
+        JobStatus.CANCELLED: "It was cancelled: what is recorded stays recorded.",
+        JobStatus.INTERRUPTED: "Its process ended without a result: the same request goes on from there.",
+    }.get(record.status, "")

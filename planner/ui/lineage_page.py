@@ -1,0 +1,159 @@
+"""The lineage as a page: a drawing whose boxes are links, and the same as a list. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.project.lineage import Node
+from mergeplan.planner.site.drawing import Drawing
+from mergeplan.planner.site.filters import COLUMN_WORDS
+from mergeplan.planner.ui.addresses import lineage_address
+from mergeplan.planner.ui.catalog_pages import LINKS, CatalogPages
+from mergeplan.planner.ui.graph_view import GraphBox, GraphView, GraphWish
+from mergeplan.planner.ui.layout import Size, lay_out
+from mergeplan.planner.ui.render import Frame, name_category, render
+from mergeplan.planner.wording import count_noun, shorten_name
+
+SIZE = Size(214, 44, 56, 12, 6)
+LABEL_MOST = 26  # characters that fit into a box
+ROWS_MOST = 300  # of the list
+NEAR_MOST = 10
+
+
+@dataclass(frozen=True)
+class LineageWish:
+    """What a reader wants to see: a part of the graph, a column of the focus, the changes of a plan."""
+
+    graph: GraphWish
+    column: str = ""
+    plan: str = ""
+    categories: Mapping[str, str] = field(default_factory=dict)  # of the plan: model -> category
+
+    def address(self, graph: GraphWish, column: str = "") -> str:
+        """The same page with other options."""
+        default = GraphWish()
+        values: dict[str, object] = {
+            "focus": graph.focus,
+            "up": graph.up if graph.up != default.up else "",
+            "down": graph.down if graph.down != default.down else "",
+            "column": column,
+            "select": graph.selector,
+            "fold": graph.fold if graph.fold != default.fold else "",
+            "open": graph.opened,
+            "plan": self.plan,
+        }
+        return lineage_address(values)
+
+    def focus_address(self, name: str) -> str:
+        """The same page with a model in the middle; a selector that leaves it out is dropped."""
+        return self.address(replace(self.graph, focus=name, selector=""))
+
+
+@dataclass(frozen=True)
+class BoxLink:
+    """A box of the drawing: where it is, what stands in it, and where it leads."""
+
+    name: str
+    x: int
+    y: int
+    label: str
+    about: str
+    spoken: str
+    style: str
+    address: str
+
+
+@dataclass(frozen=True)
+class ListRow:
+    """A model of the list; `names` are what it reads, or its columns that are in the lineage."""
+
+    name: str
+    kind: str
+    steps_text: str
+    names: tuple[str, ...]
+    category: str = ""
+
+
+def lineage_page(pages: CatalogPages, frame: Frame, wish: LineageWish) -> str:
+    """The lineage, or what is wrong with the options."""
+    try:
+        view, columns = _find(pages, wish)
+    except RequestError as error:
+        near = [hit.model.name for hit in pages.index.find(wish.graph.focus, 1, NEAR_MOST).hits]
+        values = {"error": f"{error.message} {error.hint}".strip(), "near": near if wish.graph.focus else ()}
+        return _render(pages, frame, wish, view=None, opened=(), **values)
+    drawn = _draw(pages, wish, view, columns)
+    rows = tuple(_row(pages, wish, view, columns, name) for name in view.models[:ROWS_MOST])
+    opened = [
+        (schema, wish.address(replace(wish.graph, opened=tuple(s for s in wish.graph.opened if s != schema))))
+        for schema in wish.graph.opened
+    ]
+    return _render(pages, frame, wish, view=view, drawn=drawn, rows=rows, opened=opened, error="")
+
+
+def _render(pages: CatalogPages, frame: Frame, wish: LineageWish, **values: object) -> str:
+    options = {"wish": wish.graph, "column": wish.column, "plan": wish.plan, "focus_link": wish.focus_address}
+    values = options | values | {"catalog": pages.catalog}
+    return render("lineage.html", frame, here="Lineage", **values, **LINKS)
+
+
+def _find(pages: CatalogPages, wish: LineageWish) -> tuple[GraphView, Mapping[str, tuple[str, ...]]]:
+    """The boxes, and with a column the columns of each model."""
+    graph = wish.graph
+    if wish.column:
+        if not graph.focus:
+            raise RequestError("A column needs its model.", hint="Name the model, too.")
+        view = pages.columns.view(pages.graph, Node(graph.focus, wish.column), graph.up, graph.down)
+        return view.graph, view.columns
+    return pages.graph.view(graph, wish.categories if wish.plan else None), {}
+
+
+def _draw(
+    pages: CatalogPages, wish: LineageWish, view: GraphView, columns: Mapping[str, tuple[str, ...]]
+) -> Drawing[BoxLink]:
+    layout = lay_out([box.key for box in view.boxes], view.edges, SIZE)
+    boxes = tuple(_box(pages, wish, box, columns, *layout.spots[box.key]) for box in view.boxes)
+    curves = tuple(layout.paths[edge] for edge in view.edges)
+    return Drawing(boxes, curves, layout.width, layout.height, SIZE.width, SIZE.height)
+
+
+def _box(
+    pages: CatalogPages, wish: LineageWish, box: GraphBox, columns: Mapping[str, tuple[str, ...]], x: int, y: int
+) -> BoxLink:
+    label = shorten_name(box.name, LABEL_MOST)
+    if box.is_folded:
+        about = count_noun(len(box.members), "model")
+        address = wish.address(replace(wish.graph, opened=(*wish.graph.opened, box.name)))
+        return BoxLink(box.name, x, y, label, about, f"Schema {box.name}, {about}: open", "folded", address)
+    kind = _kind(pages, box.name)
+    about = _columns_text(columns[box.name]) if box.name in columns else kind.lower().replace("_", " ")
+    style = kind.replace(" ", "-")
+    if category := wish.categories.get(box.name):
+        style, about = category, name_category(category)
+    if box.name == wish.graph.focus:
+        style = "focus"
+    return BoxLink(box.name, x, y, label, about, f"{box.name}, {about}", style, wish.focus_address(box.name))
+
+
+def _row(
+    pages: CatalogPages, wish: LineageWish, view: GraphView, columns: Mapping[str, tuple[str, ...]], name: str
+) -> ListRow:
+    steps = next((box.steps for box in view.boxes if name in box.members), 0)
+    names = tuple(COLUMN_WORDS.get(c, c) for c in columns.get(name, ())) if wish.column else pages.graph.parents[name]
+    return ListRow(name, _kind(pages, name), _steps_text(steps), names, wish.categories.get(name, ""))
+
+
+def _steps_text(steps: int) -> str:
+    return "focus" if not steps else f"{count_noun(abs(steps), 'step')} {'up' if steps < 0 else 'down'}"
+
+
+def _columns_text(columns: tuple[str, ...]) -> str:
+    text = ", ".join(COLUMN_WORDS.get(column, column) for column in columns)
+    return text if len(text) <= 30 else f"{text[:29]}…"
+
+
+def _kind(pages: CatalogPages, name: str) -> str:
+    model = pages.catalog.models.get(name)
+    return model.kind if model else "no model"

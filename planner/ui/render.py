@@ -1,0 +1,141 @@
+"""Templates to HTML, and what a browser is forbidden on each page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+from markupsafe import Markup, escape
+
+from mergeplan.planner.contract.base import Spans
+from mergeplan.planner.contract.plan import ModelChange
+from mergeplan.planner.site.diff_lines import DiffLine, diff_lines
+from mergeplan.planner.site.filters import page_filters
+from mergeplan.planner.site.html_templates import open_templates
+from mergeplan.planner.site.pages import TEMPLATES as SITE
+from mergeplan.planner.ui.assets import load_assets
+from mergeplan.planner.wording import duration_text, printable
+
+TEMPLATES = Path(__file__).parent / "templates"
+DIFF_MOST = 200_000  # characters of one diff
+SPANS_MOST = 6
+TABS = (
+    ("/", "Catalog"),
+    ("/lineage", "Lineage"),
+    ("/environments", "Environments"),
+    ("/checks", "Checks"),
+    ("/plans", "Plans"),
+    ("/diff", "Table diff"),
+)
+CATALOG_TABS = TABS[:4]  # of a server that makes no plans
+CATEGORY_NAMES = {"non_breaking": "Non-breaking", "forward_only": "Forward-only"}
+# Everything is loaded from this server and nothing is run that stands in a page.
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "style-src 'self'",
+        "script-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What surrounds every page: the project, what the reader may do, and the token of the forms."""
+
+    project: str
+    csrf: str = ""
+    may_plan: bool = False
+    may_apply: bool = False
+    may_read_jobs: bool = False
+    tabs: tuple[tuple[str, str], ...] = TABS
+
+
+def render(template: str, frame: Frame, **values: object) -> str:
+    """A page."""
+    defaults: dict[str, object] = {"here": "", "refresh": 0}
+    return _templates().get_template(template).render(defaults | {"frame": frame, **values})
+
+
+def format_prose(text: str) -> Markup:
+    """A sentence with its `code` set as code; everything else as it is.
+
+    >>> format_prose("`a<b` is wrong")
+    Markup('<code>a&lt;b</code> is wrong')
+    """
+    parts = re.split(r"`([^`\n]+)`", printable(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part) for number, part in enumerate(parts)
+    )
+
+
+def format_spans(spans: Spans) -> str:
+    """Intervals, the first few of them; of whole days the last one is named, not the day after it."""
+    more = f" and {len(spans) - SPANS_MOST} more" if len(spans) > SPANS_MOST else ""
+    return ", ".join(_span(*span) for span in spans[:SPANS_MOST]) + more
+
+
+def _span(start: str, end: str) -> str:
+    if "T" in start or "T" in end:
+        return f"{start} to {end}"
+    last = date.fromisoformat(end) - timedelta(days=1)
+    return start if last.isoformat() == start else f"{start} to {last}"
+
+
+def format_when(at: str | float | None) -> str:
+    """A moment, in ISO 8601 or in seconds, as a person reads it."""
+    if at is None or at == "":
+        return "\N{EN DASH}"
+    moment = datetime.fromtimestamp(at, UTC) if isinstance(at, (int, float)) else datetime.fromisoformat(at)
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def name_category(category: str) -> str:
+    """A category as a heading."""
+    return CATEGORY_NAMES.get(category, category.replace("_", " ").capitalize())
+
+
+def _computed(model: ModelChange) -> str:
+    """The time of a model that is computed; the end of a half-open interval is not part of it."""
+    return format_spans(model.intervals) if model.kind.startswith("INCREMENTAL") else "full refresh"
+
+
+def _lines_of(diff: str) -> Iterable[DiffLine]:
+    lines, left = diff_lines(diff, DIFF_MOST)
+    return (*lines, DiffLine("at", f"and {left} more lines")) if left else lines
+
+
+def _filters() -> Iterator[tuple[str, Callable[..., Any]]]:
+    yield from page_filters().items()
+    yield "prose", format_prose
+    yield "spans", format_spans
+    yield "when", format_when
+    yield "category_name", name_category
+    yield "computed", _computed
+    yield "diff_lines", _lines_of
+    yield "duration", duration_text
+
+
+@cache
+def _templates() -> Environment:
+    environment = open_templates([TEMPLATES, SITE], dict(_filters()))
+    environment.globals["asset"] = lambda name: load_assets()[name]
+    return environment

@@ -1,0 +1,166 @@
+"""Answers of the pages: HTML with its headers, redirects, errors as a page, and forms that were sent from here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from http import HTTPStatus
+from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qsl
+
+from fastapi import Depends, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+from starlette.types import Scope as AsgiScope
+
+from mergeplan.planner.api.access import Mode, Scope
+from mergeplan.planner.api.context import ApiContext, context_of, principal_of
+from mergeplan.planner.api.problems import ApiError, problem_of
+from mergeplan.planner.errors import MergeplanError, RequestError
+from mergeplan.planner.ui.render import CATALOG_TABS, HEADERS, TABS, Frame, render
+from mergeplan.planner.ui.state import UiState
+
+log = logging.getLogger(__name__)
+FIELDS_MOST = 2_000  # of a form
+BodyT = TypeVar("BodyT", bound=BaseModel)
+Form = Mapping[str, str]
+
+
+class PageRoute(APIRoute):
+    """A route whose errors are pages; it leaves every address of the API to the API."""
+
+    def matches(self, scope: AsgiScope) -> tuple[Match, AsgiScope]:
+        """Whether it answers a request."""
+        if str(scope.get("path", "")).startswith("/api/"):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler with errors as pages."""
+        handle = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except MergeplanError as error:
+                return error_page(request, error)
+            except RequestValidationError as error:
+                return error_page(request, RequestError(_sentence(error.errors())))
+            except HTTPException as error:
+                return error_page(request, ApiError(HTTPStatus(error.status_code), f"{error.detail}."))
+            except Exception as error:
+                log.exception("request failed: %s", request.url.path)
+                message = f"Internal error in mergeplan: {type(error).__name__}. The server's log has more."
+                return error_page(request, ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, message))
+
+        return answer
+
+
+def ui_of(request: Request) -> UiState:
+    """What the pages of this server remember."""
+    state = request.state.ui
+    assert isinstance(state, UiState)
+    return state
+
+
+def may(request: Request, scope: Scope, mode: Mode | None = None) -> bool:
+    """True when this server does it for whoever sent the request."""
+    return context_of(request).allows(principal_of(request), scope, mode)
+
+
+def check_scope(request: Request, scope: Scope, mode: Mode | None = None) -> str:
+    """The name of whoever sent the request; ApiError (403) when they may not."""
+    principal = principal_of(request)
+    context_of(request).check(principal, scope, mode)
+    assert principal is not None
+    return principal.name
+
+
+def frame_of(request: Request, project: str = "") -> Frame:
+    """What surrounds a page that answers this request."""
+    principal, reads_jobs = principal_of(request), may(request, Scope.READ, Mode.PLAN)
+    return Frame(
+        project or context_of(request).settings.root.name,
+        ui_of(request).csrf(principal.name) if principal else "",
+        may_plan=may(request, Scope.PLAN),
+        may_apply=may(request, Scope.APPLY),
+        may_read_jobs=reads_jobs,
+        tabs=TABS if reads_jobs else CATALOG_TABS,
+    )
+
+
+def html(text: str, status: HTTPStatus = HTTPStatus.OK) -> HTMLResponse:
+    """A page."""
+    return HTMLResponse(text, status, dict(HEADERS))
+
+
+def redirect(address: str) -> RedirectResponse:
+    """An answer to a form: the page to read then."""
+    return RedirectResponse(address, HTTPStatus.SEE_OTHER, dict(HEADERS))
+
+
+def error_page(request: Request, error: MergeplanError) -> HTMLResponse:
+    """An error as a page with a sentence, and the status that the API gives it."""
+    status = HTTPStatus(problem_of(error).status)
+    values = {"title": status.phrase, "message": error.message, "hint": error.hint, "place": str(error.place or "")}
+    return html(render("error.html", frame_of(request), **values), status)
+
+
+async def read_form(request: Request) -> Form:
+    """The fields of a form that a page of this server made for its sender; ApiError (403) for any other."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+        raise ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "This address takes the form of its page.")
+    try:
+        text = (await request.body()).decode("utf-8")
+        fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=FIELDS_MOST, errors="strict"))
+    except ValueError:
+        raise RequestError("The form cannot be read.", hint="Load its page again.") from None
+    return fields
+
+
+async def read_own_form(request: Request) -> Form:
+    """The fields of a form with its token; ApiError (403) without."""
+    fields = await read_form(request)
+    principal = principal_of(request)
+    if principal is None or not ui_of(request).is_csrf(principal.name, fields.get("csrf", "")):
+        message = "The form is not one of this server, which may have been started again since."
+        raise ApiError(HTTPStatus.FORBIDDEN, message, hint="Load its page again, and send it once more.")
+    return fields
+
+
+OwnForm = Annotated[Form, Depends(read_own_form)]
+
+
+def make_body(kind: type[BodyT], **values: object) -> BodyT:
+    """The body of a request to the API, made from a form; what was left empty is left out. RequestError."""
+    try:
+        return kind.model_validate({name: value for name, value in values.items() if value not in ("", (), None)})
+    except ValidationError as error:
+        raise RequestError(_sentence(error.errors(include_url=False, include_input=False))) from None
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """The words of a field."""
+    return tuple(text.split())
+
+
+def confirm(form: Form) -> None:
+    """RequestError unless the box of a form that changes an environment is checked."""
+    if form.get("sure") != "1":
+        raise RequestError("The box above the button is not checked.", hint="Check it to confirm.")
+
+
+def context_and_ui(request: Request) -> tuple[ApiContext, UiState]:
+    """What a page works with."""
+    return context_of(request), ui_of(request)
+
+
+def _sentence(errors: Any) -> str:
+    first = errors[0]
+    place = ".".join(str(part) for part in first.get("loc", ()) if part not in ("query", "path", "body"))
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return f"`{place}`: {message.rstrip('.')}." if place else f"{message.rstrip('.')}."

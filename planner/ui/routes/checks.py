@@ -1,0 +1,123 @@
+"""Unit tests, audits, the linter and table diffs: begun by a form, and what they said last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from mergeplan.planner.api.access import Mode, Scope
+from mergeplan.planner.api.context import Context
+from mergeplan.planner.api.jobs.requests import AuditBody, Jobs, TableDiffBody, TestBody
+from mergeplan.planner.api.jobs.results import CheckResult
+from mergeplan.planner.api.routes.environments import check_exists
+from mergeplan.planner.contract.from_events import lint_line
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.session.unopened import lint_refusals
+from mergeplan.planner.session.use_cases.lint import lint_project
+from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.ui.catalog_pages import LINKS
+from mergeplan.planner.ui.job_pages import check_row
+from mergeplan.planner.ui.render import render
+from mergeplan.planner.ui.routes.answers import (
+    OwnForm,
+    PageRoute,
+    check_scope,
+    context_and_ui,
+    frame_of,
+    html,
+    make_body,
+    redirect,
+    split_words,
+)
+
+router = APIRouter(route_class=PageRoute)
+ROWS_MOST = 200
+SAMPLES = 5  # rows of each sort, masked
+Side = Annotated[str, Query(max_length=300)]
+COMPARED = ("first", "second", "model", "on", "where")
+
+
+@router.get("/checks")
+def show_checks(request: Request, context: Context) -> Response:
+    """The forms of the checks, and what they said last."""
+    check_scope(request, Scope.READ)
+    audits, tests = (
+        tuple(map(check_row, islice(_last(context.checks.list(sort)), ROWS_MOST))) for sort in ("audit", "test")
+    )
+    values = {"audits": audits, "tests": tests, "catalog": _catalog(request)}
+    return html(render("checks.html", frame_of(request), here="Checks", **values, **LINKS))
+
+
+@router.get("/checks/lint")
+def show_lint(request: Request, context: Context) -> Response:
+    """The models held to the rules of the linter."""
+    check_scope(request, Scope.READ)
+    with context.reader.open() as work:
+        report = lint_project(work, (), lint_refusals(work.project))
+    rows = tuple(map(lint_line, report.violations))
+    values = {"violations": rows, "catalog": _catalog(request)}
+    return html(render("lint.html", frame_of(request), here="Checks", **values, **LINKS))
+
+
+@router.post("/checks/tests")
+def run_tests(request: Request, context: Context, form: OwnForm) -> Response:
+    """Run unit tests."""
+    who = check_scope(request, Scope.PLAN)
+    body = make_body(TestBody, names=split_words(form.get("names", "")))
+    return redirect(f"/jobs/{context.submit(Jobs(context.settings, who).test(body)).id}")
+
+
+@router.post("/checks/audits")
+def run_audits(request: Request, context: Context, form: OwnForm) -> Response:
+    """Run the audits of an environment."""
+    who = check_scope(request, Scope.PLAN)
+    body = make_body(
+        AuditBody, environment=form.get("environment", "").strip(), select=split_words(form.get("select", ""))
+    )
+    with context.reader.open_state() as work:
+        check_exists(work, body.environment or PROD)
+    return redirect(f"/jobs/{context.submit(Jobs(context.settings, who).audit(body)).id}")
+
+
+@router.get("/diff")
+def show_diff(
+    request: Request,
+    first: Annotated[str, Query(max_length=300)] = "",
+    second: Annotated[str, Query(max_length=300)] = "",
+) -> Response:
+    """The form of a table diff."""
+    check_scope(request, Scope.READ, Mode.PLAN)
+    values = dict.fromkeys(COMPARED, "") | {"first": first, "second": second}
+    return html(render("diff.html", frame_of(request), here="Table diff", values=values, error=""))
+
+
+@router.post("/diff")
+def compare(request: Request, context: Context, form: OwnForm) -> Response:
+    """Compare two tables; what is wrong with the form stands above it."""
+    who = check_scope(request, Scope.PLAN)
+    if form.get("where"):
+        check_scope(request, Scope.APPLY)  # a condition and a count are enough to find out values
+    texts = {name: form.get(name, "").strip() for name in ("first", "second", "model", "where")}
+    try:
+        body = make_body(TableDiffBody, **texts, on=split_words(form.get("on", "")), samples=SAMPLES)
+    except RequestError as error:
+        values = dict.fromkeys(COMPARED, "") | dict(form)
+        return html(render("diff.html", frame_of(request), here="Table diff", values=values, error=error.message))
+    return redirect(f"/jobs/{context.submit(Jobs(context.settings, who).table_diff(body)).id}")
+
+
+def _last(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
+    """What each check said last."""
+    seen: set[tuple[str, str]] = set()
+    for result in results:
+        if (result.name, result.model) not in seen:
+            seen.add((result.name, result.model))
+            yield result
+
+
+def _catalog(request: Request) -> object:
+    context, ui = context_and_ui(request)
+    return ui.pages(context.reader.read()).catalog

@@ -1,0 +1,166 @@
+"""The pages that only read: the catalog, models, lineage, environments and their history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
+
+from mergeplan.planner.api.access import Mode, Scope
+from mergeplan.planner.api.context import ApiContext, Closed, Context, context_of
+from mergeplan.planner.api.jobs.job import JobKind, JobRecord
+from mergeplan.planner.api.names import EnvironmentName, Word
+from mergeplan.planner.api.problems import NotFound
+from mergeplan.planner.api.routes.environments import check_exists
+from mergeplan.planner.api.routes.models import find_model
+from mergeplan.planner.contract.from_history import environment_row, revision_row
+from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.ui.catalog_pages import AuditResultRow, CatalogPages, ModelActivity, PlanRow, VersionRow
+from mergeplan.planner.ui.graph_view import DEPTH_MOST, GraphWish
+from mergeplan.planner.ui.job_pages import check_row
+from mergeplan.planner.ui.lineage_page import LineageWish, lineage_page
+from mergeplan.planner.ui.render import format_when, render
+from mergeplan.planner.ui.routes.answers import PageRoute, check_scope, context_and_ui, frame_of, html, may, ui_of
+from mergeplan.planner.ui.state import UiState
+from mergeplan.planner.wording import count_noun, duration_text
+
+router = APIRouter(route_class=PageRoute)
+JOBS_LOOKED_AT = 20  # the newest, for what they say of a model
+RESULTS_MOST = 10
+PLANS = (JobKind.PLAN, JobKind.RESTATEMENT)
+Words = Annotated[str, Query(max_length=500)]
+Steps = Annotated[int, Field(ge=0, le=DEPTH_MOST)]
+
+
+class LineageQuery(Closed):
+    """Which part of the lineage is drawn."""
+
+    focus: Word = ""
+    up: Steps = 2
+    down: Steps = 2
+    column: Word = ""
+    select: Word = ""
+    fold: Literal["auto", "all", "none"] = "auto"
+    open: tuple[Word, ...] = Field(default=(), max_length=200)
+    plan: Word = ""
+
+
+@router.get("/")
+def show_catalog(request: Request, q: Words = "", page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> Response:
+    """The catalog, or what a search matches."""
+    pages = _pages(request)
+    return html(pages.listing(frame_of(request, pages.catalog.project), q.strip(), page))
+
+
+@router.get("/models/{name}")
+def show_model(request: Request, name: str) -> Response:
+    """A model with all that is known of it."""
+    check_scope(request, Scope.READ)
+    context, ui = context_and_ui(request)
+    snapshot = context.reader.read()
+    row = find_model(snapshot, name)
+    pages = ui.pages(snapshot)
+    versions: dict[tuple[str, str], list[str]] = {}
+    for environment in snapshot.environments:
+        if shown := environment.snapshots.get(row.name):
+            key = shown.version, shown.table if shown.kind.has_view else ""
+            versions.setdefault(key, []).append(environment.name)
+    activity = ModelActivity(
+        tuple(VersionRow(version, table, tuple(names)) for (version, table), names in versions.items()),
+        _audits(context, row.name),
+        tuple(_plans(context, ui, row.name)) if may(request, Scope.READ, Mode.PLAN) else (),
+        _costs(context, pages, row.name),
+    )
+    return html(pages.model(frame_of(request, pages.catalog.project), row.name, activity))
+
+
+@router.get("/unused")
+def show_unused(request: Request) -> Response:
+    """The columns that nothing needs."""
+    pages = _pages(request)
+    return html(pages.unused(frame_of(request, pages.catalog.project)))
+
+
+@router.get("/lineage")
+def show_lineage(request: Request, query: Annotated[LineageQuery, Query()]) -> Response:
+    """A part of the graph of models, or of one column's lineage."""
+    pages = _pages(request)
+    focus, column = query.focus.strip().lower(), query.column.strip().lower()
+    graph = GraphWish(focus, query.up, query.down, query.select, query.fold, query.open)
+    wish = LineageWish(graph, column, query.plan, _categories(request, query.plan) if query.plan else {})
+    return html(lineage_page(pages, frame_of(request, pages.catalog.project), wish))
+
+
+@router.get("/environments")
+def show_environments(request: Request) -> Response:
+    """Every environment."""
+    check_scope(request, Scope.READ)
+    with context_of(request).reader.open_state() as work:
+        rows = tuple(map(environment_row, work.store.environments.all()))
+    return html(render("environments.html", frame_of(request), here="Environments", environments=rows))
+
+
+@router.get("/environments/{name}")
+def show_environment(request: Request, context: Context, name: EnvironmentName) -> Response:
+    """What an environment has shown so far."""
+    check_scope(request, Scope.READ)
+    with context.reader.open_state() as work:
+        check_exists(work, name)
+        rows = tuple(map(revision_row, work.store.environments.history(name)))
+        current = work.store.environments.get(name).revision
+    values = {"environment": name, "revisions": rows, "current": current, "prod": PROD}
+    return html(render("environment.html", frame_of(request), here="Environments", **values))
+
+
+def plan_rows(context: ApiContext, records: tuple[JobRecord, ...]) -> Iterator[PlanRow]:
+    """Plans as rows of a list."""
+    for record in records:
+        environment = record.environment or PROD
+        address = f"/plans/{record.id}"
+        yield PlanRow(record.id, environment, str(record.status), format_when(record.created_at), address)
+
+
+def _pages(request: Request) -> CatalogPages:
+    check_scope(request, Scope.READ)
+    return ui_of(request).pages(context_of(request).reader.read())
+
+
+def _plans(context: ApiContext, ui: UiState, model: str) -> Iterator[PlanRow]:
+    """The newest plans that have a model in them."""
+    records = [record for record in context.jobs.list(PLANS)[:JOBS_LOOKED_AT] if record.status.is_final]
+    for record in records:
+        plan = ui.facts(context, record).plan
+        if plan and any(change.name == model for change in plan.models):
+            yield from plan_rows(context, (record,))
+
+
+def _audits(context: ApiContext, model: str) -> tuple[AuditResultRow, ...]:
+    """What audits of a model said last, the newest first."""
+    results = (result for result in context.checks.list("audit") if result.model == model)
+    return tuple(map(check_row, islice(results, RESULTS_MOST)))
+
+
+def _costs(context: ApiContext, pages: CatalogPages, model: str) -> str:
+    """What the batches of its table took so far."""
+    deployed = pages.catalog.models[model].deployed
+    if deployed is None or not deployed.table:
+        return ""
+    with context.reader.open_state() as work:
+        cost = work.store.costs.load([deployed.table]).get(deployed.table)
+    if cost is None:
+        return ""
+    return f"Its batches wrote {count_noun(cost.rows, 'row')} in {duration_text(cost.seconds)} so far."
+
+
+def _categories(request: Request, job_id: str) -> dict[str, str]:
+    """The models of a plan with their categories."""
+    check_scope(request, Scope.READ, Mode.PLAN)
+    context, ui = context_and_ui(request)
+    record = context.jobs.get(job_id)
+    if record is None or not record.kind.is_plan:
+        raise NotFound(f"There is no plan `{job_id}`.", hint="It may be forgotten by now.")
+    plan = ui.facts(context, record).plan
+    return {model.name: str(model.category or model.change) for model in plan.models} if plan else {}

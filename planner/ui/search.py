@@ -1,0 +1,127 @@
+"""The search of the catalog: words over names, columns, descriptions, owners, kinds and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from mergeplan.planner.catalog.catalog import Catalog, CatalogModel
+
+FIELDS = ("owner", "tag", "kind", "schema", "column")  # `owner:ann` looks at the owner alone
+NAME, START, PART, COLUMN, TEXT = range(5)  # how well a word fits, best first
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A model that the search matches, and the columns that matched."""
+
+    model: CatalogModel
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class HitPage:
+    """Some hits of a search, and how many there are in all."""
+
+    hits: tuple[Hit, ...]
+    total: int
+    number: int  # of the page, from 1
+    size: int
+
+    @property
+    def pages(self) -> int:
+        return max(1, -(-self.total // self.size))
+
+    @property
+    def first(self) -> int:
+        return (self.number - 1) * self.size + 1
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.hits) - 1
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What is looked through of a model, in lower case."""
+
+    model: CatalogModel
+    name: str
+    fields: Mapping[str, str]
+    columns: tuple[tuple[str, str, str], ...]  # name, name in lower case, description
+
+    @cached_property
+    def text(self) -> str:
+        return " ".join((*self.fields.values(), self.model.declared.description.lower()))
+
+    @cached_property
+    def column_text(self) -> str:
+        return " ".join(f"{low} {about}" for _, low, about in self.columns)
+
+
+@dataclass(frozen=True)
+class SearchIndex:
+    """The words of every model of a catalog; made once, asked often."""
+
+    catalog: Catalog
+
+    @cached_property
+    def _entries(self) -> tuple[_Entry, ...]:
+        return tuple(_entry(model) for model in sorted(self.catalog.models.values(), key=lambda model: model.name))
+
+    def find(self, query: str, number: int, size: int) -> HitPage:
+        """The models that every word of the query fits, the best first; a page past the end is the last one."""
+        hits = self._all(query)
+        number = max(1, min(number, -(-len(hits) // size)))
+        return HitPage(tuple(hits[(number - 1) * size : number * size]), len(hits), number, size)
+
+    def _all(self, query: str) -> Sequence[Hit]:
+        words = query.lower().split()
+        if not words:
+            return [Hit(entry.model) for entry in self._entries]
+        ranked: list[tuple[int, str, Hit]] = []
+        tests = [_test(word) for word in words]
+        for entry in self._entries:
+            ranks = [test(entry) for test in tests]
+            fits = [rank for rank in ranks if rank is not None]
+            if len(fits) == len(ranks):
+                ranked.append((sum(fits), entry.name, Hit(entry.model, _matching_columns(entry, words))))
+        return [hit for _, _, hit in sorted(ranked, key=lambda row: row[:2])]
+
+
+def _entry(model: CatalogModel) -> _Entry:
+    declared = model.declared
+    fields = {
+        "owner": declared.owner.lower(),
+        "tag": " ".join(declared.tags).lower(),
+        "kind": f"{model.kind} {model.kind.replace('_', ' ')} {declared.materialization}".lower(),
+        "schema": model.name.rpartition(".")[0],
+    }
+    columns = tuple((c.name, c.name.lower(), c.description.lower()) for c in model.columns or ())
+    return _Entry(model, model.name.lower(), fields, columns)
+
+
+def _test(word: str) -> Callable[[_Entry], int | None]:
+    """How well a word fits a model; None where it does not."""
+    field, colon, value = word.partition(":")
+    if colon and value and field in FIELDS:
+        if field == "column":
+            return lambda entry: COLUMN if any(value in low for _, low, _ in entry.columns) else None
+        return lambda entry: TEXT if value in entry.fields[field] else None
+    return lambda entry: _rank(entry, word)
+
+
+def _rank(entry: _Entry, word: str) -> int | None:
+    if word in entry.name:
+        last = entry.name.rpartition(".")[2]
+        return NAME if word in (entry.name, last) else START if last.startswith(word) else PART
+    if word in entry.column_text:
+        return COLUMN
+    return TEXT if word in entry.text else None
+
+
+def _matching_columns(entry: _Entry, words: Iterable[str]) -> tuple[str, ...]:
+    """The columns that a word names or describes."""
+    wanted = [word.removeprefix("column:") for word in words]
+    return tuple(name for name, low, about in entry.columns if any(word in low or word in about for word in wanted))

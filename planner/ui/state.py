@@ -1,0 +1,80 @@
+"""What the pages of one server remember: the prepared catalogs, the facts of jobs, and the secret of the forms."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from mergeplan.planner.api.catalog_reader import CatalogSnapshot
+from mergeplan.planner.api.context import ApiContext
+from mergeplan.planner.api.jobs.job import JobRecord
+from mergeplan.planner.catalog.catalog import Catalog, UnopenedModel, UnusedColumn
+from mergeplan.planner.errors import Place
+from mergeplan.planner.ui.catalog_pages import CatalogPages
+from mergeplan.planner.ui.job_facts import JobFacts, read_facts
+
+FACTS_MOST = 40  # jobs whose facts are remembered
+
+
+@dataclass
+class UiState:
+    """Safe to share between threads: what is remembered is made again where it is not there."""
+
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    _catalogs: dict[str, tuple[CatalogSnapshot, CatalogPages]] = field(default_factory=dict, repr=False)
+    _facts: dict[str, JobFacts] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def csrf(self, principal: str) -> str:
+        """The token of the forms of whoever that is; another server has others."""
+        return hmac.digest(self.secret, principal.encode(), "sha256").hex()
+
+    def is_csrf(self, principal: str, token: str) -> bool:
+        """True for the token that a page of this server put into a form for them."""
+        return hmac.compare_digest(self.csrf(principal).encode(), token.encode())
+
+    def pages(self, snapshot: CatalogSnapshot) -> CatalogPages:
+        """The pages of a catalog, prepared once."""
+        name = snapshot.view.environment
+        known = self._catalogs.get(name)
+        if known is None or known[0] is not snapshot:
+            known = snapshot, CatalogPages(catalog_of(snapshot))
+            self._catalogs[name] = known
+        return known[1]
+
+    def facts(self, context: ApiContext, record: JobRecord) -> JobFacts:
+        """What a job's lines say; of jobs that have ended the last ones are remembered."""
+        known = self._facts.get(record.id)
+        if known is not None:
+            return known
+        facts = read_facts(record.id, context.jobs.journal(record.id).lines())
+        if record.status.is_final:
+            with self._lock:
+                self._facts[record.id] = facts
+                while len(self._facts) > FACTS_MOST:
+                    del self._facts[next(iter(self._facts))]
+        return facts
+
+
+def catalog_of(snapshot: CatalogSnapshot) -> Catalog:
+    """The catalog that a snapshot was made from."""
+    view, built = snapshot.view, snapshot.built
+    unused = None
+    if view.unused_columns is not None:
+        unused = tuple(
+            UnusedColumn(c.model, c.column, built[c.model].declared, c.named_by) for c in view.unused_columns
+        )
+    return Catalog(
+        project=view.project,
+        environment=view.environment,
+        made_at=datetime.fromisoformat(view.made_at),
+        models=built,
+        revision=view.revision,
+        promoted_at=datetime.fromisoformat(view.promoted_at) if view.promoted_at else None,
+        exposures=snapshot.project.exposures,
+        unopened=tuple(UnopenedModel(Place(file.path, file.line), file.reason, file.models) for file in view.unopened),
+        unused_columns=unused,
+    )
