@@ -71,11 +71,11 @@ def _model(environment: Environment, snapshot: Snapshot, graph: Graph, columns: 
 def _columns(snapshot: Snapshot, table_columns: tuple[Column, ...]) -> tuple[ScheduledColumn, ...] | None:
     """The table's columns; without a table the declared ones, or the names that the query gives."""
     model = snapshot.model
-    known = table_columns or model.columns or tuple(Column(name, "") for name in snapshot.columns or ())
-    if not known:
+    columns = table_columns or model.columns or tuple(Column(name, "") for name in snapshot.columns or ())
+    if not columns:
         return None
     comments = {column.name: column.comment for column in model.columns} | dict(model.column_descriptions)
     return tuple(
         ScheduledColumn(name=column.name, type=column.type, description=comments.get(column.name, ""))
-        for column in known
+        for column in columns
     )
