@@ -13,7 +13,14 @@ from airflow.sdk import DAG, Asset, CronTriggerTimetable, Param, TaskGroup
 
 from mergeplan.airflow.decisions import LOST_SECONDS
 from mergeplan.airflow.graph import ScheduledModel, ScheduleGraph, read_graph
-from mergeplan.airflow.operators import FollowOperator, ModelOperator, RestateOperator, RunOperator, VerbOperator
+from mergeplan.airflow.operators import (
+    FollowOperator,
+    ModelOperator,
+    Patience,
+    RestateOperator,
+    RunOperator,
+    VerbOperator,
+)
 from mergeplan.airflow.place import Place
 from mergeplan.airflow.selectors import task_options
 
@@ -168,11 +175,10 @@ def _model_task(
         model=model.name,
         execution_time=settings.execution_time,
         page_url=settings.page_url.format(model=model.name) if settings.page_url else "",
-        poll_seconds=settings.poll_seconds,
-        lost_seconds=settings.lost_seconds,
+        patience=Patience(settings.poll_seconds, settings.lost_seconds, options.get("timeout", settings.timeout)),
         outlets=outlets,
         doc_md=_model_doc(model),
-        **{"timeout": settings.timeout, **owner, **options},
+        **{**owner, **{name: value for name, value in options.items() if name != "timeout"}},
     )
 
 

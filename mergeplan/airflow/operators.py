@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -21,12 +22,13 @@ TRIGGER = "mergeplan.airflow.triggers.ModelTrigger"
 
 
 class MergeplanOperator(BaseOperator):
-    """A task that starts mergeplan in a place, and ends it when the task is ended."""
+    """A task that starts mergeplan in a place, and ends it when the task is ended.
 
-    def __init__(self, *, place: Place, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.place = place
-        self._command: Command | None = None
+    It has no constructor: Airflow wraps each one of a class and its bases, which parsing a DAG of many tasks pays for.
+    """
+
+    place: Place
+    _command: Command | None = None
 
     def make_command(self, state_url: str, verb: str, *arguments: str) -> Command:
         """A mergeplan that is not started yet."""
@@ -63,8 +65,9 @@ class RunOperator(MergeplanOperator):
 
     template_fields: Sequence[str] = ("execution_time",)
 
-    def __init__(self, *, execution_time: str = "", schedule_file: str = "", **kwargs: Any) -> None:
+    def __init__(self, *, place: Place, execution_time: str = "", schedule_file: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.place = place
         self.execution_time, self.schedule_file = execution_time, schedule_file
 
     def execute(self, context: Any) -> dict[str, Any]:
@@ -94,9 +97,9 @@ def follow_environment(task: Any, state_url: str) -> None:
 class FollowOperator(MergeplanOperator):
     """Write the schedule file anew when a promotion has changed the environment."""
 
-    def __init__(self, *, schedule_file: str, **kwargs: Any) -> None:
+    def __init__(self, *, place: Place, schedule_file: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.schedule_file = schedule_file
+        self.place, self.schedule_file = place, schedule_file
 
     def execute(self, context: Any) -> None:
         """Follow the environment."""
@@ -113,6 +116,16 @@ class PageLink(BaseOperatorLink):
         return str(getattr(operator, "page_url", ""))
 
 
+@dataclass(frozen=True)
+class Patience:
+    """How often a task looks at the state, after how many seconds without a sign of life a run is lost, and after
+    which time the task no longer waits (None: never)."""
+
+    poll_seconds: float = 5.0
+    lost_seconds: float = LOST_SECONDS
+    timeout: timedelta | None = timedelta(days=1)
+
+
 class ModelOperator(MergeplanOperator):
     """Wait in the triggerer until a model's intervals are in its table, then show rows, intervals and audits.
 
@@ -126,26 +139,28 @@ class ModelOperator(MergeplanOperator):
     def __init__(
         self,
         *,
+        place: Place,
         model: str,
         execution_time: str = "",
         page_url: str = "",
-        poll_seconds: float = 5.0,
-        lost_seconds: float = LOST_SECONDS,
-        timeout: timedelta | None = timedelta(days=1),
+        patience: Patience = Patience(),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.model, self.execution_time, self.page_url = model, execution_time, page_url
-        self.lost_seconds, self.timeout = lost_seconds, timeout
+        self.place, self.model, self.execution_time, self.page_url = place, model, execution_time, page_url
+        self.lost_seconds, self.timeout = patience.lost_seconds, patience.timeout
         self.trigger_kwargs: dict[str, Any] = {
             "place": self.place.serialize(),
             "model": model,
-            "poll_seconds": poll_seconds,
-            "lost_seconds": lost_seconds,
+            "poll_seconds": patience.poll_seconds,
+            "lost_seconds": patience.lost_seconds,
             "ends_task": not self.outlets,
         }
         self.start_trigger_args = StartTriggerArgs(
-            trigger_cls=TRIGGER, trigger_kwargs=self.trigger_kwargs, next_method="execute_complete", timeout=timeout
+            trigger_cls=TRIGGER,
+            trigger_kwargs=self.trigger_kwargs,
+            next_method="execute_complete",
+            timeout=patience.timeout,
         )
 
     def execute(self, context: Any) -> None:
@@ -207,9 +222,9 @@ class VerbOperator(MergeplanOperator):
 
     template_fields: Sequence[str] = ("arguments",)
 
-    def __init__(self, *, verb: str, arguments: Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(self, *, place: Place, verb: str, arguments: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.verb, self.arguments = verb, list(arguments)
+        self.place, self.verb, self.arguments = place, verb, list(arguments)
 
     def execute(self, context: Any) -> None:
         """Run the verb."""
@@ -219,6 +234,10 @@ class VerbOperator(MergeplanOperator):
 
 class RestateOperator(MergeplanOperator):
     """Compute models again, as the DAG run's `models`, `start` and `end` say; skipped where they name no model."""
+
+    def __init__(self, *, place: Place, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.place = place
 
     def execute(self, context: Any) -> None:
         """Restate what the run's parameters name."""

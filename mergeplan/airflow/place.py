@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 STATE_URL = "MERGEPLAN_STATE_URL"
@@ -43,8 +43,7 @@ class Place:
 
     def serialize(self) -> dict[str, Any]:
         """The place as JSON."""
-        fields = asdict(self)
-        return {**fields, "command": list(self.command), "env": [list(pair) for pair in self.env]}
+        return {**vars(self), "command": list(self.command), "env": [list(pair) for pair in self.env]}
 
     @classmethod
     def deserialize(cls, fields: Mapping[str, Any]) -> Place:

@@ -116,12 +116,13 @@ class Airflow:
 
 
 @contextmanager
-def start_airflow(home: Path) -> Iterator[Airflow]:
-    """An Airflow of its own in a folder, until the end."""
+def start_airflow(home: Path, dags: str) -> Iterator[Airflow]:
+    """An Airflow of its own in a folder with a file of DAGs, until the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     (home / "dags").mkdir(parents=True)
+    (home / "dags/made.py").write_text(dags)
     own = {**CONFIG, "API__PORT": str(port), "API__BASE_URL": f"http://127.0.0.1:{port}",
            "CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/"}  # fmt: skip
     environ = {**os.environ, "AIRFLOW_HOME": str(home), "PATH": f"{AIRFLOW.parent}:{os.environ['PATH']}"}

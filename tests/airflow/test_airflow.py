@@ -100,9 +100,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         mergeplan(folder, "plan", "--auto-apply", "--execution-time", "2020-01-03")
         file = str(home / "shop.json")
         mergeplan(folder, "schedule", "--to", file)
-        with start_airflow(home / "home") as airflow:
-            text = DAG.format(folder=str(folder), command=COMMAND, file=file, full=FULL)
-            (airflow.home / "dags/shop.py").write_text(text)
+        text = DAG.format(folder=str(folder), command=COMMAND, file=file, full=FULL)
+        with start_airflow(home / "home", text) as airflow:
             wait_for("the DAG", lambda: {"shop", "report"} <= dags(airflow))
             yield Stage(folder, airflow)
 
