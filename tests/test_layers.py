@@ -41,6 +41,7 @@ DOORS = {
     "opentelemetry": ("bot/tracing.py",),
     "click": ("planner/cli", "bot/cli.py"),
     "mcp": ("planner/agents/server.py",),
+    "airflow": ("mergeplan/airflow",),
 }
 
 

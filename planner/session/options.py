@@ -73,6 +73,8 @@ class RunOptions:
     refresh: bool = False  # ask Spark's catalog whether the views and tables are there, also where nothing is due
     unless_updated: bool = False  # do nothing when the environment was changed while the run waited for its turn
     note: str = ""  # why, for the record
+    run_id: str = ""  # under which the run and each of its models is recorded; one that is known is taken up
+    restate: tuple[str, ...] = ()  # models of the run `run_id` whose intervals are cleared and computed again
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from mergeplan.planner.state.plans import Plans
 from mergeplan.planner.state.promotions import Promotions
 from mergeplan.planner.state.restatements import Restatements
 from mergeplan.planner.state.retention import Retention
+from mergeplan.planner.state.runs.run_records import Runs
 from mergeplan.planner.state.snapshots import Snapshots
 from mergeplan.planner.state.transaction import Database
 from mergeplan.planner.state.transfers import Transfers
@@ -43,6 +44,7 @@ class StateStore:
         self.plans = Plans(self.database)
         self.overrides = Overrides(self.database)
         self.restatements = Restatements(self.database, self.environments, self.snapshots, self.tables)
+        self.runs = Runs(self.database)
         self.retention = Retention(self.database)
         self.transfers = Transfers(self.database)
 

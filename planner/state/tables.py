@@ -225,3 +225,36 @@ overrides = sa.Table(
     sa.Column("who", NAME, nullable=False),
     sa.Column("at", Utc),
 )
+
+# Runs that a scheduler gave an id, so that it can ask what became of each model.
+runs = sa.Table(
+    "runs",
+    metadata,
+    _project(),
+    sa.Column("id", NAME, primary_key=True),
+    sa.Column("environment", NAME, nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),  # of the environment
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("message", sa.Text, nullable=False),  # why it failed
+    sa.Column("execution_time", Utc, nullable=False),  # the moment as of which it computed
+    sa.Column("began_at", Utc, nullable=False),
+    sa.Column("ended_at", Utc),
+)
+
+run_models = sa.Table(
+    "run_models",
+    metadata,
+    _project(),
+    sa.Column("run", NAME, primary_key=True),
+    sa.Column("model", NAME, primary_key=True),
+    sa.Column("environment", NAME, nullable=False),
+    sa.Column("physical_table", NAME, nullable=False),
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("intervals", sa.JSON, nullable=False),  # that were due, as pairs of times
+    sa.Column("rows", sa.BigInteger, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("audits", sa.JSON, nullable=False),  # name, rows found, blocking
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("at", Utc, nullable=False),  # of the last change
+    sa.Column("reported_at", Utc),  # when a scheduler took the result up
+)

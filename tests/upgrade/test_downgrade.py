@@ -11,15 +11,17 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from mergeplan.planner.state.database import open_database, open_upgraded, transaction, version_table
+from mergeplan.planner.state.database import open_database, open_upgraded, revisions, transaction, version_table
 from tests.planner.shop import write_shop
 from tests.upgrade.dump import rows_of, schema_of
 from tests.upgrade.make_fixture import PACKAGES
 
 NEWER = "r9999"
-SENTENCE = (
-    f"The state database is of a newer version ({NEWER}) than this mergeplan (r0001). Install the newer mergeplan."
-)
+SENTENCE = "The state database is of a newer version ({}) than this mergeplan ({}). Install the newer mergeplan."
+
+
+def sentence(part: str) -> str:
+    return SENTENCE.format(NEWER, revisions(PACKAGES[part])[-1])
 
 
 def newer(url: str, package: str) -> None:
@@ -56,7 +58,7 @@ def test_a_command_refuses_the_state_of_a_newer_version(
     ran = mergeplan(tmp_path / "shop", {"MERGEPLAN_STATE_URL": database_url}, *arguments)
 
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.strip() == f"Error: {SENTENCE}"
+    assert ran.stderr.strip() == f"Error: {sentence('planner')}"
     assert (schema_of(database_url), rows_of(database_url)) == before
 
 
@@ -75,7 +77,7 @@ def test_the_service_does_not_start_on_the_database_of_a_newer_version(database_
     ran = mergeplan(tmp_path, variables, "serve")
 
     assert ran.returncode == 1
-    assert SENTENCE in ran.stderr
+    assert sentence("bot") in ran.stderr
     assert "Traceback" not in ran.stderr
     assert (schema_of(database_url), rows_of(database_url)) == before
 

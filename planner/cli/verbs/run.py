@@ -39,6 +39,12 @@ from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
     metavar="CODE",
     help="End with this exit code when the environment was changed while the run waited for its turn.",
 )
+@click.option(
+    "--run-id", default="", metavar="ID", help="Record each model's result under this id, or take that run up."
+)
+@click.option(
+    "--restate-model", "restate", multiple=True, metavar="MODEL", help="With --run-id: compute again what that run did."
+)
 @click.option("--note", default="", help="Why, for the record.")
 @execution_time_option
 @output_option
@@ -60,6 +66,8 @@ def run(
     mergeplan run dev
     mergeplan run --select-model "tag:hourly" --ignore-cron
     mergeplan run --execution-time 2026-01-31
+    mergeplan run --run-id nightly-2026-01-31
+    mergeplan run --run-id nightly-2026-01-31 --restate-model shop.orders
     """
     out, name = output_of(output), parse_environment_name(option_values["environment"])
     options = options_from(RunOptions, {**option_values, "environment": name, "unless_updated": moved_code is not None})

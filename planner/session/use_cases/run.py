@@ -22,6 +22,7 @@ from mergeplan.planner.python.running import running
 from mergeplan.planner.session.events import Due, Warned
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.options import RunOptions
+from mergeplan.planner.session.scheduling.recording import record_run, restate_recorded
 from mergeplan.planner.session.use_cases.applying import Record, execute_plan
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.use_cases.planning import estimates
@@ -47,6 +48,8 @@ def run_window(work: Workspace, options: RunOptions) -> Window:
         raise RequestError(f"The end `{options.end}` does not come after the start `{options.start}`.")
     if not options.upstream and not options.select:
         raise RequestError("`--no-auto-upstream` does nothing without `--select-model`.", hint="Select some models.")
+    if options.restate and not options.run_id:
+        raise RequestError("`--restate-model` needs `--run-id`.", hint="Or use `mergeplan plan --restate-model MODEL`.")
     return Window(work.now, start, end, ignore_cron=options.ignore_cron)
 
 
@@ -61,7 +64,9 @@ def run(work: Workspace, options: RunOptions) -> RunResult:
             return RunResult(skipped=lease)
         if options.unless_updated and work.environment(name).revision != before:
             return RunResult(updated=True)
-        return _run_due_models(work, options, window, lease)
+        with record_run(work, options.run_id, name):
+            restate_recorded(work, options.run_id, options.restate, name, lease)
+            return _run_due_models(work, options, window, lease)
 
 
 def run_after_plan(work: Workspace, name: str) -> RunResult:

@@ -1,0 +1,35 @@
+"""Airflow 3 runs an environment as it was promoted; see docs/guides/airflow.md. `pip install 'mergeplan[airflow]'`.
+
+>>> from mergeplan.airflow import MergeplanDag
+>>> dag = MergeplanDag("shop", schedule_file="/srv/airflow/schedules/shop.json", folder="/srv/shop")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+HOMES = {
+    "mergeplan.airflow.dags": ("MergeplanDag", "MergeplanMaintenanceDag", "MergeplanTaskGroup", "view_asset"),
+    "mergeplan.airflow.place": ("Place",),
+}
+
+if TYPE_CHECKING:
+    from mergeplan.airflow.dags import MergeplanDag as MergeplanDag
+    from mergeplan.airflow.dags import MergeplanMaintenanceDag as MergeplanMaintenanceDag
+    from mergeplan.airflow.dags import MergeplanTaskGroup as MergeplanTaskGroup
+    from mergeplan.airflow.dags import view_asset as view_asset
+    from mergeplan.airflow.place import Place as Place
+else:
+    __all__ = sorted(name for names in HOMES.values() for name in names)
+
+    def __getattr__(name: str) -> object:
+        """A name from where it is defined."""
+        from importlib import import_module
+
+        for home, names in HOMES.items():
+            if name in names:
+                return getattr(import_module(home), name)
+        raise AttributeError(f"module 'mergeplan.airflow' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -1,0 +1,29 @@
+"""The state's URL from an Airflow connection, asked for when a task runs and never while a DAG is parsed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import BaseHook
+
+from mergeplan.airflow.place import Place
+
+
+def run_key(dag_id: str, run_id: str) -> str:
+    """The id under which mergeplan records what a DAG run computes."""
+    return f"{dag_id}/{run_id}"
+
+
+def state_url_of(place: Place) -> str:
+    """The state's URL, for a task; "" where no connection is named."""
+    return _url(BaseHook.get_connection(place.state_conn_id)) if place.state_conn_id else ""
+
+
+async def find_state_url(place: Place) -> str:
+    """The state's URL, for a trigger; "" where no connection is named."""
+    return _url(await BaseHook.aget_connection(place.state_conn_id)) if place.state_conn_id else ""
+
+
+def _url(connection: Any) -> str:
+    """`url` of the connection's extra, or the connection itself as a URL."""
+    return str(connection.extra_dejson.get("url") or connection.get_uri())

@@ -1,0 +1,202 @@
+"""DAGs and task groups from a schedule. Parsing one reads a JSON file and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import DAG, Asset, CronTriggerTimetable, Param, TaskGroup
+
+from mergeplan.airflow.decisions import LOST_SECONDS
+from mergeplan.airflow.graph import ScheduledModel, ScheduleGraph, read_graph
+from mergeplan.airflow.operators import (
+    FollowOperator,
+    ModelOperator,
+    Patience,
+    RestateOperator,
+    RunOperator,
+    VerbOperator,
+)
+from mergeplan.airflow.place import Place
+from mergeplan.airflow.selectors import task_options
+
+PRODUCER = "run"
+LOGICAL_DATE = "{{ (dag_run.logical_date or dag_run.run_after).isoformat() }}"
+FROM_MODELS = "from models"
+UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+@dataclass(frozen=True)
+class ModelTasks:
+    """How the tasks of models are made: arguments by selector, asset events, the page of a model.
+
+    `page_url` has `{model}` in it. `execution_time` is a template; "": the moment at which the run begins.
+    """
+
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    producer: Mapping[str, Any] = field(default_factory=dict)
+    assets: bool = True
+    page_url: str = ""
+    execution_time: str = ""
+    poll_seconds: float = 5.0
+    lost_seconds: float = LOST_SECONDS
+    timeout: timedelta | None = timedelta(days=1)
+
+
+def view_asset(view: str, environment: str = "prod", project: str = "") -> Asset:
+    """The asset of a view, by which other DAGs are triggered: `schedule=[view_asset("shop.orders")]`."""
+    name = f"{project}/{view}" if project else view
+    return Asset(name=name, uri=f"mergeplan://{environment}/{name}")
+
+
+class MergeplanDag(DAG):
+    """A DAG that runs an environment as it was promoted: one task computes what is due, one for each model shows it.
+
+    `schedule_file` is what `mergeplan schedule --to` wrote, and `folder` the project's folder on the workers. The DAG
+    is due with the most frequent model, unless `schedule` says otherwise. With `execution_time="logical_date"` a run
+    computes as of the DAG run's date, not as of now. Other arguments are those of a Place, of ModelTasks and of a DAG.
+    """
+
+    def __init__(
+        self,
+        dag_id: str,
+        *,
+        schedule_file: str,
+        folder: str,
+        schedule: Any = FROM_MODELS,
+        follow: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        graph = read_graph(schedule_file)
+        place, tasks = _settings(graph, folder, kwargs)
+        when = _timetable(graph) if schedule == FROM_MODELS else schedule
+        own = {"catchup": False, "max_active_runs": 1, "doc_md": _dag_doc(graph), "tags": ["mergeplan"], **kwargs}
+        super().__init__(dag_id, schedule=when, **own)
+        with self:
+            _build(graph, place, tasks, schedule_file if follow else "")
+
+
+class MergeplanTaskGroup(TaskGroup):
+    """The tasks of a MergeplanDag as a group in a DAG of your own."""
+
+    def __init__(self, group_id: str, *, schedule_file: str, folder: str, follow: bool = True, **kwargs: Any) -> None:
+        graph = read_graph(schedule_file)
+        place, tasks = _settings(graph, folder, kwargs)
+        super().__init__(group_id, **kwargs)
+        with self:
+            _build(graph, place, tasks, schedule_file if follow else "")
+
+
+class MergeplanMaintenanceDag(DAG):
+    """A DAG with the janitor, audits, unit tests and a restatement that a run's `models`, `start` and `end` ask for.
+
+    With a `schedule_file` it also follows the environment. Other arguments are those of a Place and of a DAG.
+    """
+
+    def __init__(
+        self, dag_id: str, *, folder: str, schedule_file: str = "", schedule: Any = "@daily", **kwargs: Any
+    ) -> None:
+        place = Place(folder, **_take(Place, kwargs))
+        params = {
+            "models": Param("", type="string", description="Models to restate, separated by commas."),
+            "start": Param("", type="string", description="The first day to restate."),
+            "end": Param("", type="string", description="The last day to restate."),
+        }
+        own = {"catchup": False, "max_active_runs": 1, "tags": ["mergeplan"], "params": params, **kwargs}
+        super().__init__(dag_id, schedule=schedule, **own)
+        with self:
+            restate = RestateOperator(task_id="restate", place=place)
+            audit = VerbOperator(
+                task_id="audit", place=place, verb="audit", arguments=[place.environment],
+                trigger_rule="none_failed",
+            )  # fmt: skip
+            restate >> audit
+            VerbOperator(task_id="test", place=place, verb="test")
+            VerbOperator(task_id="janitor", place=place, verb="janitor")
+            if schedule_file:
+                FollowOperator(task_id="follow", place=place, schedule_file=schedule_file)
+
+
+def _settings(graph: ScheduleGraph, folder: str, kwargs: dict[str, Any]) -> tuple[Place, ModelTasks]:
+    """The place and the settings of tasks, taken out of the arguments."""
+    kwargs.setdefault("environment", graph.environment)
+    if kwargs.get("execution_time") == "logical_date":
+        kwargs["execution_time"] = LOGICAL_DATE
+    return Place(folder, **_take(Place, kwargs)), ModelTasks(**_take(ModelTasks, kwargs))
+
+
+def _take(kind: type[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that a class has, taken out of those of a caller."""
+    taken = {name: kwargs.pop(name) for name in kind.__dataclass_fields__ if name in kwargs}
+    if "command" in taken:
+        command: str | Sequence[str] = taken["command"]
+        taken["command"] = (command,) if isinstance(command, str) else tuple(command)
+    if "env" in taken:
+        taken["env"] = tuple(dict(taken["env"]).items())
+    return taken
+
+
+def _timetable(graph: ScheduleGraph) -> Any:
+    cron, zone = graph.cron
+    return CronTriggerTimetable(cron, timezone=zone or "UTC") if cron else None
+
+
+def _build(graph: ScheduleGraph, place: Place, settings: ModelTasks, schedule_file: str) -> None:
+    """The tasks: models wait for those that they read, and the producer computes beside them."""
+    options = task_options(graph, settings.options)
+    RunOperator(
+        task_id=PRODUCER,
+        place=place,
+        execution_time=settings.execution_time,
+        schedule_file=schedule_file,
+        priority_weight=1000,
+        doc_md="Computes what is due with `mergeplan run`, and records what becomes of each model.",
+        **settings.producer,
+    )
+    parents, tasks = graph.task_parents, dict[str, ModelOperator]()
+    for model in graph.computed:
+        task = tasks[model.name] = _model_task(graph, model, place, settings, options.get(model.name, {}))
+        if parents[model.name]:
+            task.set_upstream([tasks[name] for name in parents[model.name]])
+
+
+def _model_task(
+    graph: ScheduleGraph, model: ScheduledModel, place: Place, settings: ModelTasks, options: Mapping[str, Any]
+) -> ModelOperator:
+    outlets = [view_asset(model.view, graph.environment, graph.project)] if settings.assets and model.view else []
+    owner = {"owner": model.owner} if model.owner else {}
+    return ModelOperator(
+        task_id=task_id_of(model.name),
+        place=place,
+        model=model.name,
+        execution_time=settings.execution_time,
+        page_url=settings.page_url.format(model=model.name) if settings.page_url else "",
+        patience=Patience(settings.poll_seconds, settings.lost_seconds, options.get("timeout", settings.timeout)),
+        outlets=outlets,
+        doc_md=_model_doc(model),
+        **{**owner, **{name: value for name, value in options.items() if name != "timeout"}},
+    )
+
+
+def task_id_of(model: str) -> str:
+    """The id of a model's task: its name, where Airflow takes that."""
+    safe = UNSAFE.sub("_", model)[:200]
+    if safe == model and model != PRODUCER:
+        return model
+    return f"{safe}_{hashlib.sha256(model.encode()).hexdigest()[:8]}"
+
+
+def _model_doc(model: ScheduledModel) -> str:
+    due = f"{model.cron} {model.time_zone or 'UTC'}" if model.cron else "never"
+    facts = [f"`{model.kind}`, due {due}, in {model.path or 'no file'}", f"table `{model.table}`"]
+    facts += [f"audits: {', '.join(model.audits)}"] if model.audits else []
+    facts += [f"tags: {', '.join(model.tags)}"] if model.tags else []
+    return "\n".join([model.description, "", *(f"- {fact}" for fact in facts)]).strip()
+
+
+def _dag_doc(graph: ScheduleGraph) -> str:
+    return f"`{graph.environment}` of {graph.project or 'the project'} at revision {graph.revision}: `mergeplan run`."

@@ -1,0 +1,122 @@
+"""The schedule of an environment as tasks need it, read from `mergeplan schedule --to FILE`. Standard library only.
+
+A DAG processor reads it again at every parse: no model is opened, no secret resolved, no database asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+VERSION = 1  # of the document, see mergeplan/planner/contract/schedule.py
+# Units of intervals, the shortest first: a DAG is due as often as its most frequent model.
+UNITS = ("five_minute", "quarter_hour", "half_hour", "hour", "day", "month", "year")
+
+
+class ScheduleError(ValueError):
+    """A schedule that cannot be read."""
+
+
+@dataclass(frozen=True)
+class ScheduledModel:
+    """A model of a schedule."""
+
+    name: str
+    kind: str
+    computed: bool  # a run fills its table
+    parents: tuple[str, ...] = ()
+    cron: str = ""
+    time_zone: str = ""
+    interval_unit: str = ""
+    owner: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    audits: tuple[str, ...] = ()
+    table: str = ""
+    view: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class ScheduleGraph:
+    """The models of an environment, parents first."""
+
+    project: str
+    environment: str
+    revision: int
+    models: Mapping[str, ScheduledModel] = field(default_factory=dict)
+
+    @property
+    def computed(self) -> tuple[ScheduledModel, ...]:
+        """The models whose tables a run fills."""
+        return tuple(model for model in self.models.values() if model.computed)
+
+    @property
+    def task_parents(self) -> dict[str, tuple[str, ...]]:
+        """For each computed model the computed ones that it reads, through views and embedded models too."""
+        behind: dict[str, dict[str, None]] = {}  # of each model: itself, or what stands behind it
+        parents: dict[str, tuple[str, ...]] = {}
+        for model in self.models.values():
+            reads = dict.fromkeys(name for parent in model.parents for name in behind.get(parent, ()))
+            if model.computed:
+                parents[model.name] = tuple(reads)
+            behind[model.name] = {model.name: None} if model.computed else reads
+        return parents
+
+    @property
+    def cron(self) -> tuple[str, str]:
+        """The cron and the time zone of the most frequent model; ("", "") where no model is due ever."""
+        due = [model for model in self.computed if model.cron]
+        if not due:
+            return "", ""
+        first = min(due, key=lambda m: UNITS.index(m.interval_unit) if m.interval_unit in UNITS else len(UNITS))
+        return first.cron, first.time_zone
+
+
+def read_graph(path: str | Path) -> ScheduleGraph:
+    """The schedule in a file; ScheduleError for a file that is not there or holds none."""
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        message = f"There is no schedule at {path}. Write it: mergeplan schedule --to {path}"
+        raise ScheduleError(message) from None
+    except ValueError as error:
+        raise ScheduleError(f"{path} holds no schedule of mergeplan: {error}") from None
+    return graph_of_document(document, str(path))
+
+
+def graph_of_document(document: Any, source: str = "the document") -> ScheduleGraph:
+    """The schedule that a document holds; ScheduleError for another version, or what is none."""
+    if not isinstance(document, dict) or "models" not in document or "environment" not in document:
+        raise ScheduleError(f"{source} holds no schedule of mergeplan. `mergeplan schedule --to FILE` writes one.")
+    if document.get("version") != VERSION:
+        message = f"{source} is of version {document.get('version')}, and this mergeplan reads version {VERSION}."
+        raise ScheduleError(f"{message} Install the same mergeplan on both sides.")
+    try:
+        models = {row["name"]: _model(row) for row in document["models"]}
+    except (KeyError, TypeError) as error:
+        raise ScheduleError(f"{source} holds no schedule of mergeplan: {error!r}.") from None
+    project, revision = str(document.get("project", "")), int(document.get("revision", 0))
+    return ScheduleGraph(project, str(document["environment"]), revision, models)
+
+
+def _model(row: Mapping[str, Any]) -> ScheduledModel:
+    return ScheduledModel(
+        row["name"],
+        row["kind"],
+        bool(row["computed"]),
+        tuple(row["parents"]),
+        row.get("cron", ""),
+        row.get("time_zone", ""),
+        row.get("interval_unit", ""),
+        row.get("owner", ""),
+        row.get("description", ""),
+        tuple(row.get("tags", ())),
+        tuple(audit["name"] for audit in row.get("audits", ())),
+        row.get("table", ""),
+        row.get("view", ""),
+        row.get("path", ""),
+    )

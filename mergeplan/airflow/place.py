@@ -1,0 +1,52 @@
+"""Where a project, its mergeplan and its state are, as a DAG says it. Standard library only; it holds no secret."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+STATE_URL = "MERGEPLAN_STATE_URL"
+PROJECT = "MERGEPLAN_PROJECT"
+
+
+@dataclass(frozen=True)
+class Place:
+    """The project's folder on a worker, the command that starts mergeplan there, and the state of an environment.
+
+    `state_conn_id` is an Airflow connection with the state's URL; "": as MERGEPLAN_STATE_URL or config.yaml say.
+    `project` is the project's name in the state; None: as config.yaml says. `env` are variables of the command.
+    """
+
+    folder: str
+    environment: str = "prod"
+    command: tuple[str, ...] = ("mergeplan",)
+    gateway: str = ""
+    state_conn_id: str = ""
+    project: str | None = None
+    env: tuple[tuple[str, str], ...] = ()
+
+    def argv(self, verb: str, *arguments: str) -> list[str]:
+        """The command line of a verb."""
+        gateway = ["--gateway", self.gateway] if self.gateway else []
+        return [*self.command, verb, *arguments, "--project", self.folder, *gateway]
+
+    def environ(self, state_url: str) -> dict[str, str]:
+        """The variables of the command, over those of this process."""
+        own = dict(self.env)
+        if state_url:
+            own[STATE_URL] = state_url
+        if self.project is not None:
+            own[PROJECT] = self.project
+        return {**os.environ, **own}
+
+    def serialize(self) -> dict[str, Any]:
+        """The place as JSON."""
+        return {**vars(self), "command": list(self.command), "env": [list(pair) for pair in self.env]}
+
+    @classmethod
+    def deserialize(cls, fields: Mapping[str, Any]) -> Place:
+        """The place that `serialize` wrote."""
+        command, env = tuple(fields["command"]), tuple((name, value) for name, value in fields["env"])
+        return cls(**{**fields, "command": command, "env": env})

@@ -1,0 +1,119 @@
+"""What mergeplan's state says of a run: read by tasks and by the triggerer, one read for all tasks of a run.
+
+It asks the database alone: no file of the project but config.yaml is read, no Spark is imported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from threading import Lock
+
+from mergeplan.airflow.decisions import ModelView, RunView
+from mergeplan.airflow.place import Place
+from mergeplan.planner.contract.from_plan import span
+from mergeplan.planner.session.scheduling.schedule import make_schedule
+from mergeplan.planner.session.settings import settings_of
+from mergeplan.planner.session.state_access import open_state
+from mergeplan.planner.state.runs.run_records import ModelRun, RunRecord
+from mergeplan.planner.state.store import StateStore
+
+
+class StateReader:
+    """The state of a place, open until this process ends; safe between threads."""
+
+    def __init__(self, place: Place, state_url: str) -> None:
+        settings = settings_of(os.environ, Path(place.folder), place.gateway or None)
+        if state_url:
+            settings = replace(settings, state_url=state_url)
+        self.environment = place.environment
+        self._open = ExitStack()
+        self.store: StateStore = self._open.enter_context(open_state(settings, place.project))
+
+    def read_run(self, run_id: str) -> RunView | None:
+        """A run as it is now; None before it began."""
+        record = self.store.runs.get(run_id)
+        if record is None:
+            return None
+        return _view(record, self.store.leases.holder(self.environment) is not None)
+
+    def report(self, run_id: str, model: str) -> None:
+        """Keep that a task took the result of a model up."""
+        self.store.runs.report(run_id, model)
+
+    def latest_execution_time(self) -> datetime | None:
+        """The latest moment as of which a run computed."""
+        return self.store.runs.latest_execution_time(self.environment)
+
+    def write_schedule(self, path: Path) -> int | None:
+        """Write the environment's schedule if it is another one than that in the file; its revision, or None."""
+        schedule = make_schedule(self.store, self.environment)
+        text = f"{schedule.model_dump_json()}\n"
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            return None
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+        return schedule.revision
+
+
+_OPENING = Lock()
+
+
+def state_reader(place: Place, state_url: str) -> StateReader:
+    """The reader of a place; the same one for each call of a process."""
+    with _OPENING:  # triggers ask from several threads at once, and the first one opens it
+        return _open_reader(place, state_url)
+
+
+@cache
+def _open_reader(place: Place, state_url: str) -> StateReader:
+    return StateReader(place, state_url)
+
+
+class RunWatch:
+    """A run as the triggerer sees it: read once every `seconds` for all triggers that ask."""
+
+    def __init__(self, reader: StateReader, run_id: str, seconds: float) -> None:
+        self._reader, self._run_id, self._seconds = reader, run_id, seconds
+        self._lock, self._read_at = asyncio.Lock(), 0.0
+        self._view: RunView | None = None
+
+    async def view(self) -> RunView | None:
+        """The run, no older than `seconds`."""
+        async with self._lock:
+            if time.monotonic() - self._read_at >= self._seconds:
+                self._view = await asyncio.to_thread(self._reader.read_run, self._run_id)
+                self._read_at = time.monotonic()
+            return self._view
+
+
+def _view(record: RunRecord, alive: bool) -> RunView:
+    times = [record.began_at, record.ended_at, *(model.at for model in record.models.values())]
+    last = max(at for at in times if at is not None)
+    models = {name: _model(model) for name, model in record.models.items()}
+    quiet = (datetime.now(UTC) - last).total_seconds()
+    return RunView(record.id, record.status.value, record.revision, record.message, models, alive, quiet)
+
+
+def _model(model: ModelRun) -> ModelView:
+    return ModelView(
+        model.model,
+        model.status.value,
+        model.table,
+        tuple(span(interval) for interval in model.intervals),
+        model.rows,
+        model.seconds,
+        tuple((audit.name, audit.count, audit.blocking) for audit in model.audits),
+        model.message,
+        model.is_reported,
+    )

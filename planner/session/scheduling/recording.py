@@ -1,0 +1,128 @@
+"""A run with an id: what becomes of each model is recorded while it runs, and may be computed again afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
+from mergeplan.planner.apply.events import AuditRan, BatchDone, ModelFailed, ModelSkipped, ModelStarted, ModelUpToDate
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import Interval, merge
+from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.restatement_plan import build_restatement
+from mergeplan.planner.plan.schedule import Window
+from mergeplan.planner.session.events import Due, Emit, Event
+from mergeplan.planner.session.workspace import Workspace, load_state
+from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.state.runs.run_records import AuditCount, ModelRun, Runs, RunStatus
+
+
+class RunRecorder:
+    """Passes the events of a run on, and keeps in the state what they say of models."""
+
+    def __init__(self, runs: Runs, id: str, environment: str, emit: Emit) -> None:
+        self._runs, self._id, self._environment, self._emit = runs, id, environment, emit
+        self._models: dict[str, ModelRun] = {}
+        self._batches: dict[str, int] = {}  # that are still to come
+
+    @property
+    def has_failures(self) -> bool:
+        """True when a model failed or was skipped."""
+        return any(model.status in (RunStatus.FAILED, RunStatus.SKIPPED) for model in self._models.values())
+
+    def record(self, event: Event) -> None:
+        """Keep what an event says of its model, then pass it on."""
+        if isinstance(event, Due):
+            self._expect(event.plan)
+        elif isinstance(event, ModelStarted):
+            self._batches[event.model] = event.batches
+            self._change(event.model, status=RunStatus.RUNNING)
+        elif isinstance(event, BatchDone):
+            self._add_batch(event)
+        elif isinstance(event, AuditRan) and event.result.model in self._models:
+            model, result = self._models[event.result.model], event.result
+            count = AuditCount(result.name, result.count, result.blocking)
+            earlier = tuple(audit for audit in model.audits if audit.name != result.name)
+            self._models[model.model] = replace(model, audits=(*earlier, count))  # kept with the next change
+        elif isinstance(event, ModelUpToDate):
+            self._change(event.model, status=RunStatus.DONE)
+        elif isinstance(event, ModelFailed):
+            self._change(event.model, status=RunStatus.FAILED, message=event.message)
+        elif isinstance(event, ModelSkipped):
+            message = f"`{event.because}`, which it reads, failed."
+            self._change(event.model, status=RunStatus.SKIPPED, message=message)
+        self._emit(event)
+
+    def _expect(self, plan: Plan) -> None:
+        due = {
+            change.name: (change.new.table, change.missing)
+            for change in plan.changes
+            if change.new is not None and change.missing
+        }
+        self._runs.expect(self._id, self._environment, due)
+        record = self._runs.get(self._id)
+        self._models = {name: record.models[name] for name in due} if record else {}
+
+    def _add_batch(self, event: BatchDone) -> None:
+        model = self._models.get(event.model)
+        if model is None:
+            return
+        left = self._batches[event.model] = self._batches.get(event.model, event.of) - 1
+        status = RunStatus.RUNNING if left > 0 else RunStatus.DONE
+        self._change(event.model, status=status, rows=model.rows + event.rows, seconds=model.seconds + event.seconds)
+
+    def _change(self, name: str, **values: object) -> None:
+        if name in self._models:
+            self._models[name] = replace(self._models[name], **values)  # type: ignore[arg-type]
+            self._runs.change(self._id, self._environment, [self._models[name]])
+
+
+@contextmanager
+def record_run(work: Workspace, id: str, environment: str) -> Iterator[None]:
+    """Record the run that goes on inside under its id; '' records nothing."""
+    if not id:
+        yield
+        return
+    runs, emit = work.store.runs, work.on_event
+    runs.begin(id, environment, work.environment(environment).revision, work.now)
+    recorder = RunRecorder(runs, id, environment, emit)
+    work.on_event = recorder.record
+    try:
+        yield
+    except BaseException as error:
+        with suppress(RequestError):  # the error itself matters more than a state that went away with it
+            runs.end(id, RunStatus.FAILED, str(error) or type(error).__name__)
+        raise
+    finally:
+        work.on_event = emit
+    runs.end(id, RunStatus.FAILED if recorder.has_failures else RunStatus.DONE)
+
+
+def restate_recorded(work: Workspace, id: str, models: Collection[str], environment: str, lease: Lease) -> None:
+    """Clear what a run computed of these models, and that time of all that reads them, so that it is computed again.
+
+    RequestError for a model that was not due in that run, or cannot be restated; nothing was cleared then.
+    """
+    if not models:
+        return
+    shown, record = work.environment(environment), work.store.runs.get(id)
+    recorded_models = record.models if record else {}
+    if unknown := sorted(set(models) - recorded_models.keys()):
+        hint = "Restate it with `mergeplan plan --restate-model`."
+        raise RequestError(f"`{unknown[0]}` was not computed by the run `{id}`.", hint=hint)
+    spans = {name: merge(recorded_models[name].intervals) for name in models}
+    whole = merge(interval for timeline in spans.values() for interval in timeline)
+    plans = []
+    for interval in whole:
+        names = sorted(name for name, timeline in spans.items() if any(_overlap(interval, one) for one in timeline))
+        window = Window(work.now, interval.start, interval.end)
+        plans.append(build_restatement(shown, load_state(work), window, names, work.store.restatements.past()))
+    for plan in plans:
+        at = replace(plan, id=f"{plan.id} {work.began_at:%Y-%m-%dT%H:%M:%S.%f}")  # the same days, again and again
+        forget_restated(at, work.store, lease, work.on_event)
+
+
+def _overlap(first: Interval, second: Interval) -> bool:
+    return first.start < second.end and second.start < first.end

@@ -1,0 +1,47 @@
+"""Runs with an id, and what became of each of their models."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "r0002"
+down_revision = "r0001"
+
+NAME = sa.Text()
+
+
+def _project() -> sa.Column[str]:
+    return sa.Column("project", NAME, primary_key=True)
+
+
+def upgrade() -> None:
+    """Create them."""
+    op.create_table(
+        "runs",
+        _project(),
+        sa.Column("id", NAME, primary_key=True),
+        sa.Column("environment", NAME, nullable=False),
+        sa.Column("revision", sa.Integer, nullable=False),
+        sa.Column("status", sa.String(20), nullable=False),
+        sa.Column("message", sa.Text, nullable=False),
+        sa.Column("execution_time", sa.DateTime, nullable=False),
+        sa.Column("began_at", sa.DateTime, nullable=False),
+        sa.Column("ended_at", sa.DateTime),
+    )
+    op.create_table(
+        "run_models",
+        _project(),
+        sa.Column("run", NAME, primary_key=True),
+        sa.Column("model", NAME, primary_key=True),
+        sa.Column("environment", NAME, nullable=False),
+        sa.Column("physical_table", NAME, nullable=False),
+        sa.Column("status", sa.String(20), nullable=False),
+        sa.Column("intervals", sa.JSON, nullable=False),
+        sa.Column("rows", sa.BigInteger, nullable=False),
+        sa.Column("seconds", sa.Float, nullable=False),
+        sa.Column("audits", sa.JSON, nullable=False),
+        sa.Column("message", sa.Text, nullable=False),
+        sa.Column("at", sa.DateTime, nullable=False),
+        sa.Column("reported_at", sa.DateTime),
+    )

@@ -1,0 +1,193 @@
+"""Runs that a scheduler gave an id: what was due, and what became of each model. A run is taken up under its id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import sqlalchemy as sa
+
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.intervals import Interval, Timeline, merge
+from mergeplan.planner.state import tables as t
+from mergeplan.planner.state.transaction import Database, Transaction
+
+KEPT = timedelta(days=90)  # since a run began
+
+
+class RunStatus(StrEnum):
+    """What became of a run or of one of its models."""
+
+    DUE = "due"  # a model that waits for its turn
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"  # a model that reads one that failed
+
+
+@dataclass(frozen=True)
+class AuditCount:
+    """An audit that ran on what was written, and the rows that it found."""
+
+    name: str
+    count: int
+    blocking: bool
+
+
+@dataclass(frozen=True)
+class ModelRun:
+    """A model in a run. `intervals` were due; `rows` and `seconds` are those of all batches; `message` says why it
+    failed; `reported_at` is when a scheduler took the result up, None before."""
+
+    model: str
+    table: str
+    status: RunStatus
+    intervals: Timeline = ()
+    rows: int = 0
+    seconds: float = 0.0
+    audits: tuple[AuditCount, ...] = ()
+    message: str = ""
+    at: datetime | None = None
+    reported_at: datetime | None = None
+
+    @property
+    def is_reported(self) -> bool:
+        """True when a scheduler knows this result."""
+        return self.reported_at is not None and self.at is not None and self.reported_at >= self.at
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A run as it is known now; `models` are those that were due."""
+
+    id: str
+    environment: str
+    revision: int
+    status: RunStatus
+    message: str
+    execution_time: datetime
+    began_at: datetime
+    ended_at: datetime | None
+    models: Mapping[str, ModelRun] = field(default_factory=dict)
+
+
+class Runs:
+    """The recorded runs of one project."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, id: str, environment: str, revision: int, execution_time: datetime) -> None:
+        """A run begins, or one of this id is taken up; RequestError when it is one of another environment."""
+        with self._database.writing() as tx:
+            before = tx.execute(tx.select(t.runs).where(t.runs.c.id == id)).one_or_none()
+            if before is not None and before.environment != environment:
+                hint = "Give each run an id of its own."
+                raise RequestError(f"The run `{id}` is one of the environment `{before.environment}`.", hint=hint)
+            now = tx.now()
+            _forget(tx, now - KEPT)
+            row: dict[str, Any] = {"id": id, "environment": environment, "revision": revision, "message": ""}
+            row |= {"status": RunStatus.RUNNING.value, "execution_time": execution_time, "ended_at": None}
+            tx.put(t.runs, [{**row, "began_at": before.began_at if before else now}])
+
+    def expect(self, id: str, environment: str, due: Mapping[str, tuple[str, Timeline]]) -> None:
+        """Keep which models are due, as (table, intervals); a model that the run had before keeps its intervals too."""
+        with self._database.writing() as tx:
+            now, before = tx.now(), _models(tx, id)
+            models = (_due(name, *what, before.get(name)) for name, what in due.items())
+            tx.put(t.run_models, [_row(id, environment, model, now) for model in models])
+
+    def change(self, id: str, environment: str, models: Sequence[ModelRun]) -> None:
+        """Keep what became of models of a run."""
+        with self._database.writing() as tx:
+            now = tx.now()
+            tx.put(t.run_models, [_row(id, environment, model, now) for model in models])
+
+    def end(self, id: str, status: RunStatus, message: str = "") -> None:
+        """The run has ended; its models that have not are failed for the same reason."""
+        with self._database.writing() as tx:
+            now = tx.now()
+            values = {"status": status.value, "message": message, "ended_at": now}
+            tx.execute(tx.update(t.runs).where(t.runs.c.id == id).values(**values))
+            open_ones = t.run_models.c.status.in_([RunStatus.DUE.value, RunStatus.RUNNING.value])
+            failed = {"status": RunStatus.FAILED.value, "message": message or "The run ended before it.", "at": now}
+            tx.execute(tx.update(t.run_models).where(t.run_models.c.run == id, open_ones).values(**failed))
+
+    def get(self, id: str) -> RunRecord | None:
+        """The run of this id with its models; None when there is none."""
+        with self._database.reading() as tx:
+            row = tx.execute(tx.select(t.runs).where(t.runs.c.id == id)).one_or_none()
+            if row is None:
+                return None
+            status = RunStatus(row.status)
+            times = row.execution_time, row.began_at, row.ended_at
+            return RunRecord(row.id, row.environment, row.revision, status, row.message, *times, _models(tx, id))
+
+    def report(self, id: str, model: str) -> None:
+        """Keep that a scheduler took the model's result up."""
+        with self._database.writing() as tx:
+            mine = tx.update(t.run_models).where(t.run_models.c.run == id, t.run_models.c.model == model)
+            tx.execute(mine.values(reported_at=tx.now()))
+
+    def latest_execution_time(self, environment: str) -> datetime | None:
+        """The latest moment as of which a run of the environment computed; None when there was none."""
+        with self._database.reading() as tx:
+            latest = sa.select(sa.func.max(t.runs.c.execution_time)).where(tx.own(t.runs))
+            time: datetime | None = tx.execute(latest.where(t.runs.c.environment == environment)).scalar_one()
+            return time
+
+
+def _due(name: str, table: str, intervals: Timeline, earlier: ModelRun | None) -> ModelRun:
+    """A model that is due, with what the run did for its table before, unless that was done and is done again."""
+    if earlier is None or earlier.table != table:
+        return ModelRun(name, table, RunStatus.DUE, intervals)
+    rows, seconds = (0, 0.0) if earlier.status is RunStatus.DONE else (earlier.rows, earlier.seconds)
+    return ModelRun(name, table, RunStatus.DUE, merge((*earlier.intervals, *intervals)), rows, seconds)
+
+
+def _forget(tx: Transaction, before: datetime) -> None:
+    """Delete the runs that began before a time."""
+    old = sa.select(t.runs.c.id).where(tx.own(t.runs), t.runs.c.began_at < before)
+    tx.execute(tx.delete(t.run_models).where(t.run_models.c.run.in_(old)))
+    tx.execute(tx.delete(t.runs).where(t.runs.c.began_at < before))
+
+
+def _row(id: str, environment: str, model: ModelRun, now: datetime) -> dict[str, Any]:
+    return {
+        "run": id,
+        "model": model.model,
+        "environment": environment,
+        "physical_table": model.table,
+        "status": model.status.value,
+        "intervals": [[interval.start.isoformat(), interval.end.isoformat()] for interval in model.intervals],
+        "rows": model.rows,
+        "seconds": model.seconds,
+        "audits": [[audit.name, audit.count, audit.blocking] for audit in model.audits],
+        "message": model.message,
+        "at": now,
+        "reported_at": None,
+    }
+
+
+def _models(tx: Transaction, id: str) -> dict[str, ModelRun]:
+    rows = tx.execute(tx.select(t.run_models).where(t.run_models.c.run == id).order_by(t.run_models.c.model))
+    return {row.model: _model(row) for row in rows}
+
+
+def _model(row: sa.Row[Any]) -> ModelRun:
+    pairs = ((datetime.fromisoformat(start), datetime.fromisoformat(end)) for start, end in row.intervals)
+    return ModelRun(
+        row.model,
+        row.physical_table,
+        RunStatus(row.status),
+        tuple(Interval(start, end) for start, end in pairs),
+        row.rows,
+        row.seconds,
+        tuple(AuditCount(*audit) for audit in row.audits),
+        row.message,
+        row.at,
+        row.reported_at,
+    )
