@@ -15,6 +15,7 @@ from graphlib import TopologicalSorter
 from mergeplan.planner.apply.audits.audit_order import add_audit_parents
 from mergeplan.planner.apply.audits.external_audits import audit_external_tables
 from mergeplan.planner.apply.audits.new_audits import ask_new_audits, remember_asked
+from mergeplan.planner.apply.audits.record_results import record_results
 from mergeplan.planner.apply.audits.standalone_audits import ask_standalone, forget_standalone
 from mergeplan.planner.apply.backfill.backfill import backfill
 from mergeplan.planner.apply.backfill.before_after_all import AFTER, BEFORE, run_statements, statements_of
@@ -79,7 +80,8 @@ def apply(
     PlanMoved when the environment is not what the plan was made for, Refused for a plan with blockers, QueryError or
     ProjectError when a query cannot be right, Cancelled, LeaseHeld.
     """
-    context = ApplyContext(project, engine, store, _one_at_a_time(options.emit), options.check)
+    emit = _one_at_a_time(record_results(store, plan.environment, options.emit))
+    context = ApplyContext(project, engine, store, emit, options.check)
     if plan.blockers:
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
     check_not_stuck(recover(store, engine, context.emit, lease), {plan.environment})
