@@ -56,13 +56,14 @@ from mergeplan.bot.prod.planner_calls import Ended, OnLine, ProdPlanner, append_
 from mergeplan.bot.prod.rollback import Rollbacks
 from mergeplan.bot.projects import another_project
 from mergeplan.bot.pull_parts import NOT_REVERSED, UNRULED
-from mergeplan.bot.pulls.arguments import merge_arguments
+from mergeplan.bot.pulls.arguments import merge_arguments, promised_digest
 from mergeplan.bot.pulls.publish import Shower, publish
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report import notices
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.prod import prod_check, push_hold_check
-from mergeplan.bot.report.words import drift_sentence, problem_words, promotion_summary
+from mergeplan.bot.report.selection import merge_sentence
+from mergeplan.bot.report.words import problem_words, promotion_summary
 from mergeplan.bot.results import pack_outcome
 from mergeplan.planner.contract.lines import BatchLine
 from mergeplan.planner.contract.result import EnvironmentRow
@@ -308,7 +309,7 @@ class _ProdReconciliation:
         """Promotes a merge: the pull request's own tables when nothing moved, else what was planned and built again."""
         self.log.info("prod_step", commit=commit, pull_request=number)
         record = self.inbox.pulls.get(self.job.repository, number)
-        planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
+        planned = promised_digest(record)
         by = record.deploy.by
         changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "overrides": (), "reason": ""}
         changes |= {"held": False, "unlock_by": ""}
@@ -324,7 +325,9 @@ class _ProdReconciliation:
             revision = prod.revision if ended.outcome.promotion else 0
             done = {"state": PullState.PROMOTED, "promotion_lines": lines, "promotion_revision": revision}
             done |= {"attempts": 0, "reversal": NOT_REVERSED}
-            record = self._pull(number, **done, **CLEARED, reason=drift_sentence(planned, ended.outcome), progress="")
+            record = self._pull(
+                number, **done, **CLEARED, reason=merge_sentence(record, planned, ended.outcome), progress=""
+            )
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
             why = f"promoted {commit}{' against the rules' if by and not record.rules.decision.is_ok else ''}"
             self.inbox.decisions.record(self.job.repository, number, by or "merge", why, plan_id)

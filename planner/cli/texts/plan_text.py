@@ -48,7 +48,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
         warnings = [
             _note(f"Warning: {warning.place or ''} {warning.message}".replace("  ", " ")) for warning in plan.warnings
         ]
-        return Group(Text(headline(plan), style="bold"), *_render_unopened(plan), *warnings)
+        return Group(Text(headline(plan), style="bold"), *_render_unopened(plan), *_not_selected(plan), *warnings)
     parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
     if not plan.old.exists and plan.environment != PROD:
         parts += [Text(), Text(differences_text(plan), style="bold"), Text()]
@@ -60,6 +60,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     parts += _costs(plan, estimates)
     parts += restatement_lines(plan)
     parts += _render_unopened(plan)
+    parts += _not_selected(plan)
     parts += [_note(f"Warning: {obstacle.place or ''} {obstacle.message}") for obstacle in plan.warnings]
     parts += [_note(f"Left empty, as asked: {display_name(plan, c.name)}.") for c in plan.changes if c.recorded]
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
@@ -93,6 +94,12 @@ def _render_unopened(plan: Plan) -> Iterator[RenderableType]:
     for name, read in plan.unopened.left_out.items():
         stays = ": it stays as it is" if name in plan.unopened.held else ""
         yield _note(f"Left out: {name}, which reads {read}{stays}.")
+
+
+def _not_selected(plan: Plan) -> Iterator[RenderableType]:
+    """The changed models that the plan leaves alone, as was asked."""
+    if plan.not_selected:
+        yield _note(f"Not selected, so not planned: {', '.join(display_name(plan, n) for n in plan.not_selected)}.")
 
 
 def _exposures(plan: Plan) -> Iterator[RenderableType]:
