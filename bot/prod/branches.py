@@ -20,7 +20,13 @@ from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.prod.decide import may_retry
 from mergeplan.bot.prod.planner_calls import reasons
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord
-from mergeplan.bot.report.checks.branch import branch_check, branch_overtaken, branch_running, branch_waiting
+from mergeplan.bot.report.checks.branch import (
+    branch_check,
+    branch_given_up,
+    branch_overtaken,
+    branch_running,
+    branch_waiting,
+)
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.rules import BotConfig
 from mergeplan.planner.errors import ProjectError
@@ -59,6 +65,8 @@ class _BranchReconciliation:
         environments = config.branch_environments if config else {}
         records = merge_records(self.prod.branches, environments or {})
         if records != self.prod.branches:
+            for gone in set(self.prod.branches) - set(records):
+                self._end_check(gone, "the rules name it no longer")
             self.context.inbox.prods.change(self.job.repository, branches=records)
         waits = [wait for record in records if config and (wait := self._follow(record, config))]
         if waits:
@@ -71,6 +79,7 @@ class _BranchReconciliation:
         except GitHubFailed as error:
             if error.status != 404:
                 raise
+            self._end_check(record, "the branch is gone")
             return 0.0  # there is no such branch, or not yet
         if head == record.commit and not record.again and not record.running:
             return 0.0
@@ -129,6 +138,12 @@ class _BranchReconciliation:
 
     def _change(self, record: BranchRecord, **changes: object) -> None:
         self.context.inbox.prods.change_branch(self.job.repository, record.branch, **changes)
+
+    def _end_check(self, record: BranchRecord, why: str) -> None:
+        """No check stays in progress of what is not followed any more."""
+        if record.running:
+            self._check(record.running, branch_given_up(record.environment, why))
+            self._change(record, running="", attempts=0)
 
     def _check(self, commit: str, view: CheckView) -> None:
         try:

@@ -145,8 +145,7 @@ class _ProdReconciliation:
             return
         named = (config.branch_environments if config else None) or {}
         records = merge_records(prod.branches, named)
-        if records != prod.branches:
-            self._change(branches=records)
+        if records != prod.branches or any(not record.commit for record in records):
             self.inbox.queue.wake(self.job.repository, BRANCHES)
 
     def _same_project(self) -> None:

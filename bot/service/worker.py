@@ -293,7 +293,7 @@ class Worker:
             log.warning("sweep_failed", owner=owner, why=str(error))
             return
         for name in names:
-            if self.context.closing.wait(pace.take(CALLS_A_LOOK, time.monotonic())):
+            if self.context.closing.wait(pace.take(self._calls_of_a_look(name), time.monotonic())):
                 return
             try:
                 self._sweep_repository(self.context.github.repository(name))
@@ -304,6 +304,9 @@ class Worker:
                 log.warning("sweep_failed", repository=name, why=str(error))
                 if error.status in (0, 401):
                     return
+
+    def _calls_of_a_look(self, name: str) -> int:
+        return CALLS_A_LOOK + len(self.context.inbox.prods.get(name).branches)
 
     def _names(self, owner: str) -> tuple[str, ...]:
         """The projects of an owner's repositories: of those that its installation covers; with a token, of what is

@@ -21,7 +21,12 @@ def branch_waiting(environment: str, why: str) -> CheckView:
 
 def branch_overtaken(environment: str, newer: str) -> CheckView:
     """A newer commit of the branch took its place."""
-    text = f"Overtaken by {newer[:7]}: {environment} goes on to that."
+    return branch_given_up(environment, f"{newer[:7]} overtook it")
+
+
+def branch_given_up(environment: str, why: str) -> CheckView:
+    """The environment is not brought to this commit."""
+    text = f"{environment} does not get this commit: {why}."
     return CheckView(NAME, text, text, conclusion="cancelled")
 
 

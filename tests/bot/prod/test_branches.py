@@ -153,6 +153,27 @@ def test_a_push_during_a_run_ends_it_and_no_check_stays_open(make_bench: Make) -
     assert bench.conclusions(second) == {CHECK: "success"}
 
 
+def test_rerun_tries_a_failed_push_again(make_bench: Make) -> None:
+    bench = qa_bench(make_bench)
+    bench.knobs(fail="qa")
+    sha = push(bench)
+    assert bench.conclusions(sha) == {CHECK: "failure"}
+    bench.knobs()
+    bench.github.rerequest(SHOP, bench.checks(sha)[CHECK].id, author="wim")
+    bench.idle()
+    assert (bench.conclusions(sha), branch(bench).promoted_commit) == ({CHECK: "success"}, sha)
+
+
+def test_a_branch_that_the_rules_name_no_longer_is_left_alone(make_bench: Make) -> None:
+    bench = qa_bench(make_bench)
+    push(bench)
+    bench.github.commit(SHOP, "main", {"config.yaml": "gateways: {}\n"}, "No more", author="ann")
+    bench.idle()
+    assert bench.context.inbox.prods.get(SHOP).branches == ()
+    push(bench, FILTER)
+    assert len(bench.calls("plan", "qa")) == 1
+
+
 def test_a_lost_webhook_is_noticed_by_the_timer(make_bench: Make) -> None:
     bench = qa_bench(make_bench)
     bench.github.faults.drop("push")
