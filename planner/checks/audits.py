@@ -53,6 +53,7 @@ class AuditResult:
     table: str = ""  # that was audited; '' of a standalone audit
     interval: Interval | None = None  # of the rows that were audited; None: all
     arguments: tuple[tuple[str, str], ...] = ()  # of the call
+    unchanged: bool = False  # it did not run: it passed before, and nothing that it reads was written since
 
     @property
     def ok(self) -> bool:

@@ -12,7 +12,7 @@ def record_results(store: StateStore, environment: str, emit: Emit) -> Emit:
     """An emitter that first records the audits that ran for an environment."""
 
     def record_and_emit(event: Event) -> None:
-        if isinstance(event, AuditRan):
+        if isinstance(event, AuditRan) and not event.result.unchanged:
             store.audit_results.record([recorded_audit(environment, event.model, event.result)])
         emit(event)
 

@@ -17,7 +17,7 @@ from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.session.wording import TITLES, cost_text, days_text, differences_text, display_name, headline
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.wording import shorten_name
+from mergeplan.planner.wording import count_noun, shorten_name
 
 STYLES = {
     Category.BREAKING: "red",
@@ -149,6 +149,7 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> 
     what = "insert seed file" if kind.is_seed else what
     what = "unchanged, as is all that it reads" if event.unchanged else what
     what += f", audits ✔{event.audits}" if event.audits else ""
+    what += f", {count_noun(event.audits_unchanged, 'audit')} unchanged" if event.audits_unchanged else ""
     number, seconds = f"{f'[{event.index}/{event.of}]':<{2 * len(str(most)) + 3}}", f"{event.seconds:6.2f}s"
     names = [display_name(plan, change.name) for change in plan.backfills] if plan else []
     room = max(columns - len(number) - len(what) - len(seconds) - 7, NARROW)  # brackets, and the spaces between

@@ -14,6 +14,7 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.plan.schedule import ONCE
+from mergeplan.planner.session.events import Warned
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.options import AuditOptions
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
@@ -24,12 +25,22 @@ from mergeplan.planner.state.passed.audit_results import LISTED, RecordedAudit
 
 def stream_audits(work: Workspace, environment: Environment, audit_options: AuditOptions) -> Iterator[AuditResult]:
     """One audit's result after another, each recorded and reported as it comes."""
-    record = work.store.audit_results.record
+    records = True
     for result in _results(work, environment, audit_options):
-        record([recorded_audit(environment.name, result.model, result)])
+        records = records and _record(work, environment, result)
         work.on_event(AuditRan(result.model, result))
         yield result
         work.cancellation.check()
+
+
+def _record(work: Workspace, environment: Environment, result: AuditResult) -> bool:
+    """False where the state cannot be written, as by who may only read it: the audits run all the same."""
+    try:
+        work.store.audit_results.record([recorded_audit(environment.name, result.model, result)])
+    except RequestError as error:
+        work.on_event(Warned(f"The results are not kept: {error.message}"))
+        return False
+    return True
 
 
 def audit_history(
