@@ -108,6 +108,7 @@ class PlanWishes:
     again: bool = False  # another plan of the same head
     overrides: tuple[PendingOverride, ...] = ()
     backfill: str = ""  # "skip" or "full", whatever the rules say of new tables
+    select: tuple[str, ...] = ()  # selectors of the models whose changes are planned, until `/plan` without them
 
 
 @dataclass(frozen=True)

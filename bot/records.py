@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, Field
 
 from mergeplan.bot.approvals import Decision, promises
+from mergeplan.bot.branches import BranchRecord
 from mergeplan.bot.inflight import Move
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.pull_parts import (
@@ -313,6 +314,7 @@ class ProdRecord:
     held_by: Decision = UNRULED
     again_at: float = 0.0  # seconds of the epoch: when a first build that failed is tried again; 0 when that is no use
     folder: str = ""  # of the project that it was promoted from
+    branches: tuple[BranchRecord, ...] = ()  # other branches, which have environments of their own
 
     @property
     def is_to_come(self) -> bool:

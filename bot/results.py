@@ -192,7 +192,7 @@ def problems_of(remarks: Iterable[Remark]) -> tuple[Problem, ...]:
 
 def touches(plan: PlanView | None) -> bool:
     """False when no model would change and nothing is wrong."""
-    return plan is not None and bool(plan.models or plan.blockers)
+    return plan is not None and bool(plan.models or plan.blockers or plan.not_selected)
 
 
 def changes_nothing(outcome: PlannerOutcome | None) -> bool:

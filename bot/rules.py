@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from mergeplan.bot.approvals import ReviewRule
+from mergeplan.bot.branches import find_conflict, normalize_branches
 from mergeplan.bot.budgets import Budget, DiffRules
 from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.commands.table import COMMANDS, DEFAULT_NEEDS
@@ -106,6 +107,9 @@ class BotConfig(BaseModel):
     )
     production_branch_name: str | None = Field(
         default=None, max_length=200, description="Another name of `prod_branch_name`."
+    )
+    branch_environments: Annotated[dict[str, str] | None, AfterValidator(normalize_branches)] = Field(
+        default=None, description="Branches that have an environment of their own, each with its name: `{qa: qa}`."
     )
     pr_environment_name: Annotated[str | None, AfterValidator(_environment_name)] = Field(
         default=None, description="What environments of pull requests begin with: `pr` makes `pr_7`."
@@ -213,9 +217,27 @@ def config_of(section: CicdSection, default_branch: str) -> BotConfig:
     except ValidationError as error:
         raise _wrong_key(section, error) from None
     except RequestError as error:
-        raise ProjectError(error.message, place=section.place("pr_environment_name")) from None
+        raise ProjectError(error.message, place=section.place(_environment_key(section))) from None
     branch = config.prod_branch_name or config.production_branch_name or default_branch
+    wrong, why = find_conflict(config.branch_environments or {}, branch, config.pr_environment_name or "")
+    if why:
+        hint = "Name another environment, or take the branch out."
+        raise ProjectError(
+            f"`cicd_bot.branch_environments`: {why}.", place=section.place(f"branch_environments.{wrong}"), hint=hint
+        )
     return config.model_copy(update={"prod_branch_name": branch, "production_branch_name": None})
+
+
+def _environment_key(section: CicdSection) -> str:
+    """The key that names something that cannot name an environment."""
+    value = section.value if isinstance(section.value, dict) else {}
+    branches = value.get("branch_environments")
+    for branch, name in branches.items() if isinstance(branches, dict) else ():
+        try:
+            parse_environment_name(str(name))
+        except RequestError:
+            return f"branch_environments.{branch}"
+    return "pr_environment_name"
 
 
 def _wrong_key(section: CicdSection, error: ValidationError) -> ProjectError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 MODEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,3}")
+SELECTOR = re.compile(r"\+?(tag:)?[A-Za-z_*][A-Za-z0-9_.*-]{0,200}\+?")
 NUMBER = re.compile(r"[1-9]\d{0,8}")
 
 
@@ -24,6 +25,7 @@ class Command:
     every: bool = False
     number: int = 0  # of a revision, or of days
     dry_run: bool = False
+    select: tuple[str, ...] = ()  # selectors of models
     days: tuple[str, str] = ("", "")  # from and to, both included
     project: str = ""  # the folder of the one project that it is for
 

@@ -11,12 +11,13 @@ from uuid import uuid4
 import sqlalchemy as sa
 import structlog
 
+from mergeplan.bot.branches import branches_of
 from mergeplan.bot.github.events import COMES, Event
 from mergeplan.bot.inbox.commands import is_of_ours, take_command, take_press
 from mergeplan.bot.inbox.database import InboxDatabase, now
 from mergeplan.bot.inbox.prods import put_prod, read_prod
 from mergeplan.bot.inbox.pulls import put_pull, read_pull
-from mergeplan.bot.inbox.queue import Due, Queue, queue_key
+from mergeplan.bot.inbox.queue import BRANCHES, Due, Queue, queue_key
 from mergeplan.bot.inbox.tables import DELIVERIES, PRODS, PULLS, QUEUE, RUNS
 from mergeplan.bot.metrics import DELIVERIES as DELIVERIES_SEEN
 from mergeplan.bot.projects import label_of, project_keys
@@ -171,7 +172,7 @@ class Deliveries:
             if event.owner:
                 self._take_in_installation(connection, event)
             if event.again and number:
-                _ask_again(connection, event.repository, number[0])
+                _ask_again(connection, event.repository, number[0], event.head)
             if event.kind.startswith("merge_group."):
                 _note_group(connection, event)
             if event.comment:
@@ -230,7 +231,7 @@ def _asks_nobody(connection: sa.Connection, event: Event, prod_of: Callable[[str
 
 
 def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], ProdRecord]) -> tuple[int, ...]:
-    """What an event makes due: its pull request, or (0) the prod whose branch was pushed."""
+    """What an event makes due: its pull request, (0) the prod whose branch was pushed, or the other branches."""
     if _asks_nobody(connection, event, prod_of):
         return ()
     if event.number:
@@ -238,13 +239,22 @@ def _numbers(connection: sa.Connection, event: Event, prod_of: Callable[[str], P
     if event.again:
         of_head = (PULLS.c.repository == event.repository, PULLS.c.head == event.head)
         row = connection.execute(sa.select(PULLS.c.number).where(*of_head)).first()
+        if row is None and any(record.commit == event.head for record in prod_of(event.repository).branches):
+            return (BRANCHES,)
         return (row.number,) if row else (0,)
-    branch = prod_of(event.repository).branch if event.branch else ""
-    return () if branch and branch != event.branch else (0,)
+    prod = prod_of(event.repository)
+    if event.branch and event.branch in branches_of(prod.branches):
+        return (BRANCHES,)
+    return () if event.branch and prod.branch and prod.branch != event.branch else (0,)
 
 
-def _ask_again(connection: sa.Connection, repository: str, number: int) -> None:
-    if not number:
+def _ask_again(connection: sa.Connection, repository: str, number: int, head: str) -> None:
+    """The job of the key tries anew; of branches the one at that head."""
+    if number == BRANCHES:
+        prod = read_prod(connection, repository)
+        again = (replace(record, again=record.again or record.commit == head) for record in prod.branches)
+        put_prod(connection, replace(prod, branches=tuple(again)))
+    elif not number:
         put_prod(connection, replace(read_prod(connection, repository), again=True))
     elif record := read_pull(connection, repository, number):
         put_pull(connection, record.change(again=True))

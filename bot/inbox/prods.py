@@ -40,6 +40,20 @@ class Prods:
             put_prod(connection, record)
             return record
 
+    def change_branch(self, repository: str, branch: str, **changes: Any) -> ProdRecord:
+        """Changes fields of what is known of a branch with an environment of its own; a branch that is not known is
+        left alone."""
+        with self._database.writing() as connection:
+            record = change_branch_record(read_prod(connection, repository), branch, **changes)
+            put_prod(connection, record)
+            return record
+
+
+def change_branch_record(prod: ProdRecord, branch: str, **changes: Any) -> ProdRecord:
+    """Prod's record with other values of some fields of a branch."""
+    changed = (replace(record, **changes) if record.branch == branch else record for record in prod.branches)
+    return replace(prod, branches=tuple(changed))
+
 
 def read_prod(connection: sa.Connection, repository: str) -> ProdRecord:
     """What we know of a repository's prod, in the caller's transaction."""

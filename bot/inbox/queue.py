@@ -13,6 +13,7 @@ from mergeplan.bot.inbox.tables import DELIVERIES, PRODS, QUEUE
 from mergeplan.planner.state.database import put
 
 LEASE_SECONDS = 30.0
+BRANCHES = -1  # in place of a pull request's number: the branches that have environments of their own
 _OF_KEYS = (
     sa.select(QUEUE)
     .where(QUEUE.c.key.in_(sa.bindparam("keys", expanding=True)))
@@ -28,7 +29,8 @@ _MAKE_DUE = (
 
 @dataclass(frozen=True)
 class Job:
-    """A claimed key: pull request `number` of the repository, or (0) its prod; `seen` is the last news it covers."""
+    """A claimed key: pull request `number` of the repository, or (0) its prod, or (`BRANCHES`) the environments of its
+    other branches; `seen` is the last news it covers."""
 
     key: str
     repository: str
@@ -60,7 +62,9 @@ class Due:
 
 
 def queue_key(repository: str, number: int) -> str:
-    """`owner/name#7`, or `owner/name@prod`."""
+    """`owner/name#7`, `owner/name@prod`, or `owner/name@branches`."""
+    if number == BRANCHES:
+        return f"{repository}@branches"
     return f"{repository}#{number}" if number else f"{repository}@prod"
 
 

@@ -110,7 +110,7 @@ class Gatekeeper:
         return record.change(head=pull.head, author=pull.author, base_ref=pull.base_ref, site=site, folder=folder)
 
     def _is_the_plan_shown(self, prod: ProdRecord, step: Step, record: PullRecord) -> bool:
-        has_plan = bool(record.outcome and record.outcome.plan)
+        has_plan = bool(record.outcome and record.outcome.plan and not record.outcome.plan.not_selected)
         same = record.base.prod_revision == prod.revision and record.base.tree == self._checkout.tree(step.commit)
         return bool(step.number) and has_plan and same
 

@@ -13,12 +13,13 @@ from typing import Any
 
 import structlog
 
+from mergeplan.bot.branches import merge_records
 from mergeplan.bot.child.planner_process import new_run_id
 from mergeplan.bot.context import BotContext, Later
 from mergeplan.bot.git.checkout import Checkout, changes_no_model
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.github.together import CheckRequest
-from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.inbox.queue import BRANCHES, Job
 from mergeplan.bot.prod.branch import prod_branch, wake_pulls
 from mergeplan.bot.prod.decide import (
     DEFECT_TRIES,
@@ -56,17 +57,19 @@ from mergeplan.bot.prod.planner_calls import Ended, OnLine, ProdPlanner, append_
 from mergeplan.bot.prod.rollback import Rollbacks
 from mergeplan.bot.projects import another_project
 from mergeplan.bot.pull_parts import NOT_REVERSED, UNRULED
-from mergeplan.bot.pulls.arguments import merge_arguments
+from mergeplan.bot.pulls.arguments import merge_arguments, promised_digest
 from mergeplan.bot.pulls.publish import Shower, publish
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report import notices
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.prod import prod_check, push_hold_check
-from mergeplan.bot.report.words import drift_sentence, problem_words, promotion_summary
+from mergeplan.bot.report.selection import merge_sentence
+from mergeplan.bot.report.words import problem_words, promotion_summary
 from mergeplan.bot.results import pack_outcome
 from mergeplan.planner.contract.lines import BatchLine
 from mergeplan.planner.contract.result import EnvironmentRow
 from mergeplan.planner.contract.wire import Line
+from mergeplan.planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 50
@@ -123,12 +126,27 @@ class _ProdReconciliation:
             if isinstance(action, ProdAtRest):
                 if not facts.prod.swept_at:
                     self._change(swept_at=facts.now)  # the janitor's time runs from here
+                self._wake_branches()
                 return
             self._show_places(facts)
             self._act(action)
             if facts.steps and isinstance(action, (SkipStep, PassOver, PromoteMerge, PromotePush)):
                 self.pass_ = replace(self.pass_, taken=facts.taken + 1)
         raise Later(5.0, "it keeps moving")
+
+    def _wake_branches(self) -> None:
+        """The environments of other branches are looked at when prod shows rules that name some, or named some."""
+        prod = self._prod()
+        if prod.state is not Prod.READY or not prod.promoted_commit:
+            return
+        try:
+            config = self.context.config(self.checkout, prod.promoted_commit, self.branch)
+        except ProjectError:
+            return
+        named = (config.branch_environments if config else None) or {}
+        records = merge_records(prod.branches, named)
+        if records != prod.branches or any(not record.commit for record in records):
+            self.inbox.queue.wake(self.job.repository, BRANCHES)
 
     def _same_project(self) -> None:
         """RequestError where the branch still has the project that prod was promoted from, and we were given another.
@@ -308,7 +326,7 @@ class _ProdReconciliation:
         """Promotes a merge: the pull request's own tables when nothing moved, else what was planned and built again."""
         self.log.info("prod_step", commit=commit, pull_request=number)
         record = self.inbox.pulls.get(self.job.repository, number)
-        planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
+        planned = promised_digest(record)
         by = record.deploy.by
         changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "overrides": (), "reason": ""}
         changes |= {"held": False, "unlock_by": ""}
@@ -324,7 +342,9 @@ class _ProdReconciliation:
             revision = prod.revision if ended.outcome.promotion else 0
             done = {"state": PullState.PROMOTED, "promotion_lines": lines, "promotion_revision": revision}
             done |= {"attempts": 0, "reversal": NOT_REVERSED}
-            record = self._pull(number, **done, **CLEARED, reason=drift_sentence(planned, ended.outcome), progress="")
+            record = self._pull(
+                number, **done, **CLEARED, reason=merge_sentence(record, planned, ended.outcome), progress=""
+            )
             plan_id = ended.outcome.plan.id if ended.outcome.plan else ""
             why = f"promoted {commit}{' against the rules' if by and not record.rules.decision.is_ok else ''}"
             self.inbox.decisions.record(self.job.repository, number, by or "merge", why, plan_id)
@@ -432,7 +452,8 @@ class _ProdReconciliation:
         """Drops what nobody needs; the environment of a pull request that is not over does not expire."""
         self._change(swept_at=time.time())  # first: one that fails is not tried again and again
         pulls = self.inbox.pulls.all(self.job.repository)
-        keep = tuple(pull.environment.name for pull in pulls if pull.environment.name and pull.is_kept(time.time()))
+        kept = [pull.environment.name for pull in pulls if pull.environment.name and pull.is_kept(time.time())]
+        keep = (*kept, *(record.environment for record in self._prod().branches))
         outcome = self.planner.sweep(self._prod().promoted_commit, keep)
         if outcome.ok:
             for name in outcome.kept:

@@ -9,6 +9,7 @@ from mergeplan.bot.projects import inside
 from mergeplan.bot.pull_parts import PendingOverride
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.rules import BotConfig
+from mergeplan.planner.snapshot.environment import PROD
 
 EDITED_MOST = 1_000  # files that the planner is told by name
 
@@ -29,6 +30,8 @@ def plan_arguments(
     skip = ["--skip-backfill"] if skips else []
     start = [f"--start={config.default_pr_start}"] if config.default_pr_start else []
     forward = ["--forward-only"] if record.source.forward_only else []
+    selected = [f"--select-model={selector}" for selector in record.wishes.select]
+    others = [f"--others-from={PROD}"] if selected else []
     rows = () if skips else diff_arguments(diff, "data-diff-")
     physical = "--physical-plan" if config.physical_plan and not skips else "--no-physical-plan"
     return (
@@ -40,6 +43,8 @@ def plan_arguments(
         *skip,
         *start,
         *forward,
+        *selected,
+        *others,
         *destructive_arguments(record),
         *cost_limits(record, config.cost_budget),
         *rows,
@@ -53,10 +58,16 @@ def destructive_arguments(record: PullRecord) -> tuple[str, ...]:
     return tuple(f"--allow-destructive-model={model}" for model in record.may_be_destructive)
 
 
+def promised_digest(record: PullRecord) -> str:
+    """The digest of the plan that a merge carries out; '' where there is none, or it leaves changed models out."""
+    plan = record.outcome.plan if record.outcome else None
+    return "" if plan is None or plan.not_selected else plan.digest
+
+
 def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ...]:
     """What a merge's promotion is given: what people decided in the pull request, and the plan that it promised."""
     known = bool(record.environment.name and record.environment.exists)
-    planned = record.outcome.plan.digest if record.outcome and record.outcome.plan else ""
+    planned = promised_digest(record)
     words = ("--overrides-from", record.environment.name) if known else ()
     expected = ("--expect-digest", planned) if planned and known and expect else ()
     forward = ("--forward-only",) if record.source.forward_only else ()

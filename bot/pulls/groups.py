@@ -93,7 +93,7 @@ class GroupPlanner:
         record = self._change(group_exists=True)
         run_id, commit = new_run_id(), record.group.head
         edited = model_files(paths, self.checkout.project)
-        wanted = record.change(environment_name=record.environment.group_name, overrides=())
+        wanted = record.change(environment_name=record.environment.group_name, overrides=(), select=())
         alone = self.config.model_copy(update={"physical_plan": False})
         arguments = plan_arguments(wanted, alone, self.config.diff.nothing(), edited)
         words = ("--overrides-from", record.environment.name) if record.environment.exists else ()

@@ -114,6 +114,7 @@ class _Reconciliation:
         self.fetched = ""  # the branch that was fetched for this pass, with the head
         self.seen = job.seen
         self.given: tuple[tuple[str, str], ...] = ()  # the overrides that the running plan was given
+        self.select: tuple[str, ...] = ()  # the selectors that it was given
         self.looked_at = time.monotonic()
         self.log = log.bind(repository=job.repository, pull_request=job.number, head=pull.head[:12])
 
@@ -314,6 +315,7 @@ class _Reconciliation:
             overrides=overrides,
             attempts=record.run.attempts if same else 0,
         )
+        self.select = record.wishes.select
         self.log = self.log.bind(run=record.run.id, head=self.pull.head[:12])
         return record
 
@@ -417,6 +419,8 @@ class _Reconciliation:
             return "closed"
         if record.environment.destroy_by:
             return "destroyed"
+        if record.wishes.select != self.select:
+            return "selected"
         return (
             "categorized"
             if {(override.model, override.category) for override in pending_overrides(record)} - set(self.given)
@@ -434,7 +438,7 @@ class _Reconciliation:
             raise Superseded(f"by {newer[:12]}")
         elif kind == "closed":
             self._refresh()
-        elif kind not in ("categorized", "destroyed"):
+        elif kind not in ("categorized", "destroyed", "selected"):
             self._conclude(self._record(), failure_result(reason, "RequestError", hint="Type `/plan` to try again."))
 
     def _give_way(self, newer: str, reason: str) -> None:
@@ -465,7 +469,7 @@ class _Reconciliation:
             progress="",
             fresh=False,
             reason="",
-            again=False,
+            again=current.wishes.select != self.select,  # said when the run had just ended
             overrides=tuple(word for word in current.wishes.overrides if (word.model, word.category) not in self.given),
             attempts=0,
         )

@@ -8,6 +8,7 @@ from mergeplan.bot.projects import repository_of
 from mergeplan.bot.records import Answer, CommandRow, PullRecord, PullState
 from mergeplan.bot.report.markdown import MARKER, clip_text, code, inert, within
 from mergeplan.bot.report.offers import offers
+from mergeplan.bot.report.selection import selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.report.words import change_words, promise_sentence, view_words, work_words
@@ -41,6 +42,8 @@ def state_sentence(pull_view: Shown) -> str:
     match record.state:
         case PullState.PLANNED if plan and touches(plan):
             which = f"plan `{plan.id}` of `{record.head[:7]}`"
+            if words := selection_words(record):
+                return f"{which}: {words}{_link(record)}"
             if plan.blockers:
                 return f"{which} is blocked: {inert(clip_text(plan.blockers[0].message))}{_link(record)}"
             if outcome and outcome.is_too_costly:

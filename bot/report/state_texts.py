@@ -5,6 +5,7 @@ from __future__ import annotations
 from mergeplan.bot.report.approval import hold_lines
 from mergeplan.bot.report.markdown import code, inert
 from mergeplan.bot.report.rows import rows_title
+from mergeplan.bot.report.selection import AT_THE_MERGE, selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import (
     change_words,
@@ -41,6 +42,8 @@ def plan_headline(pull_view: Shown) -> str:
     if outcome and outcome.is_too_costly:
         return f"💰 {change_words(plan)} · waits for an approval of its cost"
     summary = " · ".join(filter(None, (change_words(plan), rows_title(outcome))))
+    if plan.not_selected:
+        return f"🔎 Plan of selected models: {summary if plan.models else 'none of them changes'}"
     sign = "⛔" if plan.blockers else "✅" if record.rules.decision.is_ok else "✋"
     return f"{sign} {summary}"
 
@@ -111,6 +114,8 @@ def plan_status(pull_view: Shown) -> str:
     """Whether a merge is blocked, and else what it will do."""
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
+    if plan and plan.not_selected:
+        return f"> [!IMPORTANT]\n> **Not ready.** {selection_words(record)} {AT_THE_MERGE}"
     if plan and plan.blockers:
         number = count_noun(len(plan.blockers), "blocker")
         return f"> [!WARNING]\n> Blocked: merging will not change prod ({number}, see below)."

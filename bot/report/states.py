@@ -9,6 +9,7 @@ from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report import state_texts as texts
 from mergeplan.bot.report.approval import approval_problems
 from mergeplan.bot.report.markdown import code
+from mergeplan.bot.report.selection import selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import failure_title, view_words, waiting_words
 from mergeplan.bot.results import Problem, changes_nothing, problems_of, touches
@@ -121,7 +122,9 @@ def _plan_blockers(record: PullRecord) -> tuple[Problem, ...]:
         return (Problem("Nobody has approved the cost of this plan."),)
     if outcome is None or not touches(outcome.plan):
         return ()
-    return (*problems_of(outcome.plan.blockers if outcome.plan else ()), *approval_problems(record.rules.decision))
+    unselected = (Problem(f"{words} Type `/plan` to plan all."),) if (words := selection_words(record)) else ()
+    plan_blockers = problems_of(outcome.plan.blockers if outcome.plan else ())
+    return (*unselected, *plan_blockers, *approval_problems(record.rules.decision))
 
 
 # --- silence, and deployments of prod ---

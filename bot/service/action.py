@@ -127,7 +127,8 @@ class _End:
             # A label turns no job to success.
             return self.record.state in {PullState.FAILED, PullState.UNPROMOTED, PullState.SKIPPED}
         built = self.prod.revision or self.prod.run_lines  # or else there is no such project
-        return bool(built) and self.prod.promoted_commit != self.prod.commit
+        behind = any(record.is_behind for record in self.prod.branches)
+        return behind or (bool(built) and self.prod.promoted_commit != self.prod.commit)
 
 
 def _exit_code(ends: Sequence[_End], undone: str) -> int:

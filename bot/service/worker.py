@@ -12,14 +12,16 @@ from typing import TypeVar
 
 import structlog
 
+from mergeplan.bot.branches import BranchRecord
 from mergeplan.bot.context import BotContext, Later, ShuttingDown, Superseded
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.github.calls import redact_secrets
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway
 from mergeplan.bot.github.owners import owner_of
 from mergeplan.bot.github.pace import Apart, Pace
-from mergeplan.bot.inbox.queue import LEASE_SECONDS, Job
+from mergeplan.bot.inbox.queue import BRANCHES, LEASE_SECONDS, Job
 from mergeplan.bot.metrics import JOBS
+from mergeplan.bot.prod.branches import reconcile_branches
 from mergeplan.bot.prod.decide import sweep_is_due
 from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.projects import project_keys, repository_of
@@ -40,6 +42,7 @@ UNAVAILABLE_SECONDS = 60.0  # until a job whose owner is not there is tried agai
 CALLS_A_LOOK = 3  # of the timer, for one repository; one more while pull requests are open
 LONGEST_BACKOFF = 300.0
 
+_RECONCILERS: Mapping[int, Callable[[BotContext, Job], None]] = {0: reconcile_prod, BRANCHES: reconcile_branches}
 EXPECTED = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError)  # what is tried again, and needs no trace
 
 
@@ -134,7 +137,7 @@ class Worker:
     def _work(self, job: Job) -> None:
         inbox, bound = self.context.inbox, log.bind(key=job.key)
         try:
-            (reconcile_pull if job.number else reconcile_prod)(self.context, job)
+            _RECONCILERS.get(job.number, reconcile_pull)(self.context, job)
             inbox.queue.release(job)
             self._count("done")
         except Superseded as why:
@@ -290,7 +293,7 @@ class Worker:
             log.warning("sweep_failed", owner=owner, why=str(error))
             return
         for name in names:
-            if self.context.closing.wait(pace.take(CALLS_A_LOOK, time.monotonic())):
+            if self.context.closing.wait(pace.take(self._calls_of_a_look(name), time.monotonic())):
                 return
             try:
                 self._sweep_repository(self.context.github.repository(name))
@@ -301,6 +304,9 @@ class Worker:
                 log.warning("sweep_failed", repository=name, why=str(error))
                 if error.status in (0, 401):
                     return
+
+    def _calls_of_a_look(self, name: str) -> int:
+        return CALLS_A_LOOK + len(self.context.inbox.prods.get(name).branches)
 
     def _names(self, owner: str) -> tuple[str, ...]:
         """The projects of an owner's repositories: of those that its installation covers; with a token, of what is
@@ -315,6 +321,8 @@ class Worker:
         prod = inbox.prods.get(name)
         if _prod_is_behind(gateway, prod) or sweep_is_due(prod, self.context.settings.janitor_hours, time.time()):
             inbox.queue.wake(name, 0)
+        if any(_branch_is_behind(gateway, record) for record in prod.branches):
+            inbox.queue.wake(name, BRANCHES)
         known = {record.number: record for record in inbox.pulls.all(name)}
         opened = gateway.open_pulls()
         for pull in (*opened, *gateway.list_closed_pulls(30)):
@@ -345,6 +353,16 @@ def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
     except GitHubFailed as error:
         if error.status == 404:
             return True
+        raise
+
+
+def _branch_is_behind(gateway: RepositoryGateway, record: BranchRecord) -> bool:
+    """True when the branch was not taken on as it is; one that is not there needs nothing."""
+    try:
+        return gateway.branch_head(record.branch) != record.commit
+    except GitHubFailed as error:
+        if error.status == 404:
+            return False
         raise
 
 

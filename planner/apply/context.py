@@ -20,3 +20,4 @@ class ApplyContext:
     store: StateStore
     emit: Emit
     check: Callable[[], None] = lambda: None  # raises Cancelled when somebody wants the run to end
+    spark: str = ""  # a digest of Spark's settings; '' where they may change without our knowing

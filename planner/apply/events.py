@@ -104,7 +104,8 @@ class ModelStarted:
 
 @dataclass(frozen=True)
 class BatchDone:
-    """A batch is written, audited and recorded; `audits` counts those that ran on it. One that is `unchanged` was not
+    """A batch is written, audited and recorded; `audits` counts those that ran on it, `audits_unchanged` those that
+    passed before and still hold. One that is `unchanged` was not
     written: nothing that the query reads was written since the table was filled."""
 
     model: str
@@ -116,6 +117,7 @@ class BatchDone:
     audits: int
     copied: bool = False  # from the model's old table, which holds the same rows
     unchanged: bool = False
+    audits_unchanged: int = 0
 
 
 @dataclass(frozen=True)

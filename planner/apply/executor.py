@@ -15,6 +15,8 @@ from graphlib import TopologicalSorter
 from mergeplan.planner.apply.audits.audit_order import add_audit_parents
 from mergeplan.planner.apply.audits.external_audits import audit_external_tables
 from mergeplan.planner.apply.audits.new_audits import ask_new_audits, remember_asked
+from mergeplan.planner.apply.audits.record_results import record_results
+from mergeplan.planner.apply.audits.reuse import AuditReuse, run_kept_audits
 from mergeplan.planner.apply.audits.standalone_audits import ask_standalone, forget_standalone
 from mergeplan.planner.apply.backfill.backfill import backfill
 from mergeplan.planner.apply.backfill.before_after_all import AFTER, BEFORE, run_statements, statements_of
@@ -69,6 +71,7 @@ class ApplyOptions:
     replaces: bool = False
     check: Callable[[], None] = lambda: None
     replan: Callable[[], Plan] | None = None
+    spark: str = ""  # a digest of Spark's settings; '' where they may change without our knowing
 
 
 def apply(
@@ -79,7 +82,8 @@ def apply(
     PlanMoved when the environment is not what the plan was made for, Refused for a plan with blockers, QueryError or
     ProjectError when a query cannot be right, Cancelled, LeaseHeld.
     """
-    context = ApplyContext(project, engine, store, _one_at_a_time(options.emit), options.check)
+    emit = _one_at_a_time(record_results(store, plan.environment, options.emit))
+    context = ApplyContext(project, engine, store, emit, options.check, options.spark)
     if plan.blockers:
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
     check_not_stuck(recover(store, engine, context.emit, lease), {plan.environment})
@@ -236,6 +240,12 @@ def _fill(
     def audits(snapshot: Snapshot, interval: Interval) -> Iterator[AuditResult]:
         return run_audits(engine, snapshot, interval, options)
 
+    ours = {snapshot.table for snapshot in layout.snapshots.values() if snapshot.kind.is_stored}
+    reuse = AuditReuse(context.store, engine, ours, context.spark)
+
+    def kept_audits(snapshot: Snapshot, interval: Interval) -> Iterator[AuditResult]:
+        return run_kept_audits(snapshot, interval, options, reuse)
+
     connection = project.config.gateways[project.gateway].connection
     emit(StageStarted(Stage.BACKFILL, len(work), spark_ui(connection, engine)))
     failed = audit_external_tables(work, layout, context)
@@ -247,7 +257,7 @@ def _fill(
         layout, holder = replace(layout, python=python), _holder(plan)
         read = {name: read_by_audits(task.snapshot.model, project.audits) for name, task in work.items()}
         writer = TableWriter(
-            layout, engine, context.store, audits, project.root, holder, emit,
+            layout, engine, context.store, audits, kept_audits, project.root, holder, emit,
             workers=_workers(project), check=context.check, relies=plan.relies,
             order=add_audit_parents(layout.parents, read), untouched=fresh_tables,
         )  # fmt: skip

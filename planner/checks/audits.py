@@ -50,6 +50,10 @@ class AuditResult:
     sql: str
     place: Located | None = None  # where the model names it
     reads: tuple[str, ...] = ()  # the tables that a standalone audit names
+    table: str = ""  # that was audited; '' of a standalone audit
+    interval: Interval | None = None  # of the rows that were audited; None: all
+    arguments: tuple[tuple[str, str], ...] = ()  # of the call
+    unchanged: bool = False  # it did not run: it passed before, and nothing that it reads was written since
 
     @property
     def ok(self) -> bool:
@@ -112,8 +116,9 @@ def run_audit(
             error.message = f"The audit `{call.name}` of {model.name} cannot run: {error.message}"
         raise
     return AuditResult(
-        call.name, model.name, is_blocking(call, options.audits), count, sample, sql, place if count else model.place
-    )
+        call.name, model.name, is_blocking(call, options.audits), count, sample, sql, place if count else model.place,
+        table=table, interval=interval if model.kind.is_by_time else None, arguments=call.arguments,
+    )  # fmt: skip
 
 
 def fetch_failing_rows(engine: Engine, sql: str, samples: Samples, figures: tuple[str, ...] = ()) -> tuple[int, Rows]:

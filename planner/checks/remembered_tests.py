@@ -46,7 +46,7 @@ class TestDigests:
 
     def __init__(self, project: Project, connection: Connection) -> None:
         self._project = project
-        self._spark = _spark_text(connection)
+        self._spark = spark_settings(connection)
         self._models: dict[str, str] = {}
 
     def compute(self, test: UnitTest) -> str | None:
@@ -91,8 +91,8 @@ class TestDigests:
         return self._models[name]
 
 
-def _spark_text(connection: Connection) -> str | None:
-    """The Spark that tests run on, with its settings; None for one that may change without our knowing."""
+def spark_settings(connection: Connection) -> str | None:
+    """A digest of the Spark of a connection, with its settings; None for one that may change without our knowing."""
     if connection.remote or any(key in _OTHER_CODE for key, _ in connection.conf):
         return None
     defaults = ""

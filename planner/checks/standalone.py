@@ -36,7 +36,9 @@ def run_standalone(
         error.located = error.located or audit.place
         error.message = f"The audit `{audit.name}` cannot run: {error.message}"
         raise
-    return AuditResult(audit.name, "", audit.blocking, count, sample, sql, audit.place, audit.depends_on)
+    return AuditResult(
+        audit.name, "", audit.blocking, count, sample, sql, audit.place, audit.depends_on, interval=interval
+    )
 
 
 def read_by(audit: Audit, parents: Mapping[str, tuple[str, ...]]) -> frozenset[str]:

@@ -80,6 +80,7 @@ def batch_line(event: events.BatchDone) -> lines.BatchLine:
         seconds=round(event.seconds, 3),
         copied=event.copied,
         unchanged=event.unchanged,
+        audits_unchanged=event.audits_unchanged,
     )
 
 
@@ -95,6 +96,7 @@ def audit_found(model: str, result: AuditResult, place: Located | None) -> lines
         count=result.count,
         query=result.sql,
         sample=sample(result.sample),
+        unchanged=result.unchanged,
         path=path,
         line=line,
     )

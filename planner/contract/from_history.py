@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from mergeplan.planner.apply.promotion.rollback import Behind, RollbackPlan
 from mergeplan.planner.contract.from_plan import spans
-from mergeplan.planner.contract.history import BehindRow, MovedViewRow, RevisionRow, RollbackView
+from mergeplan.planner.contract.history import AuditHistoryRow, BehindRow, MovedViewRow, RevisionRow, RollbackView
 from mergeplan.planner.contract.result import EnvironmentRow
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.environments import Revision
+from mergeplan.planner.state.passed.audit_results import RecordedAudit
 
 
 def revision_row(row: Revision) -> RevisionRow:
@@ -20,6 +21,21 @@ def revision_row(row: Revision) -> RevisionRow:
         models=len(row.snapshots),
         who=row.who,
         note=row.note,
+    )
+
+
+def audit_history_row(result: RecordedAudit) -> AuditHistoryRow:
+    """A recorded result of an audit."""
+    return AuditHistoryRow(
+        at=result.at.isoformat(timespec="seconds") if result.at else "",
+        model=result.model,
+        audit=result.audit,
+        arguments=dict(result.arguments),
+        outcome=result.outcome,
+        rows=result.rows,
+        start=result.interval.start.isoformat() if result.interval else None,
+        end=result.interval.end.isoformat() if result.interval else None,
+        table=result.table,
     )
 
 

@@ -64,6 +64,7 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
             LeftOutRow(model=name, reason=f"It reads `{read}`, which cannot be opened.")
             for name, read in plan.unopened.left_out.items()
         ),
+        not_selected=plan.not_selected,
         restatement=_restatement(plan.restatement) if plan.restatement else None,
     )
 

@@ -1,5 +1,7 @@
 """What an environment has shown, and what going back to it does."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from mergeplan.planner.contract.base import Data, Names, Spans
@@ -15,6 +17,22 @@ class RevisionRow(Data):
     models: int = Field(default=0, description="how many models the environment had")
     who: str = Field(default="", description="who wanted it")
     note: str = Field(default="", description="why")
+
+
+class AuditHistoryRow(Data):
+    """An audit ran once."""
+
+    at: str = Field(description="when")
+    model: str = Field(default="", description='the model, `""` of a standalone audit')
+    audit: str = Field(description="the audit")
+    arguments: dict[str, str] = Field(default_factory=dict, description="its arguments, as SQL")
+    outcome: Literal["passed", "warned", "failed"] = Field(
+        description="`passed` found no rows; with rows `failed`, or `warned` where the audit does not block"
+    )
+    rows: int = Field(default=0, description="how many rows it found")
+    start: str | None = Field(default=None, description="the beginning of the time that it looked at; null: all rows")
+    end: str | None = Field(default=None, description="its end, not included")
+    table: str = Field(default="", description='the table that it looked at, `""` of a standalone audit')
 
 
 class MovedViewRow(Data):

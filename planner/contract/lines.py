@@ -79,6 +79,7 @@ class BatchLine(Data):
         default=False,
         description="not written: nothing that the query reads was written since the table was filled",
     )
+    audits_unchanged: int = Field(default=0, description="audits that did not run: they passed before and still hold")
 
 
 class AuditRow(Data):
@@ -96,6 +97,9 @@ class AuditRow(Data):
     )
     path: str = Field(default="", description="the file that names the audit")
     line: int = Field(default=0, description="its line")
+    unchanged: bool = Field(
+        default=False, description="it did not run: it passed before, and nothing that it reads was written since"
+    )
 
 
 class AuditLine(AuditRow):

@@ -179,6 +179,10 @@ class PlanView(Data):
         description="[files of models that cannot be opened](reference/projects.md#models-that-cannot-be-opened)",
     )
     left_out: tuple[LeftOutRow, ...] = Field(default=(), description="models that read what is refused")
+    not_selected: Names = Field(
+        default=(),
+        description="changed models that a plan of [`--select-model`](reference/commands.md#plan) leaves alone",
+    )
     restatement: RestatementView | None = Field(
         default=None,
         description="null, or what a plan of [`--restate-model`](guides/restatement.md) leaves out and touches",

@@ -7,7 +7,7 @@ from pydantic import Field
 from mergeplan.planner.contract.adoption import AdoptionView
 from mergeplan.planner.contract.base import VERSION, Category, Change, Data, Direction, Maybe, Names, Version
 from mergeplan.planner.contract.catalog import UnusedColumnRow
-from mergeplan.planner.contract.history import RevisionRow, RollbackView
+from mergeplan.planner.contract.history import AuditHistoryRow, RevisionRow, RollbackView
 from mergeplan.planner.contract.lines import AuditRow
 from mergeplan.planner.contract.physical import PhysicalPlanRow
 from mergeplan.planner.contract.plan import ColumnChanges, PlanView
@@ -212,6 +212,9 @@ class ResultLine(Data):
     )
     revisions: Maybe[tuple[RevisionRow, ...]] = Field(
         default=None, description="`environments ENV`: each, newest first"
+    )
+    audit_history: Maybe[tuple[AuditHistoryRow, ...]] = Field(
+        default=None, description="`audit --history`: each result, newest first"
     )
     rollback: Maybe[RollbackView] = Field(
         default=None,

@@ -72,6 +72,7 @@ class Plan:
     late: Mapping[str, Timeline] = field(default_factory=dict)  # of a run: model -> time that its signals hold back
     unopened: Unopened = ALL_OPENED  # what of the project it leaves alone
     exposures: tuple[ExposureHit, ...] = ()  # uses outside of the project that it reaches
+    not_selected: tuple[str, ...] = ()  # changed models that a plan of some models leaves alone
 
     @property
     def backfills(self) -> tuple[Change, ...]:

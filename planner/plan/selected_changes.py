@@ -8,6 +8,7 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.selection import Changed, select
+from mergeplan.planner.plan.category.categorize import is_edited
 from mergeplan.planner.snapshot.environment import Environment
 
 
@@ -34,3 +35,10 @@ def select_models(
                 message = f"`{name}` reads `{read}`, which is neither selected nor in `{deployed_environment.name}`."
                 raise RequestError(message, hint=f"Select it too: `+{name}`.")
     return result
+
+
+def find_unselected(models: Mapping[str, Model], selected: Mapping[str, Model]) -> tuple[str, ...]:
+    """The models that the files add, edit or no longer have, and that a plan of the `selected` ones leaves alone."""
+    names = {name for name in models.keys() ^ selected.keys() if not {**models, **selected}[name].kind.is_external}
+    names |= {name for name in models.keys() & selected.keys() if is_edited(selected[name], models[name])}
+    return tuple(sorted(names))

@@ -45,6 +45,7 @@ class PlanOptions:
     allow_destructive: tuple[str, ...] = ()  # selectors of models whose forward-only change may drop columns
     allow_additive: tuple[str, ...] = ()  # or add some
     select: tuple[str, ...] = ()  # selectors of models whose changes count; () for all
+    others_from: str | None = None  # with `select`: the environment whose models all others are taken from
     backfill: tuple[str, ...] = ()  # selectors of models to compute; () for all
     min_intervals: int = 0  # units of each model to compute at least
     no_gaps: bool = False  # refuse a table that would lack days that are visible now

@@ -18,7 +18,13 @@ from mergeplan.planner.errors import Cancelled, Refused, RequestError
 from mergeplan.planner.session.events import Emit, silent
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs
-from mergeplan.planner.session.notebook.listed_results import Environments, FetchedRows, History, TableDiffs
+from mergeplan.planner.session.notebook.listed_results import (
+    Environments,
+    FetchedRows,
+    History,
+    RecordedAudits,
+    TableDiffs,
+)
 from mergeplan.planner.session.options import (
     AuditOptions,
     DataDiffOptions,
@@ -32,7 +38,7 @@ from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.apply import apply_plan, check_catalogs, check_queries
 from mergeplan.planner.session.use_cases.applying import Record
-from mergeplan.planner.session.use_cases.audits import stream_audits
+from mergeplan.planner.session.use_cases.audits import audit_history, stream_audits
 from mergeplan.planner.session.use_cases.cancelling import interruptible
 from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.use_cases.data_diff import data_diffs, pairs_of_environment
@@ -58,6 +64,7 @@ from mergeplan.planner.session.use_cases.table_diff import table_diffs
 from mergeplan.planner.session.use_cases.unit_tests import TestReport, run_tests
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
+from mergeplan.planner.state.passed.audit_results import LISTED
 
 
 class Opened:
@@ -114,6 +121,15 @@ class Opened:
         the same tables."""
         with self._doing(silent, only_looks=True) as work:
             return PhysicalDiffs(physical_diffs_of_environment(work, environment))
+
+    def audit_history(
+        self, environment: str = PROD, models: Collection[str] = (), limit: int = LISTED
+    ) -> RecordedAudits:
+        """What the audits of an environment found in the last three months, passes included, newest first; of these
+        models (selectors; () for all, and standalone audits)."""
+        with self._doing(silent, only_looks=True) as work:
+            shown = work.environment(parse_environment_name(environment))
+            return RecordedAudits(audit_history(work, shown, models, limit))
 
     def plan_rollback(self, environment: str, revision: int | None = None) -> RollbackPlan:
         """What `rollback` would do; nothing is changed. `refusal` says why it cannot be done, None when it can."""

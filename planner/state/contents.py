@@ -24,6 +24,7 @@ from mergeplan.planner.state.transaction import Database, Transaction, chunks
 _MARK = "mark"  # a random word for what the table holds now: a write takes it away, and the next one is another
 _INPUTS = "inputs"  # a digest of the query and of the marks of all that it read when it filled the table
 OF_THIS_MOMENT = (_MARK, _INPUTS)
+_PASSED = "pass:"  # and a digest of what an audit asks: a digest of what its pass rests on
 
 
 class KnownContents:
@@ -38,7 +39,7 @@ class KnownContents:
         with self._database.reading() as tx:
             for chunk in chunks(sorted(contents_by_table)):
                 mine = tx.select(t.contents).where(t.contents.c.table_name.in_(chunk))
-                for row in tx.execute(mine.where(t.contents.c.columns.notin_(OF_THIS_MOMENT))):
+                for row in tx.execute(mine.where(*is_lasting())):
                     periods = contents_by_table[row.table_name].setdefault(row.columns, {})
                     periods[row.period] = Content(row.rows, row.hash)
         return {name: Contents(known) for name, known in contents_by_table.items()}
@@ -105,11 +106,34 @@ class KnownContents:
             check_lease(tx, lease)
             tx.put(t.contents, [_whole_row(table, _INPUTS, inputs)])
 
+    def load_pass(self, table: str, asked: str) -> str:
+        """The digest of what a pass of this audit rested on, '' when it is not known to have passed."""
+        with self._database.reading() as tx:
+            mine = t.contents.c.table_name == table, t.contents.c.columns == _pass_key(asked)
+            row = tx.execute(tx.select(t.contents).where(*mine)).one_or_none()
+            return row.hash if row else ""
+
+    def record_pass(self, table: str, asked: str, basis: str) -> None:
+        """Keep what a pass of an audit rests on. It is worth something only as long as the same is found again, so that
+        nobody has to hold the table."""
+        with self._database.writing() as tx:
+            tx.put(t.contents, [_whole_row(table, _pass_key(asked), basis[:32])])
+
     def forget(self, table: str, interval: Interval, *, lease: Lease) -> None:
         """Drop what is known of the interval, which is about to be written; LeaseHeld when the lease was lost."""
         with self._database.writing() as tx:
             check_lease(tx, lease)
             drop_contents(tx, table, interval)
+
+
+def is_lasting() -> tuple[sa.ColumnElement[bool], ...]:
+    """The conditions of the rows that are true in another database, too."""
+    columns = t.contents.c.columns
+    return columns.notin_(OF_THIS_MOMENT), columns.not_like(f"{_PASSED}%")
+
+
+def _pass_key(asked: str) -> str:
+    return f"{_PASSED}{asked[:26]}"
 
 
 def drop_contents(tx: Transaction, table: str, interval: Interval | None = None) -> None:

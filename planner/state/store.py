@@ -8,6 +8,7 @@ from mergeplan.planner.state.intervals import Intervals
 from mergeplan.planner.state.leases import Leases
 from mergeplan.planner.state.operations import RunningWrites
 from mergeplan.planner.state.overrides import Overrides
+from mergeplan.planner.state.passed.audit_results import AuditHistory
 from mergeplan.planner.state.passed.passed_audits import PassedAudits
 from mergeplan.planner.state.passed.passed_tests import PassedTests
 from mergeplan.planner.state.physical_tables import PhysicalTables
@@ -40,6 +41,7 @@ class StateStore:
         self.running_writes = RunningWrites(self.database)
         self.costs = Costs(self.database)
         self.passed_audits = PassedAudits(self.database)
+        self.audit_results = AuditHistory(self.database)
         self.passed_tests = PassedTests(self.database)
         self.plans = Plans(self.database)
         self.overrides = Overrides(self.database)

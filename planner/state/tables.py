@@ -96,6 +96,26 @@ passed_audits = sa.Table(
     sa.Column("audit", sa.String(64), primary_key=True),
 )
 
+# What audits found, passes included; `audited_table` may be gone, and its results stay.
+audit_results = sa.Table(
+    "audit_results",
+    metadata,
+    _project(),
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("at", Utc, nullable=False),
+    sa.Column("environment", NAME, nullable=False),
+    sa.Column("model", NAME, nullable=False),  # '' of a standalone audit
+    sa.Column("audit", NAME, nullable=False),
+    sa.Column("arguments", sa.JSON, nullable=False),  # pairs of name and SQL
+    sa.Column("audited_table", NAME, nullable=False),
+    sa.Column("start_at", Utc),  # of the rows that it looked at; None for all
+    sa.Column("end_at", Utc),
+    sa.Column("rows", sa.BigInteger, nullable=False),  # that it found
+    sa.Column("blocking", sa.Boolean, nullable=False),
+    sa.Index("ix_audit_results_at", "project", "at"),
+    sa.Index("ix_audit_results_model", "project", "model", "at"),
+)
+
 # Unit tests that passed, by a digest of all that their outcome rests on.
 passed_tests = sa.Table(
     "passed_tests",

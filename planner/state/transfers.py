@@ -11,7 +11,7 @@ from mergeplan.planner.errors import LeaseHeld, Refused, RequestError
 from mergeplan.planner.naming import DEFAULT
 from mergeplan.planner.serial import Json
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.contents import OF_THIS_MOMENT
+from mergeplan.planner.state.contents import is_lasting
 from mergeplan.planner.state.database import revisions
 from mergeplan.planner.state.maps import ids_in
 from mergeplan.planner.state.transaction import Database, Transaction
@@ -86,7 +86,7 @@ class Transfers:
 def _rows(tx: Transaction, table: sa.Table) -> list[dict[str, Any]]:
     wanted = tx.select(table)
     if table is t.contents:  # whoever reads the document later cannot know what was written since
-        wanted = wanted.where(t.contents.c.columns.notin_(OF_THIS_MOMENT))
+        wanted = wanted.where(*is_lasting())
     rows = (row._mapping for row in tx.execute(wanted.order_by(*table.primary_key.columns)))
     return [{key: _plain(value) for key, value in row.items() if key != "project"} for row in rows]
 

@@ -181,17 +181,33 @@ def fail_where_wanted(name: str, found: list[dict[str, Any]]) -> None:
         fail("The audit not_null found rows.", "models/orders.sql", 1, "AuditFailed", "", 4)
 
 
+def select(found: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The changes of the selected models, by exact names, and the names of the edited ones that are not selected."""
+    selectors = [part.partition("=")[2] for part in sys.argv if part.startswith("--select-model=")]
+    if not selectors:
+        return found, []
+    left = [each["name"] for each in found if each["name"] not in selectors and each["change"] != "indirect"]
+    edited = {each["name"] for each in found} - set(left)
+    kept = [
+        each
+        for each in found
+        if each["name"] in edited and (each["change"] != "indirect" or edited & set(each["parents"]))
+    ]
+    return kept, left
+
+
 def plan(name: str) -> None:
     say("stage", name="create", total=1, spark_ui="")
     while knobs().get("ponder") == name.split("_")[0]:
         time.sleep(0.05)
     state, now = load(), models()
     found = changes(state, name, now, overridden(state, name, now))
+    found, left = select(found)
     built = {table for each in state["environments"].values() for table in each.get("tables", [])}
     if name == "prod":
         for each in found:
             each["intervals"] = [] if each["table"] in built else each["intervals"]
-    shown = show_plan(name, state, now, found)
+    shown = show_plan(name, state, now, found) | {"not_selected": left}
     say("plan", plan=shown)
     if "--auto-apply" not in sys.argv:
         say("result", ok=True, plan=shown, applied=False)
@@ -207,7 +223,7 @@ def apply(name: str, shown: dict[str, Any], now: dict[str, str]) -> None:
     state.pop("torn", None)  # what a crash left half promoted is finished first
     old = state["environments"].get(name, {"revision": 0})
     revision = old["revision"] + bool(found or not old["revision"])
-    before = old.get("views") if note and old.get("note") == note and not found else None
+    before = old.get("views") if note and old.get("note") == note and (not found or old["models"] == now) else None
     swapped = sum(each["change"] in ("direct", "indirect") for each in found)
     views = {"added": len(shown["views"]["added"]), "swapped": swapped, "dropped": 0, "unchanged": 1}
     tables = [each["table"] for each in found]

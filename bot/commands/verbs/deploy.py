@@ -71,7 +71,7 @@ def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     if record.state is not PullState.PLANNED or outcome is None or plan is None or outcome.is_too_costly:
         return ()
     stopped = not outcome.ok or not touches(plan) or plan.blockers or approval_problems(record.rules.decision)
-    if stopped or not prod.deploys:
+    if stopped or plan.not_selected or not prod.deploys:
         return ()
     face = Face("Deploy", "Promotes, then merges")
     return (Choice("/deploy", "promotes it, and then merges", face, moves_prod=True),)

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mergeplan.bot.commands.command import Command
+from mergeplan.bot.commands.command import SELECTOR, Command, Line, Mistake
 from mergeplan.bot.commands.facts import CLOSED, Facts
 from mergeplan.bot.commands.form import UNFINISHED, Choice, Face, Form, Request, Start
 from mergeplan.bot.records import AFTER_MERGE, Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.words import waiting_words
+
+SELECTORS_MOST = 20
+
+
+def _parse(line: Line) -> Command | Mistake:
+    """Nothing, or selectors after `--select`, which may be written before each of them."""
+    words = [part for word in line.words for part in word.split("=", 1)]
+    if not words:
+        return line.command
+    selectors = tuple(dict.fromkeys(word.lower() for word in words if word != "--select"))
+    if words[0] != "--select" or words[-1] == "--select" or not selectors:
+        return line.mistake("`/plan` takes nothing after it but `--select` with models.")
+    for selector in selectors:
+        if not SELECTOR.fullmatch(selector):
+            return line.mistake(f"{code(selector)} selects no models.")
+    if len(selectors) > SELECTORS_MOST:
+        return line.mistake(f"It takes at most {SELECTORS_MOST} selectors.")
+    return replace(line.command, select=selectors)
 
 
 def _refuse(command: Command, facts: Facts) -> str:
+    if command.select and not facts.is_open:
+        return f"{CLOSED} A merge is planned whole."
     return CLOSED if facts.is_fork and not facts.is_open else ""
 
 
@@ -24,10 +45,11 @@ def plan_again(request: Request) -> Start:
         return Start(f"{why} Nothing was changed.", ok=False)
     if record.state is PullState.HELD:
         return Start("A maintainer must let this commit of a fork be planned first.", ok=False)
+    select = {"select": request.command.select} if request.command.select != record.wishes.select else {}
     if record.state is PullState.WAITING:
-        return _build_again(request.prod)
+        return replace(_build_again(request.prod), changes=select)
     begun = record.state in UNFINISHED or record.state is PullState.MERGED
-    return Start("A new plan was asked for.", changes={} if begun else {"again": True}, waits_for="plan")
+    return Start("A new plan was asked for.", changes=select if begun else {**select, "again": True}, waits_for="plan")
 
 
 def _build_again(prod: ProdRecord) -> Start:
@@ -40,6 +62,9 @@ def _build_again(prod: ProdRecord) -> Start:
 
 def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     match record.state:
+        case PullState.PLANNED | PullState.FAILED | PullState.CANCELLED if record.wishes.select:
+            face = Face("Plan all models", "Plans all changed models")
+            return (Choice("/plan", "plans all changed models, against prod as it is now", face),)
         case PullState.PLANNED | PullState.FAILED | PullState.CANCELLED:
             face = Face("Plan again", "Plans on prod as it is")
             return (Choice("/plan", "plans again, against prod as it is now", face),)
@@ -53,11 +78,13 @@ def _offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
 
 
 PLAN_AGAIN = Form(
-    usage="/plan",
-    does="plans again, against the current prod; after a merge that did not reach prod: tries the promotion again",
-    example="/plan",
+    usage="/plan [--select SELECTOR]",
+    does="plans again, against the current prod; after a merge that did not reach prod: tries the promotion again. "
+    "With `--select`: [only these models](guides/pull-requests.md#planning-some-of-the-models)",
+    example="/plan --select shop.orders+",
     needs="write",
     rejected="the pull request is closed, or in prod",
+    parse=_parse,
     rule=_refuse,
     start=plan_again,
     offers=_offers,

@@ -7,15 +7,13 @@ from dataclasses import replace
 from datetime import date
 
 from mergeplan.bot.budgets import cost_limits
-from mergeplan.bot.commands.command import Command, Line, Mistake
+from mergeplan.bot.commands.command import SELECTOR, Command, Line, Mistake
 from mergeplan.bot.commands.facts import require_environment
 from mergeplan.bot.commands.form import Form, Request, Start, ask_planner
 from mergeplan.bot.report.markdown import LIST_LIMIT, code, fitting, inert, name_list
 from mergeplan.bot.report.words import work_words
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.result import ResultLine
-
-SELECTOR = re.compile(r"\+?(tag:)?[A-Za-z_*][A-Za-z0-9_.*-]{0,200}\+?")
 
 
 def _parse(line: Line) -> Command | Mistake:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mergeplan.bot.report.checks.check import TITLE_MOST, Check, CheckView, fit_summary, make_annotations
 from mergeplan.bot.report.markdown import CHECK_LIMIT
 from mergeplan.bot.report.models import model_table
 from mergeplan.bot.report.offers import Offer
+from mergeplan.bot.report.selection import selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import (
     change_words,
@@ -18,6 +21,7 @@ from mergeplan.bot.report.words import (
 )
 from mergeplan.bot.results import RULE_BROKEN, PlannerOutcome, changes_nothing, problems_of
 from mergeplan.planner.contract.plan import PlanView
+from mergeplan.planner.wording import count_noun
 
 NAME = "mergeplan / plan"
 BUTTONS = frozenset({"plan", "ok-to-plan", "categorize"})
@@ -29,7 +33,13 @@ def plan_view(pull_view: Shown) -> CheckView:
     if outcome is None or changes_nothing(outcome):
         refused = refusal_words(outcome.plan if outcome else None)
         return CheckView(NAME, "Nothing to do", fit_summary(f"No model changes.\n\n{refused}".strip()))
-    return _models_view(outcome.plan) if outcome.plan else _failure_view(outcome)
+    view = _models_view(outcome.plan) if outcome.plan else _failure_view(outcome)
+    words = selection_words(pull_view.record)
+    if not words or view.conclusion == "failure":
+        return view
+    left = len(outcome.plan.not_selected) if outcome.plan else 0
+    title = f"Plan of selected models: {count_noun(left, 'changed model')} not planned"
+    return replace(view, title=title, summary=fit_summary(f"{words}\n\n{view.summary}"), conclusion="action_required")
 
 
 def _failure_view(outcome: PlannerOutcome) -> CheckView:

@@ -19,6 +19,7 @@ from mergeplan.bot.report.words import cost_words, problem_line, promise_sentenc
 from mergeplan.bot.results import is_free, touches
 
 NAME = "mergeplan / promotion"
+SELECTED = "Not ready: only selected models are planned"
 
 
 def promotion_view(pull_view: Shown) -> CheckView:
@@ -27,6 +28,9 @@ def promotion_view(pull_view: Shown) -> CheckView:
     plan = outcome.plan if outcome else None
     if record.state in AFTER_MERGE:
         return promotion_check(record)
+    if plan and plan.not_selected:
+        lines = "\n".join(problem_line(problem) for problem in blockers(record))
+        return CheckView(NAME, SELECTED, fit_summary(lines), conclusion="action_required")
     if record.state is PullState.FAILED or (plan and plan.blockers) or (outcome and outcome.is_too_costly):
         no_plan = record.state is PullState.FAILED and plan is None
         lines = SEE_PLAN if no_plan else "\n".join(problem_line(problem) for problem in blockers(record))

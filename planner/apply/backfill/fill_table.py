@@ -50,6 +50,7 @@ class TableWriter:
     engine: Engine
     store: StateStore
     audits: Audits
+    kept_audits: Audits  # of a table that is left as it is
     root: Path  # of the project, where its seeds are
     holder: str
     emit: Emit
@@ -101,15 +102,15 @@ class TableWriter:
                 raise not_ready(snapshot.model, late)
 
     def _keep_rows(self, work: Work, interval: Interval, lease: Lease) -> None:
-        """The table holds the rows of the interval already: they are audited again, and recorded."""
+        """The table holds the rows of the interval already: they are audited as far as needed, and recorded."""
         snapshot, started = work.snapshot, time.monotonic()
         with self._slots, locate_query_errors(snapshot.model):
             self._raise_if_cancelled()
             self._check_sources(work, is_copied=False)
-            audited = self._audit(snapshot, interval, lease, lambda: False)
+            ran, same = self._audit(self.kept_audits(snapshot, interval), snapshot, interval, lease, lambda: False)
             self.store.intervals.extend(snapshot.table, interval, lease=lease)
         seconds = time.monotonic() - started
-        self.emit(BatchDone(snapshot.name, 1, 1, interval, 0, seconds, audited, unchanged=True))
+        self.emit(BatchDone(snapshot.name, 1, 1, interval, 0, seconds, ran, unchanged=True, audits_unchanged=same))
 
     def _reset_intervals(self, snapshot: Snapshot, loaded_time: Timeline, lease: Lease) -> Timeline:
         """A table that lacks days before those that it holds is filled anew, from its first day on."""
@@ -191,7 +192,8 @@ class TableWriter:
                 else partial(self._evaluate, snapshot, batch, writes)
             )
             written = retry_on_conflict(write, partial(self.store.leases.check, lease))
-            audited = self._audit(snapshot, interval, lease, partial(take_back, batch))
+            results = self.audits(snapshot, interval)
+            audited, _ = self._audit(results, snapshot, interval, lease, partial(take_back, batch))
             for over in build_timeline(interval.start, min(interval.end, work.until or interval.end)):
                 self.store.intervals.record(table.name, over, lease=lease)
             seconds = time.monotonic() - started
@@ -253,10 +255,18 @@ class TableWriter:
             with running(operations), engine.reattaching(operations):
                 return write_batch(batch)
 
-    def _audit(self, snapshot: Snapshot, interval: Interval, lease: Lease, undo: Callable[[], bool]) -> int:
-        count = 0
-        for result in self.audits(snapshot, interval):
-            count += 1
+    def _audit(
+        self,
+        results: Iterator[AuditResult],
+        snapshot: Snapshot,
+        interval: Interval,
+        lease: Lease,
+        undo: Callable[[], bool],
+    ) -> tuple[int, int]:
+        """The numbers of audits that ran and that did not have to; FoundRows for the first one that blocks."""
+        counts = [0, 0]
+        for result in results:
+            counts[result.unchanged] += 1
             self.emit(AuditRan(snapshot.name, result))
             if result.count and result.blocking:
                 # The interval may have been recorded before (late rows, a restatement): it is not good any more, unless
@@ -271,7 +281,7 @@ class TableWriter:
             if result.count:
                 with self._lock:
                     self.done = self.done.plus(Filled(warnings=(result,)))
-        return count
+        return counts[0], counts[1]
 
     def _raise_if_cancelled(self) -> None:
         if self._stop.is_set():

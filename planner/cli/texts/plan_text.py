@@ -17,7 +17,7 @@ from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.session.wording import TITLES, cost_text, days_text, differences_text, display_name, headline
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.wording import shorten_name
+from mergeplan.planner.wording import count_noun, shorten_name
 
 STYLES = {
     Category.BREAKING: "red",
@@ -48,7 +48,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
         warnings = [
             _note(f"Warning: {warning.place or ''} {warning.message}".replace("  ", " ")) for warning in plan.warnings
         ]
-        return Group(Text(headline(plan), style="bold"), *_render_unopened(plan), *warnings)
+        return Group(Text(headline(plan), style="bold"), *_render_unopened(plan), *_not_selected(plan), *warnings)
     parts: list[RenderableType] = [Text(headline(plan), style="bold"), Text()]
     if not plan.old.exists and plan.environment != PROD:
         parts += [Text(), Text(differences_text(plan), style="bold"), Text()]
@@ -60,6 +60,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     parts += _costs(plan, estimates)
     parts += restatement_lines(plan)
     parts += _render_unopened(plan)
+    parts += _not_selected(plan)
     parts += [_note(f"Warning: {obstacle.place or ''} {obstacle.message}") for obstacle in plan.warnings]
     parts += [_note(f"Left empty, as asked: {display_name(plan, c.name)}.") for c in plan.changes if c.recorded]
     parts += [_warning(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
@@ -93,6 +94,12 @@ def _render_unopened(plan: Plan) -> Iterator[RenderableType]:
     for name, read in plan.unopened.left_out.items():
         stays = ": it stays as it is" if name in plan.unopened.held else ""
         yield _note(f"Left out: {name}, which reads {read}{stays}.")
+
+
+def _not_selected(plan: Plan) -> Iterator[RenderableType]:
+    """The changed models that the plan leaves alone, as was asked."""
+    if plan.not_selected:
+        yield _note(f"Not selected, so not planned: {', '.join(display_name(plan, n) for n in plan.not_selected)}.")
 
 
 def _exposures(plan: Plan) -> Iterator[RenderableType]:
@@ -142,6 +149,7 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> 
     what = "insert seed file" if kind.is_seed else what
     what = "unchanged, as is all that it reads" if event.unchanged else what
     what += f", audits ✔{event.audits}" if event.audits else ""
+    what += f", {count_noun(event.audits_unchanged, 'audit')} unchanged" if event.audits_unchanged else ""
     number, seconds = f"{f'[{event.index}/{event.of}]':<{2 * len(str(most)) + 3}}", f"{event.seconds:6.2f}s"
     names = [display_name(plan, change.name) for change in plan.backfills] if plan else []
     room = max(columns - len(number) - len(what) - len(seconds) - 7, NARROW)  # brackets, and the spaces between

@@ -68,6 +68,9 @@ from mergeplan.planner.snapshot.environment import parse_environment_name
     "--select-model", "select", multiple=True, metavar="SELECTOR", help="Plan the changes of these models only."
 )
 @click.option(
+    "--others-from", metavar="ENV", help="With --select-model: take all other models as that environment has them."
+)
+@click.option(
     "--backfill-model", "backfill", multiple=True, metavar="SELECTOR", help="Backfill only these and what is upstream."
 )
 @click.option("--min-intervals", type=click.IntRange(min=0), default=0, help="Recompute at least so many intervals.")

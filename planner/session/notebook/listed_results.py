@@ -11,6 +11,7 @@ from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.session.notebook.listing import HTML_MOST, Listed, Listing, cell_text, html_table
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.environments import Revision
+from mergeplan.planner.state.passed.audit_results import RecordedAudit
 from mergeplan.planner.wording import count_noun
 
 
@@ -66,6 +67,29 @@ class History(Listed, tuple[Revision, ...]):
         )
         of = f" of `{self[0].environment}`" if self else ""
         return Listing(count_noun(len(self), "revision") + of, columns, rows).drop_empty_columns()
+
+
+class RecordedAudits(Listed, tuple[RecordedAudit, ...]):
+    """Results of audits as they were recorded: a tuple that shows itself as a table."""
+
+    __slots__ = ()
+
+    def listing(self) -> Listing:
+        columns = ("At (UTC)", "Model", "Audit", "Arguments", "Outcome", "Rows", "Of")
+        rows = tuple(
+            (
+                _moment(result.at),
+                result.model,
+                result.audit,
+                ", ".join(f"{name} := {value}" for name, value in result.arguments),
+                result.outcome,
+                f"{result.rows:,}",
+                str(result.interval or ""),
+            )
+            for result in self
+        )
+        title = count_noun(len(self), "recorded result") + ", newest first" if self else "No audit has run."
+        return Listing(title, columns, rows).drop_empty_columns()
 
 
 class TableDiffs(Listed, tuple[TableDiff, ...]):

@@ -34,11 +34,11 @@ class Listing:
         rows = tuple(tuple(row[n] for n in kept) for row in self.rows)
         return Listing(self.title, tuple(self.columns[n] for n in kept), rows)
 
-    def text(self) -> str:
-        """The title, and below it the rows aligned; of many rows the first ones and how many follow."""
-        more = len(self.rows) - TEXT_MOST
+    def text(self, most: int = TEXT_MOST) -> str:
+        """The title, and below it the rows aligned; of more than `most` the first ones and how many follow."""
+        more = len(self.rows) - most
         rest = [f"... and {more:,} more"] if more > 0 else []
-        table = [align_rows(self.columns, self.rows[:TEXT_MOST])] if self.rows else []
+        table = [align_rows(self.columns, self.rows[:most])] if self.rows else []
         return "\n".join([self.title, *table, *rest])
 
     def html(self, *parts: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mergeplan.planner.apply.executor import ApplyOptions
 from mergeplan.planner.apply.executor import apply as apply_plan
 from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.checks.remembered_tests import spark_settings
 from mergeplan.planner.parsing.files.environments import replaces_views
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.session.openlineage import openlineage
@@ -39,6 +40,7 @@ def execute_plan(
             ApplyOptions(
                 work.now, reported.event, record.who, record.note,
                 complete=complete, replaces=_replaces(work, plan), check=work.cancellation.check, replan=replan,
+                spark=spark_settings(work.connection) or "",
             ),
         )  # fmt: skip
     return reported.outcome

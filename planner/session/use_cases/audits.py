@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from mergeplan.planner.apply.audits.record_results import recorded_audit
 from mergeplan.planner.apply.events import AuditRan
 from mergeplan.planner.checks.audits import AuditContext, AuditResult, run_audits
 from mergeplan.planner.checks.diff.masking import parse_samples
@@ -13,19 +14,49 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.plan.schedule import ONCE
+from mergeplan.planner.session.events import Warned
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.options import AuditOptions
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.state.passed.audit_results import LISTED, RecordedAudit
 
 
 def stream_audits(work: Workspace, environment: Environment, audit_options: AuditOptions) -> Iterator[AuditResult]:
-    """One audit's result after another, each reported as it comes."""
+    """One audit's result after another, each recorded and reported as it comes."""
+    records = True
     for result in _results(work, environment, audit_options):
+        records = records and _record(work, environment, result)
         work.on_event(AuditRan(result.model, result))
         yield result
         work.cancellation.check()
+
+
+def _record(work: Workspace, environment: Environment, result: AuditResult) -> bool:
+    """False where the state cannot be written, as by who may only read it: the audits run all the same."""
+    try:
+        work.store.audit_results.record([recorded_audit(environment.name, result.model, result)])
+    except RequestError as error:
+        work.on_event(Warned(f"The results are not kept: {error.message}"))
+        return False
+    return True
+
+
+def audit_history(
+    work: Workspace, environment: Environment, selectors: Collection[str] = (), limit: int = LISTED
+) -> tuple[RecordedAudit, ...]:
+    """The results of an environment's audits in the last three months, newest first; without selectors, standalone
+    audits too."""
+    models = _select_models(work, environment, selectors) if selectors else None
+    return work.store.audit_results.load(models, environment=environment.name, limit=limit)
+
+
+def _select_models(work: Workspace, environment: Environment, selectors: Collection[str]) -> frozenset[str]:
+    project = work.project
+    shown = {name: snapshot.model for name, snapshot in environment.snapshots.items()}
+    named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
+    return select(graph_of({**shown, **project.models}), named, git_change_finder(project))
 
 
 def _results(work: Workspace, environment: Environment, audit_options: AuditOptions) -> Iterator[AuditResult]:

@@ -20,7 +20,7 @@ from mergeplan.planner.plan.exposures import exposures_hit
 from mergeplan.planner.plan.forward_only import ForwardOnly
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
-from mergeplan.planner.plan.selected_changes import select_models
+from mergeplan.planner.plan.selected_changes import find_unselected, select_models
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.session.moments import moment
 from mergeplan.planner.session.options import RESET, PlanOptions, categories, category_resets
@@ -88,6 +88,8 @@ def _check_together(options: PlanOptions) -> None:
     if options.empty_backfill and options.skip_backfill:
         message = "`--empty-backfill` does not go with `--skip-backfill`."
         raise RequestError(message, hint="The first says that tables hold their days, the second that they lack them.")
+    if options.others_from and not options.select:
+        raise RequestError("`--others-from` does nothing without `--select-model`.", hint="Select some models.")
     if options.min_intervals and not options.start:
         raise RequestError("`--min-intervals` does nothing without `--start`.", hint="Give a start, or leave it out.")
 
@@ -112,23 +114,31 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
     target = base if options.environment == PROD else store.environments.get(options.environment)
     deployed = {name: snapshot.model for name, snapshot in base.snapshots.items()}
     models, unopened = merge_deployed(models, work.project.refused, deployed)
+    not_selected: tuple[str, ...] = ()
     if options.select:
-        there = target if target.exists else base
-        models = select_models(models, there, options.select, git_change_finder(work.project))
+        every, there = models, _deployed_environment(work, options, target, base)
+        models = select_models(every, there, options.select, git_change_finder(work.project))
+        not_selected = find_unselected(every, models)
     request = _request(work, options, models)
     _check_default(work, target)
     if options.empty_backfill or not work.project.config.plan.early_cut_off:
-        return _check_placement(
-            work, add_unopened(build_plan(models, target, base, loaded, request, overrides), unopened)
-        )
+        plan = replace(build_plan(models, target, base, loaded, request, overrides), not_selected=not_selected)
+        return _check_placement(work, add_unopened(plan, unopened))
     contents: dict[str, Contents] = {}
     while True:
         known = replace(loaded, contents=contents)
         plan = build_plan(models, target, base, known, request, overrides)
         compared = {compared_snapshot.table for pair in plan.comparisons for compared_snapshot in (pair.old, pair.new)}
         if compared <= contents.keys():
-            return _check_placement(work, add_unopened(plan, unopened))
+            return _check_placement(work, add_unopened(replace(plan, not_selected=not_selected), unopened))
         contents |= store.contents.load(compared - contents.keys())
+
+
+def _deployed_environment(work: Workspace, options: PlanOptions, target: Environment, base: Environment) -> Environment:
+    """The environment that the models which were not selected are taken from; RequestError when there is none."""
+    if options.others_from:
+        return work.environment(parse_environment_name(options.others_from))
+    return target if target.exists else base
 
 
 def _check_placement(work: Workspace, plan: Plan) -> Plan:

@@ -1,1 +1,1 @@
-"""Audits and unit tests that passed, so that they do not run again."""
+"""What audits found, and audits and unit tests that passed, so that they do not run again."""

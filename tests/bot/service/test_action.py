@@ -95,9 +95,9 @@ class Workflow:
         payload = {"action": action, "repository": {"full_name": SHOP}, "pull_request": shape}
         return self.run("pull_request_target", payload | ({"label": {"name": label}} if label else {}))
 
-    def push(self) -> int:
-        head = self.github.head(SHOP)
-        return self.run("push", {"ref": "refs/heads/main", "after": head, "repository": {"full_name": SHOP}})
+    def push(self, branch: str = "main", head: str = "") -> int:
+        after = head or self.github.head(SHOP)
+        return self.run("push", {"ref": f"refs/heads/{branch}", "after": after, "repository": {"full_name": SHOP}})
 
 
 @contextmanager
@@ -235,6 +235,22 @@ def test_a_project_that_does_not_load_fails_the_step(workflow: Workflow) -> None
 
     assert workflow.pull_request(number, "opened") == 1
     assert "The project does not load" in workflow.summary.read_text()
+
+
+def test_a_push_to_a_branch_with_an_environment_fails_its_job_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = {"config.yaml": "gateways: {}\ncicd_bot: {branch_environments: {qa: qa}}\n"}
+    with workflow_on(tmp_path, monkeypatch, PROJECT | rules) as workflow:
+        assert workflow.push() == 0
+        bad = workflow.github.commit(SHOP, "qa", {"models/orders.sql": "BROKEN\n"}, "Bad", author="wim")
+        assert workflow.push("qa", bad) == 1
+        good = workflow.github.commit(SHOP, "qa", COLUMN, "Good", author="wim")
+        assert workflow.push("qa", good) == 0
+
+        state = json.loads((workflow.folder / "home" / SHOP / "scripted.json").read_text())
+        assert state["environments"]["qa"]["models"]["shop.orders"] == COLUMN["models/orders.sql"]
+        assert state["environments"]["prod"]["models"]["shop.orders"] == PROJECT["models/orders.sql"]
 
 
 def test_a_label_makes_no_job_green_and_any_labels_job_does_what_a_dropped_one_would(

@@ -11,7 +11,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Change, Plan
 from mergeplan.planner.plan.schedule import Loaded, Window
-from mergeplan.planner.plan.selected_changes import select_models
+from mergeplan.planner.plan.selected_changes import find_unselected, select_models
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, make_plan, model, project, promote
 
@@ -195,3 +195,16 @@ def test_without_the_crons_all_whole_units_are_due() -> None:
     assert make_plan(weekly, window=window).changes[0].missing[0].end == day("2026-01-11")
     late = replace(window, ignore_cron=True)
     assert make_plan(weekly, window=late).changes[0].missing[0].end == day("2026-01-12")
+
+
+def test_changed_models_that_were_not_chosen_are_named() -> None:
+    prod, _ = promote(SHOP)
+    removed = {name: model for name, model in EDITED.items() if name != "s.total"}
+
+    def unselected(*selectors: str, edited: dict[str, Model] = EDITED) -> tuple[str, ...]:
+        return find_unselected(edited, select_models(edited, prod, selectors))
+
+    assert unselected("s.days") == ("s.apart", "s.new")
+    assert unselected("s.apart+") == ("s.days",)
+    assert unselected("s.days", edited=removed) == ("s.apart", "s.new", "s.total")
+    assert unselected("*") == ()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "r0002"
-down_revision = "r0001"
+revision = "r0003"
+down_revision = "r0002"
 
 NAME = sa.Text()
 

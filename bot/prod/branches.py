@@ -1,0 +1,154 @@
+"""Branches with environments of their own: each push is planned and applied, in a turn apart from prod's.
+
+Which branches these are, the commit says that prod shows; a branch cannot name an environment for itself. Its code is
+treated as a pull request's: it runs isolated, on the gateways of prod's configuration, within the budget.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from mergeplan.bot.branches import BranchRecord, merge_records
+from mergeplan.bot.budgets import cost_limits
+from mergeplan.bot.child.isolated import brings_code
+from mergeplan.bot.child.planner_process import Finished, new_run_id
+from mergeplan.bot.context import BotContext, Later, PlannerCall, error_result, unreadable
+from mergeplan.bot.git.call import BadCommit
+from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
+from mergeplan.bot.github.together import CheckRequest
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.prod.decide import may_retry
+from mergeplan.bot.prod.planner_calls import reasons
+from mergeplan.bot.records import Prod, ProdRecord, PullRecord
+from mergeplan.bot.report.checks.branch import (
+    branch_check,
+    branch_given_up,
+    branch_overtaken,
+    branch_running,
+    branch_waiting,
+)
+from mergeplan.bot.report.checks.check import CheckView
+from mergeplan.bot.rules import BotConfig
+from mergeplan.planner.errors import ProjectError
+
+log = structlog.get_logger(__name__)
+
+
+def reconcile_branches(context: BotContext, job: Job) -> None:
+    """Brings each environment of a branch to its branch's head; raises Later or ShuttingDown when it must come back."""
+    prod = context.inbox.prods.get(job.repository)
+    if prod.state is not Prod.READY or not prod.promoted_commit:
+        return  # prod's job wakes this one when there is something to compare with
+    gateway = context.github.repository(job.repository)
+    _BranchReconciliation(context, job, gateway, prod).run()
+
+
+class _BranchReconciliation:
+    """One pass over the branches of one project."""
+
+    def __init__(self, context: BotContext, job: Job, gateway: RepositoryGateway, prod: ProdRecord) -> None:
+        self.context = context
+        self.job = job
+        self.gateway = gateway
+        self.prod = prod
+        self.checkout = context.checkout(gateway)
+        self.log = log.bind(repository=job.repository, key=job.key)
+
+    def run(self) -> None:
+        """Takes on what each branch holds; a failure of one keeps no other from its turn."""
+        self.checkout.fetch(self.prod.branch or self.gateway.default_branch)
+        try:
+            config = self.context.config(self.checkout, self.prod.promoted_commit, self.prod.branch)
+        except ProjectError as error:  # as after an upgrade to a version that refuses a key
+            self.log.warning("branches_left_alone", why=str(error))
+            return
+        environments = config.branch_environments if config else {}
+        records = merge_records(self.prod.branches, environments or {})
+        if records != self.prod.branches:
+            for gone in set(self.prod.branches) - set(records):
+                self._end_check(gone, "the rules name it no longer")
+            self.context.inbox.prods.change(self.job.repository, branches=records)
+        waits = [wait for record in records if config and (wait := self._follow(record, config))]
+        if waits:
+            raise Later(min(waits), "the environment of a branch is tried again")
+
+    def _follow(self, record: BranchRecord, config: BotConfig) -> float:
+        """Brings one environment to its branch; the seconds until it is to be tried again, 0.0 when it is not."""
+        try:
+            head = self.gateway.branch_head(record.branch)
+        except GitHubFailed as error:
+            if error.status != 404:
+                raise
+            self._end_check(record, "the branch is gone")
+            return 0.0  # there is no such branch, or not yet
+        if head == record.commit and not record.again and not record.running:
+            return 0.0
+        self.checkout.fetch(record.branch)
+        head = self.checkout.head(record.branch)
+        if record.running not in ("", head):
+            self._check(record.running, branch_overtaken(record.environment, head))
+        attempts = record.attempts + 1 if record.running == head else 1
+        self._change(record, running=head, attempts=attempts)
+        self._check(head, branch_running(record.environment))
+        outcome = self._apply(record, head, config).outcome
+        if not outcome.ok and may_retry(outcome, attempts):
+            self.log.warning("branch_not_promoted", branch=record.branch, attempt=attempts, why=reasons(outcome))
+            if outcome.may_pass_later and outcome.problems:
+                self._check(head, branch_waiting(record.environment, outcome.problems[0].message))
+            return min(60.0, 2.0 * attempts)
+        now: dict[str, object] = {"commit": head, "running": "", "attempts": 0, "again": False}
+        if outcome.ok:
+            revision = outcome.promotion.revision if outcome.promotion else record.revision
+            now |= {"promoted_commit": head, "revision": revision}
+        self._check(head, branch_check(record.environment, outcome))
+        self._change(record, **now)
+        self.log.info("branch_taken_on", branch=record.branch, environment=record.environment, ok=outcome.ok)
+        return 0.0
+
+    def _apply(self, record: BranchRecord, commit: str, config: BotConfig) -> Finished:
+        """The branch's tree planned and applied to its environment, as a merge is to prod."""
+        base, run_id = self.prod.promoted_commit, new_run_id()
+        limits = cost_limits(PullRecord(self.job.repository, 0), config.cost_budget)
+        arguments = ("plan", record.environment, "--auto-apply", *limits, "--no-physical-plan", "--note", commit[:12])
+        try:
+            own_code = brings_code(self.checkout.diff_paths(base, commit))
+            if not self.context.has_project(self.checkout, commit):
+                return self.context.no_project(self.checkout, "This commit")
+            with (
+                self.context.project(self.checkout, commit) as folder,
+                self.context.gateways(self.checkout, base, run_id) as gateways,
+            ):
+                call = PlannerCall(self.job, folder, arguments, run_id, gateways, own_code)
+                finished = self.context.plan(call, should_stop=lambda: self._newer(record, commit))
+        except BadCommit as error:
+            return error_result(unreadable(error))
+        if finished.stopped:
+            raise Later(0.0, "a newer commit was pushed")
+        return finished
+
+    def _newer(self, record: BranchRecord, commit: str) -> str:
+        """Why a run must end: a newer push; asked of the news that came, and no oftener of GitHub."""
+        if not self.context.inbox.deliveries.news(self.job.key, self.job.seen):
+            return ""
+        try:
+            head = self.gateway.branch_head(record.branch)
+        except (GitHubFailed, GitHubPaused):
+            return ""
+        return f"superseded:{head}" if head != commit else ""
+
+    def _change(self, record: BranchRecord, **changes: object) -> None:
+        self.context.inbox.prods.change_branch(self.job.repository, record.branch, **changes)
+
+    def _end_check(self, record: BranchRecord, why: str) -> None:
+        """No check stays in progress of what is not followed any more."""
+        if record.running:
+            self._check(record.running, branch_given_up(record.environment, why))
+            self._change(record, running="", attempts=0)
+
+    def _check(self, commit: str, view: CheckView) -> None:
+        try:
+            key = f"mergeplan:branch:{commit[:12]}"
+            known = self.gateway.checks.find(commit, key)
+            self.gateway.checks.write(CheckRequest(commit, view, key, known, ""))
+        except (GitHubFailed, GitHubPaused) as error:
+            self.log.warning("check_not_written", commit=commit, why=str(error))

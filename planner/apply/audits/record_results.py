@@ -1,0 +1,26 @@
+"""Keep what each audit found, as it is reported."""
+
+from __future__ import annotations
+
+from mergeplan.planner.apply.events import AuditRan, Emit, Event
+from mergeplan.planner.checks.audits import AuditResult
+from mergeplan.planner.state.passed.audit_results import RecordedAudit
+from mergeplan.planner.state.store import StateStore
+
+
+def record_results(store: StateStore, environment: str, emit: Emit) -> Emit:
+    """An emitter that first records the audits that ran for an environment."""
+
+    def record_and_emit(event: Event) -> None:
+        if isinstance(event, AuditRan) and not event.result.unchanged:
+            store.audit_results.record([recorded_audit(environment, event.model, event.result)])
+        emit(event)
+
+    return record_and_emit
+
+
+def recorded_audit(environment: str, model: str, result: AuditResult) -> RecordedAudit:
+    """A result as the state keeps it: without its query and the failing rows."""
+    return RecordedAudit(
+        environment, model, result.name, result.table, result.count, result.blocking, result.interval, result.arguments
+    )
