@@ -120,10 +120,11 @@ class BatchDone:
 
 @dataclass(frozen=True)
 class AuditRan:
-    """An audit looked at what was just written."""
+    """An audit looked at what was just written: the rows of `interval`, or of whole tables where that is None."""
 
     model: str
     result: AuditResult
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.contract.result import ResultLine, TestCounts
 from mergeplan.planner.contract.wire import Line, serialize_line
 from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.intervals import Interval
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -92,8 +93,8 @@ class JsonLines:
                 self._recovered[environment] = tuple(views)
             case PromotionPending(environment, views=views):
                 self._pending[environment] = tuple(views)
-            case AuditRan(model, result):
-                self._audit(model, result)
+            case AuditRan(model, result, interval):
+                self._audit(model, result, interval)
         if known := event_line(event):
             line(known)
 
@@ -121,10 +122,10 @@ class JsonLines:
         """The last line of a verb that says no more of itself than how it ended."""
         self.result(ResultLine(ok=ok))
 
-    def _audit(self, model: str, result: AuditResult) -> None:
+    def _audit(self, model: str, result: AuditResult, interval: Interval | None) -> None:
         snapshot = self._snapshots.get(model)
         place = snapshot.model.locate(result.name, in_block=True) if snapshot else result.place
-        row = audit_found(model, result, place)
+        row = audit_found(model, result, place, interval)
         self._audits.append(row)
         line(AuditLine(**dict(row)))
 

@@ -15,6 +15,7 @@ from mergeplan.planner.contract.result import BackfillCounts, PromotionRow, View
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.errors import Located
+from mergeplan.planner.intervals import Interval
 
 
 def event_line(event: events.Event) -> Line | None:
@@ -83,7 +84,9 @@ def batch_line(event: events.BatchDone) -> lines.BatchLine:
     )
 
 
-def audit_found(model: str, result: AuditResult, place: Located | None) -> lines.AuditRow:
+def audit_found(
+    model: str, result: AuditResult, place: Located | None, interval: Interval | None = None
+) -> lines.AuditRow:
     """What an audit found, at the place where it is asked for."""
     path, line, _ = split_place(place)
     return lines.AuditRow(
@@ -97,6 +100,7 @@ def audit_found(model: str, result: AuditResult, place: Located | None) -> lines
         sample=sample(result.sample),
         path=path,
         line=line,
+        interval=span(interval) if interval else None,
     )
 
 

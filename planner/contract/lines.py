@@ -96,6 +96,9 @@ class AuditRow(Data):
     )
     path: str = Field(default="", description="the file that names the audit")
     line: int = Field(default=0, description="its line")
+    interval: Maybe[Span] = Field(
+        default=None, description="the time whose rows it looked at, where it looked at a batch"
+    )
 
 
 class AuditLine(AuditRow):

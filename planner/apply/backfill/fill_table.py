@@ -257,7 +257,7 @@ class TableWriter:
         count = 0
         for result in self.audits(snapshot, interval):
             count += 1
-            self.emit(AuditRan(snapshot.name, result))
+            self.emit(AuditRan(snapshot.name, result, interval))
             if result.count and result.blocking:
                 # The interval may have been recorded before (late rows, a restatement): it is not good any more, unless
                 # the table is as it was before.
