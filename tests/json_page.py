@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from mergeplan.planner.contract import adoption, base, catalog, history, lines, physical, plan, result, tables
+from mergeplan.planner.contract import adoption, base, catalog, history, lines, physical, plan, result, schedule, tables
 from mergeplan.planner.contract.base import Data
 from mergeplan.planner.contract.wire import LINES
 from tests.doc_links import in_folder
@@ -15,10 +15,11 @@ from tests.doc_links import in_folder
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "json.md"
 MARKED = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 TITLES = {"PlanView": "plan", "ModelChange": "model", "RestatementView": "restatement", "TableDifference": "tables",
-          "CatalogView": "catalog", "CatalogModelRow": "a-model-of-the-catalog"}  # fmt: skip
+          "CatalogView": "catalog", "CatalogModelRow": "a-model-of-the-catalog",
+          "Schedule": "schedule", "ScheduledModel": "a-model-of-a-schedule"}  # fmt: skip
 SHOWN: dict[str, type[Data]] = {
     kind.__name__: kind
-    for module in (adoption, base, catalog, history, lines, physical, plan, result, tables)
+    for module in (adoption, base, catalog, history, lines, physical, plan, result, schedule, tables)
     for kind in vars(module).values()
     if isinstance(kind, type) and issubclass(kind, Data) and kind is not Data
 }

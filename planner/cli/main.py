@@ -34,6 +34,7 @@ VERBS = {
     ),
     "render": (f"{CLI}.texts.rendering:render", "Print a model's query as Spark runs it."),
     "dag": (f"{CLI}.verbs.dag:dag", "Show the graph of models."),
+    "schedule": (f"{CLI}.verbs.schedule:schedule", "Print an environment's models for schedulers, as JSON."),
     "lineage": (f"{CLI}.verbs.lineage:lineage", "Show the lineage of a model or a column."),
     "docs": (f"{CLI}.verbs.docs:docs", "Write the catalog of the models: a static site, JSON, or dbt's files."),
     "fetchdf": (f"{CLI}.checks.data:fetchdf", "Run a query and print its rows."),

@@ -174,6 +174,12 @@ def load_project(
     )
 
 
+def load_config(root: Path, gateway: str | None = None, options: LoadOptions = LoadOptions()) -> tuple[Config, str]:
+    """The configuration of a folder and the name of its gateway, no other file read; errors as `load_project`."""
+    config, _, _ = read_config_files(Folder(root.resolve(), options.cache), options.gateways_from, options.isolation)
+    return config, _choose_gateway(config, gateway)
+
+
 def _choose_gateway(config: Config, wanted: str | None) -> str:
     """The gateway that somebody wants, or else the project's default; RequestError if there is none of that name."""
     chosen = wanted or config.gateway

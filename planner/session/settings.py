@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from mergeplan.planner.cache.place import cache_of, home_of
 from mergeplan.planner.engine.protocol import Connection, Engine
-from mergeplan.planner.parsing.files.schema import StateConfig
+from mergeplan.planner.parsing.files.schema import Config, StateConfig
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation, isolation_of
 
 STATE_URL = "MERGEPLAN_STATE_URL"
@@ -54,6 +54,14 @@ def settings_of(environ: Mapping[str, str], root: Path, gateway: str | None = No
         isolation_of(environ),
         cache_of(environ),
     )
+
+
+def state_url_of(settings: SessionSettings, config: Config, gateway: str) -> str:
+    """The address of the state database: the operator's, else that of config.yaml, else a file of the project's."""
+    if settings.state_url:
+        return settings.state_url
+    state = config.gateways[gateway].state_connection
+    return url_of(state, settings.root) if state else f"sqlite:///{settings.folder / 'state.db'}"
 
 
 def url_of(state: StateConfig, root: Path) -> str:

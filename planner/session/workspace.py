@@ -30,7 +30,7 @@ from mergeplan.planner.parsing.files.gateways import gateways_apart
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, silent
-from mergeplan.planner.session.settings import LEASE_WAIT, SessionSettings, url_of
+from mergeplan.planner.session.settings import LEASE_WAIT, SessionSettings, state_url_of
 from mergeplan.planner.session.use_cases.cancelling import Cancellation
 from mergeplan.planner.snapshot.environment import Environment
 
@@ -317,9 +317,8 @@ class Workspace:
 
     def _url(self) -> str:
         if self.settings.state_url:
-            return self.settings.state_url
-        state = self.project.config.gateways[self.project.gateway].state_connection
-        return url_of(state, self.settings.root) if state else f"sqlite:///{self.settings.folder / 'state.db'}"
+            return self.settings.state_url  # no file of the project is read for it
+        return state_url_of(self.settings, self.project.config, self.project.gateway)
 
 
 def load_state(work: Workspace) -> Loaded:

@@ -1,0 +1,49 @@
+"""schedule: an environment's models as a document for schedulers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from mergeplan.planner.cli.workspace import settings, workspace
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.session.scheduling.schedule import make_schedule
+from mergeplan.planner.session.state_access import open_state
+from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
+
+
+@click.command()
+@click.argument("environment", default=PROD)
+@click.option("--to", "path", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
+@workspace
+def schedule(environment: str, path: Path | None, root: Path, gateway: str | None) -> int:
+    """Print the models of ENVIRONMENT (prod by default) for schedulers: parents, cron, columns, tables, versions.
+
+    Only the state is read: no model's file is opened, and no Spark started.
+
+    \b
+    mergeplan schedule
+    mergeplan schedule --to /srv/airflow/schedules/shop.json
+    """
+    name = parse_environment_name(environment)
+    if not root.is_dir():
+        raise RequestError(f"There is no folder `{root}`.")
+    with open_state(settings(root, gateway)) as store:
+        text = f"{make_schedule(store, name).model_dump_json()}\n"
+    if path is None:
+        click.echo(text, nl=False)
+    else:
+        _replace_file(path, text)
+    return 0
+
+
+def _replace_file(path: Path, text: str) -> None:
+    """Write a file that others read at any time: they find the text before or the whole new one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

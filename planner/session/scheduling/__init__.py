@@ -1,0 +1,1 @@
+"""What schedulers such as Airflow and Dagster ask of a project's state."""

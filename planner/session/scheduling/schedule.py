@@ -1,0 +1,81 @@
+"""An environment's models as data for schedulers. Only the state is read: no file of the project is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mergeplan.planner.contract.schedule import Schedule, ScheduledAudit, ScheduledColumn, ScheduledModel
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.snapshot.environment import PROD, Environment
+from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.store import StateStore
+
+Columns = Mapping[str, tuple[Column, ...]]  # by physical table
+
+
+def make_schedule(store: StateStore, environment: str = PROD) -> Schedule:
+    """The models that an environment shows, parents first; RequestError when there is none of that name."""
+    shown = store.environments.get(environment)
+    if not shown.exists:
+        hint = "`mergeplan environments` lists them; a plan that is applied creates one."
+        raise RequestError(f"There is no environment `{environment}`.", hint=hint)
+    columns = {name: table.columns for name, table in store.tables.all().items()}
+    return schedule_of(store.database.project, shown, columns)
+
+
+def schedule_of(project: str, environment: Environment, columns: Columns) -> Schedule:
+    """The models that an environment shows, parents first; `columns` are those that Spark gave its tables."""
+    graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
+    return Schedule(
+        project=project,
+        environment=environment.name,
+        revision=environment.revision,
+        promoted_at=environment.promoted_at.isoformat() if environment.promoted_at else None,
+        models=tuple(_model(environment, environment.snapshots[name], graph, columns) for name in graph.order),
+    )
+
+
+def _model(environment: Environment, snapshot: Snapshot, graph: Graph, columns: Columns) -> ScheduledModel:
+    model, kind = snapshot.model, snapshot.kind
+    computed = kind.is_stored and not kind.is_seed
+    shown = model.name in environment.views and kind.has_view
+    parents = tuple(graph.parents[model.name])
+    return ScheduledModel(
+        name=model.name,
+        kind=str(kind),
+        materialization=model.materialization,
+        computed=computed,
+        parents=parents,
+        external=tuple(name for name in model.depends_on if name not in parents),
+        cron=model.cron.text if computed else "",
+        time_zone=model.cron.tz if computed else "",
+        interval_unit=model.cron.unit if computed else "",
+        start=model.start.isoformat() if model.start else None,
+        time_column=model.time_column,
+        path=model.path,
+        owner=model.owner,
+        description=model.description,
+        tags=model.tags,
+        grain=model.grain,
+        columns=_columns(snapshot, columns.get(snapshot.table, ())),
+        audits=tuple(ScheduledAudit(name=call.name, blocking=call.blocking) for call in model.audits),
+        fingerprint=snapshot.fingerprint.text,
+        table_version=snapshot.version,
+        table=snapshot.table if kind.has_view else "",
+        view=environment.naming.view(model.name, environment.name) if shown else "",
+    )
+
+
+def _columns(snapshot: Snapshot, table_columns: tuple[Column, ...]) -> tuple[ScheduledColumn, ...] | None:
+    """The table's columns; without a table the declared ones, or the names that the query gives."""
+    model = snapshot.model
+    known = table_columns or model.columns or tuple(Column(name, "") for name in snapshot.columns or ())
+    if not known:
+        return None
+    comments = {column.name: column.comment for column in model.columns} | dict(model.column_descriptions)
+    return tuple(
+        ScheduledColumn(name=column.name, type=column.type, description=comments.get(column.name, ""))
+        for column in known
+    )

@@ -1,0 +1,40 @@
+"""The state of a project without its files, but for a config.yaml that says where the state is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.project.loader import LoadOptions, load_config
+from mergeplan.planner.session.settings import SessionSettings, state_url_of
+from mergeplan.planner.state.store import StateStore
+
+
+@contextmanager
+def open_state(settings: SessionSettings, project: str | None = None) -> Iterator[StateStore]:
+    """The state store of a project; RequestError when there is no state yet.
+
+    With `state_url` and the project's name in the state (`project`, or that of the settings) no file is read at all.
+    """
+    url, name = settings.state_url, project if project is not None else settings.state_project or None
+    if not url or name is None:
+        options = LoadOptions(settings.gateways_from, settings.isolation.hiding(settings.folder))
+        config, gateway = load_config(settings.root, settings.gateway, options)
+        url = state_url_of(settings, config, gateway)
+        name = config.project if name is None else name
+    _check_exists(url)
+    store = StateStore(url, name)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _check_exists(url: str) -> None:
+    """RequestError for an SQLite file that is not there: whoever only looks creates none."""
+    scheme, _, file = url.partition("?")[0].partition(":///")
+    if scheme.startswith("sqlite") and not Path(file).expanduser().exists():
+        hint = "`mergeplan plan prod --auto-apply` in the project's folder creates it."
+        raise RequestError(f"There is no state database at {file}.", hint=hint)
