@@ -7,6 +7,7 @@ PEER := .venv-peer
 DBT := .venv-dbt
 CONSUMERS := .venv-consumers
 AIRFLOW := .venv-airflow
+DAGSTER := .venv-dagster
 LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_kinds.py tests/planner/test_kills.py \
 	tests/planner/test_history_lives.py tests/planner/test_history_from_scratch.py tests/planner/cli/test_drift.py \
 	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_engine.py \
@@ -71,7 +72,7 @@ unit: $(READY) $(ARCHIVE)
 	@$(BIN)/pytest -n 3 --dist worksteal --timeout 900 -m "not prove" $(TESTS)
 
 # SHARD=2/8 is the second of eight parts.
-prove: $(READY) $(ARCHIVE) $(DBT)/.ready $(CONSUMERS)/.ready $(AIRFLOW)/.ready  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
+prove: $(READY) $(ARCHIVE) $(DBT)/.ready $(CONSUMERS)/.ready $(AIRFLOW)/.ready $(DAGSTER)/.ready  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=1000 \
 		MERGEPLAN_METASTORE=1 MERGEPLAN_SHARD=$(SHARD) $(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
@@ -96,6 +97,13 @@ $(AIRFLOW)/.ready: $(READY) tests/airflow/requirements.txt
 	@$(PYTHON) -m venv $(AIRFLOW)
 	@$(AIRFLOW)/bin/pip install --disable-pip-version-check --quiet --requirement tests/airflow/requirements.txt
 	@echo "$(CURDIR)" > $$(echo $(AIRFLOW)/lib/python3*/site-packages)/mergeplan.pth
+	@touch $@
+
+# Dagster and what mergeplan.dagster imports; mergeplan itself runs in our own environment, as a process.
+$(DAGSTER)/.ready: pyproject.toml tests/dagster/requirements.txt
+	@$(PYTHON) -m venv $(DAGSTER)
+	@$(DAGSTER)/bin/pip install --disable-pip-version-check --quiet --requirement tests/dagster/requirements.txt
+	@$(DAGSTER)/bin/pip install --disable-pip-version-check --quiet --no-deps --editable .
 	@touch $@
 
 prove-lakehouse: $(READY) $(ARCHIVE)  # a process has one Spark, and a Spark one format
@@ -207,4 +215,4 @@ $(ARCHIVE): $(READY)
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) $(PEER) $(DBT) $(CONSUMERS) $(AIRFLOW) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	@rm -rf $(VENV) $(PEER) $(DBT) $(CONSUMERS) $(AIRFLOW) $(DAGSTER) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

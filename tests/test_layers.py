@@ -40,6 +40,7 @@ DOORS = {
     "rich": ("planner/cli", "bot/demo.py"),
     "opentelemetry": ("bot/tracing.py",),
     "click": ("planner/cli", "bot/cli.py"),
+    "dagster": ("mergeplan/dagster",),
     "mcp": ("planner/agents/server.py",),
     "airflow": ("mergeplan/airflow",),
 }

@@ -99,6 +99,7 @@ def audit_found(model: str, result: AuditResult, place: Located | None) -> lines
         unchanged=result.unchanged,
         path=path,
         line=line,
+        interval=span(result.interval) if result.interval else None,
     )
 
 

@@ -100,6 +100,9 @@ class AuditRow(Data):
     unchanged: bool = Field(
         default=False, description="it did not run: it passed before, and nothing that it reads was written since"
     )
+    interval: Maybe[Span] = Field(
+        default=None, description="the time whose rows it looked at, where it looked at a batch"
+    )
 
 
 class AuditLine(AuditRow):

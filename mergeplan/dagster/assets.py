@@ -1,0 +1,132 @@
+"""The models as assets: all in one operation, which calls mergeplan once for whatever of them is materialized."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import dagster as dg
+from pydantic import Field
+
+from mergeplan.dagster.deployment import Deployment, is_by_time
+from mergeplan.dagster.grid import Grid
+from mergeplan.dagster.request import Mode, Request, decide_request
+from mergeplan.dagster.resource import MergeplanResource
+from mergeplan.dagster.running import Event, ReportedRun, run_tags
+from mergeplan.dagster.translator import MergeplanTranslator, asset_models
+from mergeplan.planner.contract.schedule import ScheduledModel
+
+RESOURCE = "mergeplan"
+
+
+class MaterializeConfig(dg.Config):
+    """What is done about the assets that somebody materializes."""
+
+    mode: str = Field(
+        default=str(Mode.AUTO),
+        description="`run` computes what is missing, `restate` computes it again with all that reads it; `auto` "
+        "restates partitions that a person asks for, and runs anything else.",
+    )
+
+
+@dataclass(frozen=True)
+class AssetOptions:
+    """How the operation of the assets is made."""
+
+    translator: MergeplanTranslator
+    retry_policy: dg.RetryPolicy | None = None
+    pool: str | None = None
+    op_tags: Mapping[str, str] | None = None
+
+
+def build_assets(deployment: Deployment, options: AssetOptions, name: str = "mergeplan") -> dg.AssetsDefinition:
+    """The models of an environment as one subsettable operation, with their checks."""
+    translator, models = options.translator, asset_models(deployment)
+    by_key = {translator.get_asset_key(model.name): model for model in models}
+
+    @dg.multi_asset(
+        name=name,
+        specs=[translator.get_asset_spec(model, deployment) for model in models],
+        check_specs=[spec for model in models for spec in translator.get_check_specs(model, deployment)],
+        can_subset=True,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        retry_policy=options.retry_policy,
+        pool=options.pool,
+        op_tags=options.op_tags,
+    )
+    def materialize(
+        context: dg.AssetExecutionContext, config: MaterializeConfig, mergeplan: MergeplanResource
+    ) -> Iterator[Event]:
+        chosen = tuple(model for key, model in by_key.items() if key in context.selected_asset_keys)
+        window = chosen_window(context, chosen)
+        names = tuple(model.name for model in chosen if model.computed)
+        run = ReportedRun(context.op_execution_context, mergeplan, translator)
+        tags = run_tags(context.op_execution_context)
+        request = decide_request(mergeplan.shown_environment, names, window, Mode(config.mode), tags)
+        yield from run.events(request) if names else run.look()
+        yield from unchanged_events(context, run, chosen, window)
+
+    return materialize
+
+
+def build_outside(deployment: Deployment, translator: MergeplanTranslator) -> list[dg.AssetSpec]:
+    """The tables of others that models read, as assets that Dagster does not materialize here."""
+    return [
+        dg.AssetSpec(translator.get_asset_key(name), group_name="external", kinds={"spark"}, metadata=_outside(model))
+        for name in deployment.outside
+        for model in (deployment.models.get(name),)
+    ]
+
+
+def _outside(model: ScheduledModel | None) -> Mapping[str, dg.TableSchema]:
+    if model is None or model.columns is None:
+        return {}
+    columns = [dg.TableColumn(c.name, c.type or "unknown", c.description or None) for c in model.columns]
+    return {"dagster/column_schema": dg.TableSchema(columns=columns)}
+
+
+def build_run_op(options: AssetOptions, name: str = "mergeplan_run_due") -> dg.OpDefinition:
+    """The operation that runs all that is due in the environment, whatever partitions that is."""
+
+    @dg.op(
+        name=name,
+        out={},
+        retry_policy=options.retry_policy,
+        pool=options.pool,
+        tags=options.op_tags,
+        description="Runs the models that are due, in one call of mergeplan.",
+    )
+    def run_due(context: dg.OpExecutionContext, mergeplan: MergeplanResource) -> Iterator[Event]:
+        run = ReportedRun(context, mergeplan, options.translator)
+        yield from run.events(Request(mergeplan.shown_environment))
+
+    return run_due
+
+
+def chosen_window(
+    context: dg.AssetExecutionContext, models: tuple[ScheduledModel, ...]
+) -> tuple[datetime, datetime] | None:
+    """The time of the partitions that are materialized; None in a run without partitions."""
+    if not (context.has_partition_key or context.has_partition_key_range):
+        return None
+    unit = next(model.interval_unit for model in models if is_by_time(model))
+    keys = context.partition_key_range
+    return Grid(unit).span(keys.start, keys.end)
+
+
+def unchanged_events(
+    context: dg.AssetExecutionContext,
+    run: ReportedRun,
+    models: tuple[ScheduledModel, ...],
+    window: tuple[datetime, datetime] | None,
+) -> Iterator[Event]:
+    """An event for each chosen model that nothing had to be done for: its version stays, and it counts as done."""
+    recorder = run.recorder
+    for chosen in models:
+        model = recorder.deployment.models.get(chosen.name)
+        if model is None or model.name in recorder.touched:
+            continue
+        versions = recorder.versions(model)
+        keys = context.partition_keys if window and is_by_time(model) else [None]
+        for key in keys:
+            if version := versions.get(key):
+                yield recorder.event(model, key, version, {"mergeplan/unchanged": True})

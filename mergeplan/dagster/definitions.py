@@ -1,0 +1,105 @@
+"""All that a deployment of an environment gives Dagster: assets, checks, the job that runs it, schedules, a sensor."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import dagster as dg
+
+from mergeplan.dagster.assets import RESOURCE, AssetOptions, build_assets, build_outside, build_run_op
+from mergeplan.dagster.deployment import Deployment
+from mergeplan.dagster.names import word
+from mergeplan.dagster.recorder import Recorder
+from mergeplan.dagster.resource import MergeplanResource
+from mergeplan.dagster.sync import missing_events
+from mergeplan.dagster.translator import MergeplanTranslator
+from mergeplan.planner.intervals import NAMED
+
+
+@dataclass(frozen=True)
+class MergeplanOptions:
+    """How the definitions are made; `name` begins the names of jobs, schedules and sensors."""
+
+    translator: MergeplanTranslator = field(default_factory=MergeplanTranslator)
+    name: str = "mergeplan"
+    retry_policy: dg.RetryPolicy | None = None  # of every run; a retry goes on where the last try ended
+    pool: str | None = None
+    running: bool = False  # the schedules and the sensor run as soon as they are loaded
+    look_seconds: int = 60  # how often the sensor looks at the state
+
+    @property
+    def assets(self) -> AssetOptions:
+        """What of it the operations need."""
+        return AssetOptions(self.translator, self.retry_policy, self.pool)
+
+
+def build_definitions(
+    deployment: Deployment, mergeplan: MergeplanResource, options: MergeplanOptions | None = None
+) -> dg.Definitions:
+    """The definitions of an environment; nothing of the project is executed."""
+    options = options or MergeplanOptions()
+    job = build_run_job(options)
+    return dg.Definitions(
+        assets=[
+            build_assets(deployment, options.assets, options.name),
+            *build_outside(deployment, options.translator),
+        ],
+        jobs=[job],
+        schedules=[*build_schedules(deployment, job, options)],
+        sensors=[build_state_sensor(options)],
+        resources={RESOURCE: mergeplan},
+    )
+
+
+def build_run_job(options: MergeplanOptions) -> dg.JobDefinition:
+    """The job that runs what is due."""
+    run_due = build_run_op(options.assets, f"{options.name}_run_due")
+
+    @dg.job(name=f"{options.name}_run", description="Runs the models that are due, in one call of mergeplan.")
+    def run_job() -> None:
+        run_due()
+
+    return run_job
+
+
+def build_schedules(
+    deployment: Deployment, job: dg.JobDefinition, options: MergeplanOptions
+) -> Iterator[dg.ScheduleDefinition]:
+    """A schedule for each time zone, which ticks when any model is due; what is not due is not computed."""
+    crons: dict[str, dict[str, None]] = {}
+    for model in deployment.schedule.models:
+        if model.computed and model.cron:
+            crons.setdefault(model.time_zone or "UTC", {})[NAMED.get(model.cron.lower(), model.cron)] = None
+    status = dg.DefaultScheduleStatus.RUNNING if options.running else dg.DefaultScheduleStatus.STOPPED
+    for zone, texts in crons.items():
+        suffix = "" if zone == "UTC" else f"_{word(zone).lower()}"
+        yield dg.ScheduleDefinition(
+            name=f"{options.name}_run{suffix}_schedule",
+            job=job,
+            cron_schedule=sorted(texts),
+            execution_timezone=zone,
+            default_status=status,
+        )
+
+
+def build_state_sensor(options: MergeplanOptions) -> dg.SensorDefinition:
+    """A sensor that reports what the state has and Dagster has not been told: promotions, and runs of others."""
+    status = dg.DefaultSensorStatus.RUNNING if options.running else dg.DefaultSensorStatus.STOPPED
+
+    @dg.sensor(
+        name=f"{options.name}_state",
+        minimum_interval_seconds=options.look_seconds,
+        default_status=status,
+        description="Reports tables that a merge promoted, and time that other processes filled.",
+    )
+    def look(context: dg.SensorEvaluationContext, mergeplan: MergeplanResource) -> dg.SkipReason:
+        deployment = mergeplan.read_deployment()
+        writer = f"revision {deployment.schedule.revision}"
+        recorder = Recorder(context.instance, options.translator, deployment, writer)
+        recorder.load()
+        told = 0
+        for event in missing_events(recorder):
+            context.instance.report_runless_asset_event(event)
+            told += 1
+        return dg.SkipReason(f"{told} new in the state." if told else "Nothing new in the state.")
+
+    return look

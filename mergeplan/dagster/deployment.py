@@ -1,0 +1,86 @@
+"""What an environment shows, as Dagster needs it: its schedule, the time that its tables hold, and column lineage.
+
+`python -m mergeplan.dagster.export` writes it from the state. Reading it executes nothing of the project and resolves
+no secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from mergeplan.planner.contract.base import Data, Spans
+from mergeplan.planner.contract.schedule import Schedule, ScheduledModel
+from mergeplan.planner.contract.tables import LineageEnd
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.kind import Kind
+
+
+class ModelLineage(Data):
+    """Where a model's columns come from, and what decides which rows it has."""
+
+    columns: dict[str, tuple[LineageEnd, ...]] = Field(default={}, description="a column -> what it is made from")
+    row_deciders: tuple[LineageEnd, ...] = Field(default=(), description="what decides which rows it has")
+    unfollowed: str = Field(default="", description='why its query is not followed column by column; `""`: it is')
+
+
+class Deployment(Data):
+    """An environment as its state has it."""
+
+    schedule: Schedule = Field(description="the models, parents first")
+    held: dict[str, Spans] = Field(default={}, description="a model -> the time that its table holds")
+    lineage: dict[str, ModelLineage] = Field(default={}, description="a model -> its lineage; empty: not asked for")
+
+    @cached_property
+    def models(self) -> Mapping[str, ScheduledModel]:
+        """The models by name, parents first."""
+        return {model.name: model for model in self.schedule.models}
+
+    @cached_property
+    def parents(self) -> Mapping[str, tuple[str, ...]]:
+        """What each model reads, models and other tables; an embedded model stands for what it reads itself."""
+        parents: dict[str, tuple[str, ...]] = {}
+        for model in self.schedule.models:
+            names: dict[str, None] = {}
+            for name in (*model.parents, *model.external):
+                parent = self.models.get(name)
+                names |= dict.fromkeys(parents[name] if parent and Kind(parent.kind).is_embedded else (name,))
+            names.pop(model.name, None)
+            parents[model.name] = tuple(names)
+        return parents
+
+    @cached_property
+    def outside(self) -> tuple[str, ...]:
+        """The tables that models read and no model fills, sorted."""
+        read = {name for parents in self.parents.values() for name in parents}
+        return tuple(sorted(name for name in read if name not in self.models or is_outside(self.models[name])))
+
+
+def is_outside(model: ScheduledModel) -> bool:
+    """True when others write its table."""
+    return Kind(model.kind).is_external
+
+
+def is_asset(model: ScheduledModel) -> bool:
+    """True for a model that is an asset of mergeplan: it has a view."""
+    return Kind(model.kind).has_view
+
+
+def is_by_time(model: ScheduledModel) -> bool:
+    """True when the model is filled interval by interval, each by itself: it is partitioned."""
+    return Kind(model.kind).is_by_time
+
+
+def read_deployment(path: Path) -> Deployment:
+    """A deployment from a file that `mergeplan.dagster.export` wrote; ProjectError for what is none."""
+    try:
+        return Deployment.model_validate_json(path.read_bytes())
+    except OSError as error:
+        message = f"The deployment cannot be read: {error.strerror}."
+    except ValidationError as error:
+        message = f"This is no deployment of this version of mergeplan: {error.errors()[0]['msg']}."
+    hint = f"Write it again: `python -m mergeplan.dagster.export --to {path}`."
+    raise ProjectError(message, place=Place(str(path)), hint=hint)

@@ -1,0 +1,157 @@
+"""The JSON lines of a run or a restatement as what happened to models. It needs no Dagster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mergeplan.planner.contract import lines
+from mergeplan.planner.contract.base import Span
+from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.contract.wire import Line
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A batch of a model was written, audited and recorded; one that is `unchanged` was found to hold its rows."""
+
+    model: str
+    table: str
+    interval: Span
+    rows: int
+    seconds: float
+    batch: tuple[int, int]  # which of how many
+    unchanged: bool = False
+    copied: bool = False
+
+
+@dataclass(frozen=True)
+class Audited:
+    """An audit looked at the rows of an interval of a model; None for all that its table holds."""
+
+    model: str
+    audit: lines.AuditRow
+    interval: Span | None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A model could not be computed."""
+
+    model: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A model was left out because another failed."""
+
+    model: str
+    because: str
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """The intervals of a restatement count as missing from now on: whoever goes on runs what is missing."""
+
+    plan_id: str
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something to know that is about no batch."""
+
+    message: str
+    is_problem: bool = False
+
+
+Report = Computed | Audited | Failed | Skipped | Cleared | Remark
+
+
+@dataclass
+class Progress:
+    """What the lines of one process say, one after another."""
+
+    computed: set[str] = field(default_factory=set)  # models of which a batch was written or kept
+    failed: dict[str, str] = field(default_factory=dict)  # model -> why
+    skipped: dict[str, str] = field(default_factory=dict)  # model -> the model that failed
+    errors: list[lines.ErrorLine] = field(default_factory=list)
+    result: ResultLine | None = None
+    recovered: bool = False  # a promotion that a crash had left was finished
+    plan_id: str = ""
+    tables: dict[str, str] = field(default_factory=dict)  # model -> its physical table
+
+    @property
+    def is_taken(self) -> bool:
+        """True when nothing was done because another run of the environment is under way."""
+        return self.result is not None and bool(self.result.skipped)
+
+    @property
+    def may_succeed_later(self) -> bool:
+        """True unless somebody has to mend a file or the request first."""
+        lasting = {"ProjectError", "RequestError", "UsageError", "Refused"}
+        return not any(error.kind in lasting and not error.retry for error in self.errors)
+
+    def read(self, line: Line) -> Report | None:
+        """What a line says of models; None for a line that is of no interest."""
+        match line:
+            case lines.PlanLine(plan=plan):
+                self.plan_id = plan.id
+                self.tables |= {model.name: model.table for model in plan.models}
+                late = ", ".join(model.name for model in plan.models if model.intervals)
+                return Remark(f"To compute: {late or 'nothing'}.")
+            case lines.StageLine(name="backfill"):
+                return Cleared(self.plan_id)
+            case lines.BatchLine():
+                return self._batch(line)
+            case lines.AuditLine():
+                return Audited(line.model, line, line.interval) if line.model else _standalone(line)
+            case lines.FailedLine(model=model, message=message):
+                self.failed[model] = message
+                return Failed(model, message)
+            case lines.SkippedLine(model=model, because=because):
+                self.skipped[model] = because
+                return Skipped(model, because)
+            case lines.ErrorLine(message=message, hint=hint):
+                self.errors.append(line)
+                return Remark(f"{message} {hint}".strip(), is_problem=True)
+            case lines.RecoveredLine(environment=environment):
+                self.recovered = True
+                return Remark(f"Finishing an interrupted promotion of {environment}.")
+            case ResultLine():
+                self.result = line
+                return Remark(line.skipped) if line.skipped else None
+            case _:
+                return _remark(line)
+
+    def _batch(self, line: lines.BatchLine) -> Computed:
+        self.computed.add(line.model)
+        return Computed(
+            line.model,
+            self.tables.get(line.model, ""),
+            line.interval,
+            line.rows,
+            line.seconds,
+            (line.index, line.of),
+            line.unchanged,
+            line.copied,
+        )
+
+
+def _standalone(audit: lines.AuditRow) -> Remark:
+    verdict = "passed" if audit.ok else f"found {audit.count} row{'s' * (audit.count != 1)}"
+    return Remark(f"The standalone audit {audit.name} {verdict}.", is_problem=not audit.ok)
+
+
+def _remark(line: Line) -> Remark | None:
+    """Lines that a person wants to read in a log, and that change nothing."""
+    match line:
+        case lines.LateLine(model=model, signals=signals):
+            return Remark(f"{model} waits for {', '.join(signals)}.")
+        case lines.WaitingLine(model=model, environment=environment, holder=holder):
+            return Remark(f"Waiting for {holder}, which has {model or environment}.")
+        case lines.RestatingLine(models=models):
+            return Remark(f"Restated by their own cron: {', '.join(models)}.")
+        case lines.WarningLine(message=message):
+            return Remark(message, is_problem=True)
+        case _:
+            return None

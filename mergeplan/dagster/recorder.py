@@ -1,0 +1,173 @@
+"""What happened to a model as an event of Dagster, with all by which Dagster decides what is stale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from mergeplan.dagster.deployment import Deployment, is_by_time
+from mergeplan.dagster.grid import Grid
+from mergeplan.dagster.progress import Audited, Computed
+from mergeplan.dagster.translator import COMPUTED, MergeplanTranslator, get_check_name
+from mergeplan.dagster.versions import DATA_VERSION, UNSEEN, Input, provenance, view_version, written_version
+from mergeplan.planner.contract.base import Span
+from mergeplan.planner.contract.schedule import ScheduledModel
+
+TABLE = "mergeplan/table"  # metadata: the physical table
+HELD = "mergeplan/held"  # metadata: up to when the table was filled
+SHOWN_ROWS = 5
+
+
+@dataclass
+class Recorder:
+    """Makes the events of one run or one look at the state; each must be stored before the next is asked for."""
+
+    instance: dg.DagsterInstance
+    translator: MergeplanTranslator
+    deployment: Deployment
+    writer: str  # names the run: rows that it writes are another version than those of any other run
+    latest: dict[str, dg.AssetMaterialization | None] = field(default_factory=dict)  # by model or table
+    inputs: dict[str, Input] = field(default_factory=dict)  # likewise; forgotten when there is a newer event
+    touched: set[str] = field(default_factory=set)  # models that got an event
+
+    def load(self) -> None:
+        """Read the newest event of every model and table, in one query."""
+        names = {
+            self.translator.get_asset_key(name): name for name in (*self.deployment.models, *self.deployment.outside)
+        }
+        self.latest |= dict.fromkeys(names.values())
+        self.inputs |= {name: Input() for name in names.values()}
+        for record in self.instance.get_asset_records([*names]):
+            if entry := record.asset_entry.last_materialization_record:
+                self._remember(names[record.asset_entry.asset_key], entry.asset_materialization, entry.storage_id)
+
+    def batch_events(self, report: Computed) -> Iterable[dg.AssetMaterialization]:
+        """The partitions that a batch filled, or the whole table."""
+        model = self.deployment.models.get(report.model)
+        metadata = _batch_metadata(report)
+        if model is None:  # a merge brought it since the definitions were loaded, and the state was read
+            yield dg.AssetMaterialization(self.translator.get_asset_key(report.model), metadata=metadata)
+            return
+        keys = self.partitions_of(model, report.interval)
+        if len(keys) == 1 and not report.unchanged:
+            metadata["dagster/partition_row_count"] = report.rows
+        versions = self.versions(model) if report.unchanged else {}
+        for key in keys:
+            version = versions.get(key) or written_version(model.table, key, self.writer)
+            yield self.event(model, key, version, metadata)
+
+    def partitions_of(self, model: ScheduledModel, span: Span) -> tuple[str | None, ...]:
+        """The partitions that a span covers; (None,) for a model without partitions."""
+        if not is_by_time(model):
+            return (None,)
+        return Grid(model.interval_unit).keys(span)
+
+    def versions(self, model: ScheduledModel) -> Mapping[str | None, str]:
+        """Partition -> the data version of its newest event; {None: ...} for a model without partitions."""
+        if not is_by_time(model):
+            return {None: version} if (version := self._read(model.name).version) != UNSEEN else {}
+        tags = self.instance.event_log_storage.get_latest_tags_by_partition(
+            self.translator.get_asset_key(model.name), dg.DagsterEventType.ASSET_MATERIALIZATION, [DATA_VERSION]
+        )
+        return {key: labels[DATA_VERSION] for key, labels in tags.items() if DATA_VERSION in labels}
+
+    def event(
+        self, model: ScheduledModel, partition: str | None, version: str, metadata: Mapping[str, Any]
+    ) -> dg.AssetMaterialization:
+        """A materialization of a model as the state has it."""
+        inputs = {
+            self.translator.get_asset_key(name).to_user_string(): self._read(name)
+            for name in self.deployment.parents[model.name]
+        }
+        self.touched.add(model.name)
+        self.inputs.pop(model.name, None)
+        held = self.deployment.held.get(model.name, ())
+        return dg.AssetMaterialization(
+            self.translator.get_asset_key(model.name),
+            partition=partition,
+            metadata={
+                TABLE: model.table,
+                "mergeplan/revision": self.deployment.schedule.revision,
+                **({HELD: held[-1][1]} if held else {}),
+                **metadata,
+            },
+            tags=provenance(model.fingerprint, version, inputs),
+        )
+
+    def view(self, model: ScheduledModel) -> dg.AssetMaterialization | None:
+        """A view whose query or whose inputs are others than at its newest event; None where they are not."""
+        inputs = {name: self._read(name) for name in self.deployment.parents[model.name]}
+        version, before = view_version(model.fingerprint, inputs), self._read(model.name).version
+        return None if version == before else self.event(model, None, version, {})
+
+    def audit_events(self, report: Audited) -> Iterable[dg.AssetCheckEvaluation]:
+        """What an audit found, for each partition that it looked at."""
+        model, audit = self.deployment.models.get(report.model), report.audit
+        partitions = self.partitions_of(model, report.interval) if model and report.interval else (None,)
+        metadata: dict[str, Any] = {"mergeplan/rows_found": audit.count}
+        if report.interval:
+            metadata["mergeplan/interval"] = " - ".join(report.interval)
+        if not audit.ok:
+            metadata["mergeplan/query"] = dg.MetadataValue.md(f"```sql\n{audit.query}\n```")
+            metadata["mergeplan/sample"] = dg.MetadataValue.json(
+                {"columns": list(audit.sample.columns), "rows": [list(row) for row in audit.sample.rows[:SHOWN_ROWS]]}
+            )
+        for partition in partitions:
+            yield dg.AssetCheckEvaluation(
+                asset_key=self.translator.get_asset_key(report.model),
+                check_name=get_check_name(audit.name),
+                passed=audit.ok,
+                metadata=metadata,
+                severity=dg.AssetCheckSeverity.ERROR if audit.blocking else dg.AssetCheckSeverity.WARN,
+                blocking=audit.blocking,
+                partition=partition,
+            )
+
+    def outcome(self, name: str, message: str = "", *, skipped: bool = False) -> dg.AssetCheckEvaluation:
+        """Whether a model could be computed, as its check `computed`."""
+        return dg.AssetCheckEvaluation(
+            asset_key=self.translator.get_asset_key(name),
+            check_name=COMPUTED,
+            passed=not message,
+            description=message or None,
+            metadata={"mergeplan/run": dg.MetadataValue.text(self.writer)},
+            severity=dg.AssetCheckSeverity.WARN if skipped else dg.AssetCheckSeverity.ERROR,
+            blocking=False,
+        )
+
+    def table_before(self, model: ScheduledModel) -> str:
+        """The physical table of the newest event, '' where there is none."""
+        event = self.latest.get(model.name)
+        return str(event.metadata[TABLE].value) if event and TABLE in event.metadata else ""
+
+    def _read(self, name: str) -> Input:
+        if name not in self.inputs:  # it got an event since
+            (record,) = self.instance.get_asset_records([self.translator.get_asset_key(name)]) or (None,)
+            entry = record.asset_entry.last_materialization_record if record else None
+            if entry:
+                self._remember(name, entry.asset_materialization, entry.storage_id)
+        return self.inputs.setdefault(name, Input())
+
+    def _remember(self, name: str, event: dg.AssetMaterialization | None, storage_id: int) -> None:
+        self.latest[name] = event
+        self.inputs[name] = Input((event.tags or {}).get(DATA_VERSION, UNSEEN) if event else UNSEEN, storage_id)
+
+
+def _batch_metadata(report: Computed) -> dict[str, Any]:
+    index, of = report.batch
+    metadata: dict[str, Any] = {
+        "mergeplan/interval": " - ".join(report.interval),
+        "mergeplan/rows": report.rows,
+        "mergeplan/seconds": report.seconds,
+        HELD: report.interval[1],
+    }
+    if of > 1:
+        metadata["mergeplan/batch"] = f"{index} of {of}"
+    if report.unchanged:
+        metadata["mergeplan/unchanged"] = True
+    if report.copied:
+        metadata["mergeplan/copied"] = True
+    return metadata

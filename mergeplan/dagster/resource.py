@@ -1,0 +1,71 @@
+"""mergeplan as a resource: which project, which environment, and how it is started."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import dagster as dg
+from pydantic import Field
+
+from mergeplan.dagster.child import ChildEnded, stream_lines
+from mergeplan.dagster.deployment import Deployment
+from mergeplan.dagster.request import Request, environment_of
+from mergeplan.planner.contract.wire import Line, read_line
+
+STATE_URL = "MERGEPLAN_STATE_URL"
+LOOKING = 600.0  # seconds for reading the state
+
+
+class MergeplanResource(dg.ConfigurableResource):
+    """Runs mergeplan as a process of its own, which reports in JSON lines; this process never starts Spark."""
+
+    project: str = Field(description="The project's folder.")
+    environment: str = Field(
+        default="prod", description="The environment; in a branch deployment it is that of the pull request."
+    )
+    pull_request_environment: str = Field(
+        default="pr_{number}", description="How the environment of a pull request is called."
+    )
+    gateway: str | None = Field(default=None, description="The gateway, if not the project's default.")
+    python: str = Field(default=sys.executable, description="The Python that mergeplan is installed in.")
+    state_url: str | None = Field(default=None, description="Where the state is, if config.yaml does not say it.")
+    variables: dict[str, str] = Field(default={}, description="Further environment variables of the process.")
+    timeout_seconds: float | None = Field(default=None, description="Ends a run that takes longer; null: no limit.")
+    wait_seconds: float = Field(
+        default=3600.0, description="How long another run of the environment is waited for; then the run fails."
+    )
+
+    @property
+    def shown_environment(self) -> str:
+        """The environment, in a branch deployment that of the pull request."""
+        return environment_of(os.environ, self.environment, self.pull_request_environment)
+
+    def read_deployment(self, *, lineage: bool = False) -> Deployment:
+        """What the environment shows now, read from the state; ChildEnded when there is none."""
+        flags = ["--lineage"] if lineage else []
+        gateway = ["--gateway", self.gateway] if self.gateway else []
+        argv = self._argv("mergeplan.dagster.export", self.shown_environment, "--project", ".", *gateway, *flags)
+        return Deployment.model_validate_json("".join(self._stream(argv, lambda _line: None, LOOKING)))
+
+    def stream(self, request: Request, on_stderr: Callable[[str], None]) -> Iterator[Line]:
+        """The lines of a request as they come; ChildEnded at their end when the exit code is not 0."""
+        gateway = ["--gateway", self.gateway] if self.gateway else []
+        argv = self._argv("mergeplan", *request.arguments, *gateway)
+        for text in self._stream(argv, on_stderr, self.timeout_seconds):
+            if line := read_line(text):
+                yield line
+
+    def _argv(self, module: str, *arguments: str) -> list[str]:
+        return [self.python, "-P", "-m", module, *arguments]
+
+    def _stream(self, argv: list[str], on_stderr: Callable[[str], None], timeout: float | None) -> Iterator[str]:
+        environ = {**os.environ, **self.variables}
+        if self.state_url:
+            environ[STATE_URL] = self.state_url
+        return stream_lines(argv, environ, Path(self.project), on_stderr, timeout)
+
+
+__all__ = ["ChildEnded", "MergeplanResource"]

@@ -1,0 +1,136 @@
+"""One run underneath: mergeplan is called once, and what its lines say becomes events as they arrive."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import dagster as dg
+
+from mergeplan.dagster.child import ChildEnded
+from mergeplan.dagster.progress import Audited, Cleared, Computed, Failed, Progress, Remark, Report, Skipped
+from mergeplan.dagster.recorder import Recorder
+from mergeplan.dagster.request import DONE, RESTATING, Request
+from mergeplan.dagster.resource import MergeplanResource
+from mergeplan.dagster.sync import PARTITIONS, changed_views, missing_events
+from mergeplan.dagster.translator import MergeplanTranslator
+
+Event: TypeAlias = dg.AssetMaterialization | dg.AssetCheckEvaluation
+POLL = 15.0  # seconds between two tries while another run of the environment is under way
+
+
+@dataclass
+class ReportedRun:
+    """A run of an environment, reported to Dagster as it goes."""
+
+    context: dg.OpExecutionContext
+    mergeplan: MergeplanResource
+    translator: MergeplanTranslator
+    partitions: int = PARTITIONS
+    sleep: Callable[[float], None] = time.sleep
+    progress: Progress = field(default_factory=Progress)
+    recorder: Recorder = field(init=False)
+
+    def events(self, request: Request) -> Iterator[Event]:
+        """The events of a request, each to be stored before the next is asked for; dg.Failure where a model failed.
+
+        Tables that were promoted or filled by others since the last look are reported first.
+        """
+        yield from self.look()
+        yield from self._computing(request)
+        yield from changed_views(self.recorder)
+        self._conclude(request)
+
+    def look(self) -> Iterator[Event]:
+        """Read the state, and report what is new in it."""
+        deployment = self.mergeplan.read_deployment()
+        self.recorder = Recorder(self.context.instance, self.translator, deployment, self.context.run.run_id)
+        self.recorder.load()
+        yield from missing_events(self.recorder, self.partitions)
+
+    def _computing(self, request: Request) -> Iterator[Event]:
+        """The events of one call, made again while another run of the environment is under way."""
+        deadline = time.monotonic() + self.mergeplan.wait_seconds
+        while True:
+            self.progress = Progress()
+            yield from self._calling(request)
+            if not self.progress.is_taken:
+                return
+            if time.monotonic() > deadline:
+                raise dg.Failure(f"Another run of `{request.environment}` did not end in time.")
+            self.sleep(POLL)
+            yield from self.look()
+
+    def _calling(self, request: Request) -> Iterator[Event]:
+        log = self.context.log
+        log.info(f"mergeplan {' '.join(request.arguments)}")
+        try:
+            for line in self.mergeplan.stream(request, log.debug):
+                report = self.progress.read(line)
+                if self.progress.recovered or self._is_outdated():  # the run holds the environment: it stays so
+                    self.progress.recovered = False
+                    yield from self.look()
+                if report:
+                    yield from self._events_of(report, request)
+        except ChildEnded as error:
+            if self.progress.result is None:  # it said nothing of how it ended: it was killed, or did not start
+                message = f"{error} What was recorded stays; a retry goes on from there."
+                raise dg.Failure(message, allow_retries=True) from None
+        except TimeoutError as error:
+            raise dg.Failure(f"{error} A retry goes on from there.", allow_retries=True) from None
+
+    def _is_outdated(self) -> bool:
+        """True when a merge came between the look at the state and the run."""
+        models = self.recorder.deployment.models
+        return any(name not in models or models[name].table != table for name, table in self.progress.tables.items())
+
+    def _events_of(self, report: Report, request: Request) -> Iterator[Event]:
+        recorder, log = self.recorder, self.context.log
+        match report:
+            case Computed():
+                yield from recorder.batch_events(report)
+                if report.batch[0] == report.batch[1]:
+                    yield recorder.outcome(report.model)
+            case Audited():
+                yield from recorder.audit_events(report)
+            case Failed(model, message):
+                log.error(f"{model}: {message}")
+                yield recorder.outcome(model, message)
+            case Skipped(model, because):
+                yield recorder.outcome(model, f"It reads {because}, which failed.", skipped=True)
+            case Cleared(plan_id):
+                if request.restates:
+                    remember_restatement(self.context, plan_id)
+            case Remark(message, is_problem):
+                (log.warning if is_problem else log.info)(message)
+
+    def _conclude(self, request: Request) -> None:
+        progress = self.progress
+        if progress.result is not None and progress.result.ok:
+            if run_tags(self.context).get(RESTATING, DONE) != DONE:
+                remember_restatement(self.context, DONE)
+            return
+        failed = {name: dg.MetadataValue.text(message) for name, message in progress.failed.items()}
+        sentences = [f"{len(failed)} model{'s' * (len(failed) != 1)} failed: {', '.join(failed)}."] if failed else []
+        if progress.skipped:
+            sentences.append(f"Not computed, since they read them: {', '.join(progress.skipped)}.")
+        if not failed:
+            sentences += [error.message for error in progress.errors[:3]]
+        raise dg.Failure(
+            " ".join(sentences) or "mergeplan failed.", metadata=failed, allow_retries=progress.may_succeed_later
+        )
+
+
+def run_tags(context: dg.OpExecutionContext) -> Mapping[str, str]:
+    """The tags of a run as they are now: an earlier try may have added some."""
+    run = context.instance.get_run_by_id(context.run.run_id)
+    tags: Mapping[str, str] = run.tags if run else context.run.tags
+    return tags
+
+
+def remember_restatement(context: dg.OpExecutionContext, plan_id: str) -> None:
+    """Remember in the run that a restatement has cleared its intervals, or is DONE: a retry, and a run that executes
+    this one again, then go on with what is missing and do not clear it once more."""
+    context.instance.add_run_tags(context.run.run_id, {RESTATING: plan_id})

@@ -1,0 +1,70 @@
+"""What the state has and Dagster has not been told: tables that a merge promoted, and time that other processes filled.
+
+A merge computes nothing: it shows tables that a pull request built. A run from a terminal, or one whose Dagster process
+was killed, fills tables too. Both are read from the state, and only what is new becomes an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from mergeplan.dagster.grid import instant
+from mergeplan.dagster.recorder import HELD, Recorder
+from mergeplan.dagster.translator import asset_models, is_view
+from mergeplan.dagster.versions import CODE_VERSION, written_version
+from mergeplan.planner.contract.schedule import ScheduledModel
+
+PARTITIONS = 400  # newest ones of a model that are told of at once
+
+
+def missing_events(recorder: Recorder, limit: int = PARTITIONS) -> Iterator[dg.AssetMaterialization]:
+    """The events that Dagster lacks, parents first; each must be stored before the next is asked for.
+
+    Of a model with many partitions only the `limit` newest are told of.
+    """
+    for model in asset_models(recorder.deployment):
+        if is_view(model):
+            if event := recorder.view(model):
+                yield event
+        else:
+            yield from _table_events(recorder, model, limit)
+
+
+def changed_views(recorder: Recorder) -> Iterator[dg.AssetMaterialization]:
+    """The views that read, themselves or through others, something that got an event."""
+    for model in asset_models(recorder.deployment):
+        parents = recorder.deployment.parents[model.name]
+        if is_view(model) and any(name in recorder.touched for name in parents) and (event := recorder.view(model)):
+            yield event
+
+
+def _table_events(recorder: Recorder, model: ScheduledModel, limit: int) -> Iterator[dg.AssetMaterialization]:
+    """The partitions of a table, or the table, of which Dagster knows nothing, or another version of the model."""
+    held = recorder.deployment.held.get(model.name, ())
+    before = recorder.latest.get(model.name)
+    same_code = before is not None and (before.tags or {}).get(CODE_VERSION) == model.fingerprint
+    same_table = before is not None and recorder.table_before(model) == model.table
+    keys = [key for span in held for key in recorder.partitions_of(model, span)][-limit:] if held else []
+    keys = [*dict.fromkeys(keys)]
+    if same_code and same_table:
+        keys = _unknown(recorder, model, keys, before)
+    versions = recorder.versions(model) if keys and same_table and not same_code else {}  # no row was written
+    revision = recorder.deployment.schedule.revision
+    how = "filled by another process" if same_code and same_table else f"promoted with revision {revision}"
+    for key in keys:
+        version = versions.get(key) or written_version(model.table, key, recorder.writer)
+        yield recorder.event(model, key, version, {"mergeplan/how": how})
+
+
+def _unknown(
+    recorder: Recorder, model: ScheduledModel, keys: list[str | None], before: dg.AssetMaterialization | None
+) -> list[str | None]:
+    """Those of the partitions that Dagster has no event of; a whole table when it was filled further since."""
+    if keys == [None]:
+        told = before.metadata.get(HELD) if before else None
+        held = recorder.deployment.held[model.name][-1][1]
+        return [] if told and instant(str(told.value)) >= instant(held) else keys
+    known = recorder.instance.get_materialized_partitions(recorder.translator.get_asset_key(model.name))
+    return [key for key in keys if key not in known]

@@ -1,0 +1,152 @@
+"""How a model appears in Dagster. Subclass it to name, group, tag or schedule assets otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+
+from mergeplan.dagster import names
+from mergeplan.dagster.deployment import Deployment, ModelLineage, is_asset, is_by_time
+from mergeplan.dagster.grid import Grid, instant
+from mergeplan.planner.contract.schedule import ScheduledModel
+from mergeplan.planner.model.kind import Kind
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+COMPUTED = "computed"  # the check that every filled model has
+
+
+class MergeplanTranslator:
+    """From a model to its asset; each method may be overridden by itself."""
+
+    def get_asset_key(self, name: str) -> dg.AssetKey:
+        """The key of a model or of another table, by its name."""
+        return dg.AssetKey(name.split("."))
+
+    def get_group_name(self, model: ScheduledModel) -> str | None:
+        """The group: the model's schema."""
+        return names.group(model.name)
+
+    def get_kinds(self, model: ScheduledModel) -> set[str]:
+        """The kinds: Spark, and how the table is filled; Dagster shows at most three."""
+        return {"spark", model.kind.lower()}
+
+    def get_owners(self, model: ScheduledModel) -> Sequence[str]:
+        """The owner as an e-mail address or a team."""
+        return names.owners(model.owner)
+
+    def get_tags(self, model: ScheduledModel) -> Mapping[str, str]:
+        """The model's tags."""
+        return names.tags(model.tags)
+
+    def get_description(self, model: ScheduledModel) -> str | None:
+        """What the model's file says of it."""
+        return model.description or None
+
+    def get_code_version(self, model: ScheduledModel) -> str | None:
+        """The model's fingerprint, which has those of all that it reads in it."""
+        return model.fingerprint
+
+    def get_metadata(self, model: ScheduledModel, deployment: Deployment) -> Mapping[str, Any]:
+        """Columns, their lineage, and what decides the rows; the view, the file, the schedule."""
+        metadata: dict[str, Any] = {
+            "mergeplan/kind": model.kind,
+            "mergeplan/file": model.path,
+            "mergeplan/cron": f"{model.cron} {model.time_zone}".strip(),
+            "mergeplan/owner": model.owner,
+            "dagster/table_name": model.view,
+        }
+        metadata = {key: value for key, value in metadata.items() if value}
+        if model.columns is not None:
+            metadata["dagster/column_schema"] = dg.TableSchema(
+                columns=[dg.TableColumn(c.name, c.type or "unknown", c.description or None) for c in model.columns]
+            )
+        if lineage := deployment.lineage.get(model.name):
+            metadata |= self._lineage(lineage)
+        return metadata
+
+    def get_partitions_def(self, model: ScheduledModel, deployment: Deployment) -> dg.PartitionsDefinition[str] | None:
+        """One partition for each interval of a model that is filled by time; None for any other model."""
+        if not is_by_time(model) or not model.interval_unit:
+            return None
+        grid = Grid(model.interval_unit)
+        held = deployment.held.get(model.name, ())
+        start = instant(model.start or (held[0][0] if held else deployment.schedule.promoted_at or EPOCH.isoformat()))
+        return dg.TimeWindowPartitionsDefinition(
+            start=grid.floor(start), fmt=grid.form, cron_schedule=grid.cron, timezone="UTC"
+        )
+
+    def get_automation_condition(self, model: ScheduledModel) -> dg.AutomationCondition[dg.AssetKey] | None:
+        """None: a schedule calls `mergeplan run`, which computes what is due."""
+        return None
+
+    def get_asset_spec(self, model: ScheduledModel, deployment: Deployment) -> dg.AssetSpec:
+        """The asset of a model."""
+        return dg.AssetSpec(
+            self.get_asset_key(model.name),
+            deps=[self.get_asset_key(name) for name in deployment.parents[model.name]],
+            description=self.get_description(model),
+            metadata=self.get_metadata(model, deployment),
+            group_name=self.get_group_name(model),
+            code_version=self.get_code_version(model),
+            owners=self.get_owners(model),
+            tags=self.get_tags(model),
+            kinds=self.get_kinds(model),
+            partitions_def=self.get_partitions_def(model, deployment),
+            automation_condition=self.get_automation_condition(model),
+            skippable=True,
+        )
+
+    def get_check_specs(self, model: ScheduledModel, deployment: Deployment) -> Sequence[dg.AssetCheckSpec]:
+        """A check for each audit, and `computed`, which fails when the model cannot be computed."""
+        if not model.computed:
+            return ()
+        key, partitions = self.get_asset_key(model.name), self.get_partitions_def(model, deployment)
+        audits = {get_check_name(audit.name): audit for audit in model.audits}
+        return (
+            dg.AssetCheckSpec(COMPUTED, asset=key, description="The last run that came to this model computed it."),
+            *(
+                dg.AssetCheckSpec(
+                    name, asset=key, blocking=audit.blocking is not False, partitions_def=partitions,
+                    description=f"The audit {audit.name} finds no rows.",
+                )
+                for name, audit in audits.items()
+            ),
+        )  # fmt: skip
+
+    def _lineage(self, lineage: ModelLineage) -> Mapping[str, Any]:
+        deps = {
+            column: [
+                dg.TableColumnDep(self.get_asset_key(end.model), end.column) for end in ends if _is_column(end.column)
+            ]
+            for column, ends in lineage.columns.items()
+        }
+        metadata: dict[str, Any] = {"dagster/column_lineage": dg.TableColumnLineage(deps_by_column=deps)}
+        deciders = [f"{end.model}.{end.column}" if end.column else end.model for end in lineage.row_deciders]
+        if deciders:
+            metadata["mergeplan/rows_decided_by"] = deciders
+        if lineage.unfollowed:
+            metadata["mergeplan/lineage_unknown"] = lineage.unfollowed
+        return metadata
+
+
+def get_check_name(audit: str) -> str:
+    """The name of the check of an audit; an audit called like the check that every model has keeps apart from it."""
+    name = names.word(audit)
+    return f"audit_{name}" if name == COMPUTED else name
+
+
+def asset_models(deployment: Deployment) -> tuple[ScheduledModel, ...]:
+    """The models that are assets, parents first."""
+    return tuple(model for model in deployment.schedule.models if is_asset(model))
+
+
+def is_view(model: ScheduledModel) -> bool:
+    """True when its rows are those of its query at each moment."""
+    return Kind(model.kind).is_view
+
+
+def _is_column(name: str | None) -> bool:
+    return name is not None and name != "*"
