@@ -6,13 +6,14 @@ The errors of all files are reported at once. Nothing is written.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Place, ProjectError, RequestError
 from mergeplan.planner.file_note import note_file
 from mergeplan.planner.fingerprint import digest
@@ -40,6 +41,7 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
 from mergeplan.planner.project.dbt import compile_dbt, is_dbt_project
+from mergeplan.planner.project.dbt_answers import Answers
 from mergeplan.planner.project.dbt_folder import DbtFolder
 from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
@@ -102,7 +104,7 @@ class LoadOptions:
 
     `gateways_from` is another configuration whose gateways, `openlineage` and `audits` replace the folder's own. Unless
     `strict`, a model that cannot be opened is refused by itself, with what reads it. `proposed` are texts in place of
-    files, by path.
+    files, by path. `open_engine` opens the Spark that answers what templates of dbt ask; without it they are refused.
     """
 
     gateways_from: Path | None = None
@@ -110,6 +112,7 @@ class LoadOptions:
     cache: Cache = NO_CACHE
     strict: bool = True
     proposed: Mapping[str, str] = field(default_factory=dict)
+    open_engine: Callable[[Config, str, frozenset[str]], Engine] | None = None
 
 
 def load_project(
@@ -123,9 +126,9 @@ def load_project(
     reading = Folder(root.resolve(), options.cache, options.proposed)
     with limit_resources(reading.too_much):
         config, document, ruled_by = read_config_files(reading, options.gateways_from, options.isolation)
-    dbt = _open_dbt(reading, config, options) if is_dbt_project(reading.root) else None
-    reading = dbt or reading
     chosen = _choose_gateway(config, gateway)
+    dbt = _open_dbt(reading, config, chosen, options) if is_dbt_project(reading.root) else None
+    reading = dbt or reading
     config = apply_table_format(config, chosen)
     own = read_own_rules(reading, config)
     rules = select_rules(config.linter, document, own)
@@ -204,9 +207,11 @@ def _check_models(
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
 
 
-def _open_dbt(reading: Folder, config: Config, options: LoadOptions) -> DbtFolder:
+def _open_dbt(reading: Folder, config: Config, gateway: str, options: LoadOptions) -> DbtFolder:
     """The dbt project of the folder, as a folder of ours."""
-    return DbtFolder(reading, compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache))
+    open_engine = options.open_engine
+    answers = Answers(partial(open_engine, config, gateway) if open_engine else None)
+    return DbtFolder(reading, compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache, answers))
 
 
 def _find_names(reading: Folder, defaults: Defaults, path: str) -> tuple[tuple[str, ...], bool]:

@@ -75,7 +75,7 @@ def test_a_model_that_asks_the_warehouse_is_refused_alone(shop: Path) -> None:
     project = load(shop)
 
     (error,) = project.refused.errors
-    assert str(error).startswith("models/asks.sql:1: dbt cannot compile `shop.asks`: It asks the warehouse")
+    assert str(error).startswith("models/asks.sql:1: dbt cannot compile `shop.asks`: It runs `SHOW` while it is")
     assert (project.refused.names, project.refused.clear) == ({"shop.asks"}, True)
 
 
