@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PEER := .venv-peer
 DBT := .venv-dbt
+OLDER_DBTS := $(patsubst tests/planner/dbt/requirements-%.txt,%,$(wildcard tests/planner/dbt/requirements-*.txt))
 CONSUMERS := .venv-consumers
 LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_kinds.py tests/planner/test_kills.py \
 	tests/planner/test_history_lives.py tests/planner/test_history_from_scratch.py tests/planner/cli/test_drift.py \
@@ -70,7 +71,7 @@ unit: $(READY) $(ARCHIVE)
 	@$(BIN)/pytest -n 3 --dist worksteal --timeout 900 -m "not prove" $(TESTS)
 
 # SHARD=2/8 is the second of eight parts.
-prove: $(READY) $(ARCHIVE) $(DBT)/.ready $(CONSUMERS)/.ready  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
+prove: $(READY) $(ARCHIVE) $(DBT)/.ready $(OLDER_DBTS:%=.venv-dbt-%/.ready) $(CONSUMERS)/.ready  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=1000 \
 		MERGEPLAN_METASTORE=1 MERGEPLAN_SHARD=$(SHARD) $(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
@@ -82,6 +83,12 @@ $(DBT)/.ready: $(READY) tests/planner/dbt/requirements.txt
 		| while read -r libraries; do for name in pyspark py4j; do \
 			rm -rf $(DBT)/lib/python3*/site-packages/$$name; \
 			cp -al "$$libraries/$$name" $(DBT)/lib/python3*/site-packages/; done; done
+	@touch $@
+
+# Older dbts, that compile alone: they need no pyspark.
+.venv-dbt-%/.ready: tests/planner/dbt/requirements-%.txt
+	@$(PYTHON) -m venv .venv-dbt-$*
+	@.venv-dbt-$*/bin/pip install --disable-pip-version-check --quiet --requirement $<
 	@touch $@
 
 # Programs of others that read what `mergeplan docs --format dbt` writes.

@@ -82,12 +82,18 @@ class Answers:
     def _node_columns(self, project: DbtProject, node: DbtNode) -> Mapping[str, str] | None:
         """The columns of a node as its query in this folder has them, with the types that are known."""
         above = sorted(_ancestors(project, node.id))
-        sources = [_external(project.source_by_id[id].table, self._source_columns(project, id))
-                   for id in above if id in project.source_by_id]  # fmt: skip
+        sources = [self._source(project, id) for id in above if id in project.source_by_id]
         with limit_resources(partial(_too_much, node)):
             models = [_model(project.by_id[id]) for id in above if id in project.by_id]
             known = KnownColumns({model.name: model for model in (*sources, *models)}, complete=True)
             return known.find_columns(node.table)
+
+    def _source(self, project: DbtProject, id: str) -> Model:
+        """A source, with the columns that its YAML says where it says their types: as a plan takes them, too."""
+        source = project.source_by_id[id]
+        columns = tuple(Column(column.name.lower(), column.type) for column in source.columns)
+        is_typed = columns and all(column.type for column in columns)
+        return _external(source.table, columns if is_typed else self._source_columns(project, id))
 
     def _source_columns(self, project: DbtProject, id: str) -> tuple[Column, ...]:
         if id not in self._sources:
@@ -112,7 +118,9 @@ class Answers:
         named = {part.table: part.id for part in (*project.nodes, *project.sources)}
         for table in sorted(queried.tables):
             if table.lower() not in named:
-                return _refusal(f"Its query reads `{table}`, which is no model, seed, snapshot or source of the project")
+                return _refusal(
+                    f"Its query reads `{table}`, which is no model, seed, snapshot or source of the project"
+                )
             if named[table.lower()] == question.by:
                 return _refusal(OWN)
         return _rows_answer(self._fetch(project, queried.text.strip()))

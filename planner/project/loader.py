@@ -46,6 +46,7 @@ from mergeplan.planner.project.dbt_folder import DbtFolder
 from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models
+from mergeplan.planner.project.pipeline_folder import PipelineFolder, is_pipeline
 from mergeplan.planner.project.python_files import (
     check_signals,
     read_code,
@@ -127,14 +128,14 @@ def load_project(
     with limit_resources(reading.too_much):
         config, document, ruled_by = read_config_files(reading, options.gateways_from, options.isolation)
     chosen = _choose_gateway(config, gateway)
-    dbt = _open_dbt(reading, config, chosen, options) if is_dbt_project(reading.root) else None
-    reading = dbt or reading
+    foreign = _open_foreign(reading, config, chosen, options)
+    reading = foreign or reading
     config = apply_table_format(config, chosen)
     own = read_own_rules(reading, config)
     rules = select_rules(config.linter, document, own)
     catalogs, defaults = _open_defaults(reading, config, chosen, document, now)
 
-    names_in = dbt.model_names if dbt else partial(_find_names, reading, defaults)
+    names_in = foreign.model_names if foreign else partial(_find_names, reading, defaults)
     refusing = Refusing(options.strict, reading.errors, names_in)
     code = read_code(reading, refusing, config, defaults, options.isolation)
     defaults = replace(defaults, macros=code)
@@ -171,8 +172,8 @@ def load_project(
         config_path=document.path,
         hashes=dict(reading.hashes),
         moves=known.moving or defaults.start_moves,
-        notes=dbt.notes if dbt else (),
-        is_dbt=bool(dbt),
+        notes=foreign.notes if isinstance(foreign, DbtFolder) else (),
+        is_dbt=isinstance(foreign, DbtFolder),
         exposures=exposures,
     )
 
@@ -207,11 +208,16 @@ def _check_models(
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
 
 
-def _open_dbt(reading: Folder, config: Config, gateway: str, options: LoadOptions) -> DbtFolder:
-    """The dbt project of the folder, as a folder of ours."""
-    open_engine = options.open_engine
-    answers = Answers(partial(open_engine, config, gateway) if open_engine else None)
-    return DbtFolder(reading, compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache, answers))
+def _open_foreign(
+    reading: Folder, config: Config, gateway: str, options: LoadOptions
+) -> DbtFolder | PipelineFolder | None:
+    """The project of another tool in the folder, as a folder of ours; None for a project of ours."""
+    if is_dbt_project(reading.root):
+        open_engine = options.open_engine
+        answers = Answers(partial(open_engine, config, gateway) if open_engine else None)
+        compiled = compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache, answers)
+        return DbtFolder(reading, compiled)
+    return PipelineFolder(reading) if is_pipeline(reading.root) else None
 
 
 def _find_names(reading: Folder, defaults: Defaults, path: str) -> tuple[tuple[str, ...], bool]:

@@ -1,4 +1,4 @@
-"""A query whose rows come in one order only: what its own ORDER BY leaves open, its columns decide from the first on."""
+"""A query whose rows come in one order only: what its own ORDER BY leaves open is decided by its columns."""
 
 from __future__ import annotations
 

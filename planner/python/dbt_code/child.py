@@ -7,11 +7,13 @@ compiled twice, as its table's first run and as a later one.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import sys
 import threading
 import traceback
+import types
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timezone
 from multiprocessing.context import BaseContext
@@ -83,6 +85,7 @@ class DbtWork:
     def _parse_project(self, request: Mapping[str, Any]) -> Any:
         """dbt's manifest."""
         _use_locks_of_threads()
+        _need_no_pyspark()
         try:
             from dbt.cli.main import dbtRunner
         except ImportError as error:
@@ -235,6 +238,12 @@ class Compiling:
             [name, types.get(name.lower()) or self.adapter.convert_type(table, index)]
             for index, name in enumerate(table.column_names)
         ]
+
+
+def _need_no_pyspark() -> None:
+    """Let dbt-spark find a pyspark where there is none: it looks for one, and opens no session here."""
+    if "pyspark" not in sys.modules and importlib.util.find_spec("pyspark") is None:
+        sys.modules["pyspark"] = types.ModuleType("pyspark")
 
 
 def _use_locks_of_threads() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtQuestion, DbtSource
+from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, DbtProject, DbtQuestion, DbtSource
 from mergeplan.planner.project.dbt_answers import Answers, open_questions
 
 
@@ -67,6 +67,14 @@ def test_columns_of_an_incremental_model_are_those_of_its_first_run() -> None:
     assert ask(None, columns("model.shop.daily"), node("daily", "select 1 as a", **more))["columns"][0][0] == "a"
 
 
+def test_columns_of_a_model_need_no_spark_where_the_types_of_its_sources_are_said() -> None:
+    typed = project(STAGED).sources[0].model_copy(update={"columns": (DbtColumn(name="ID", type="bigint"),)})
+    question, typed_project = columns(STAGED.id), project(STAGED).model_copy(update={"sources": (typed,)})
+
+    answer = Answers().answer(typed_project, [question])[question.key]
+    assert answer["columns"] == [("id", "bigint"), ("twice", ""), ("said", "string")]
+
+
 def test_columns_and_existence_of_a_source_are_those_of_its_table(items: SparkEngine) -> None:
     exists = DbtQuestion(kind="exists", subject=ITEMS, by="")
 
@@ -105,7 +113,9 @@ def test_a_question_that_may_not_be_asked_reaches_no_spark(text: str, why: str) 
 
     error = ask(None, query(text), asks)["error"]
     assert why in error
-    assert error.endswith("A manifest made in CI has the answer (`dbt: {manifest: ...}` in config.yaml), or write it out")
+    assert error.endswith(
+        "A manifest made in CI has the answer (`dbt: {manifest: ...}` in config.yaml), or write it out"
+    )
 
 
 @pytest.mark.parametrize(
