@@ -40,9 +40,9 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
-from mergeplan.planner.project.dbt import compile_dbt, is_dbt_project
-from mergeplan.planner.project.dbt_answers import Answers
-from mergeplan.planner.project.dbt_folder import DbtFolder
+from mergeplan.planner.project.dbt.answers import Answers
+from mergeplan.planner.project.dbt.compile import compile_dbt, is_dbt_project
+from mergeplan.planner.project.dbt.folder import DbtFolder
 from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models

@@ -9,7 +9,7 @@ import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, DbtProject, DbtQuestion, DbtSource
-from mergeplan.planner.project.dbt_answers import Answers, open_questions
+from mergeplan.planner.project.dbt.answers import Answers, open_questions
 
 
 def node(name: str, text: str, *depends_on: str, asks: tuple[DbtQuestion, ...] = (), **more: Any) -> DbtNode:
@@ -133,7 +133,7 @@ def test_an_answer_that_no_template_can_use_refuses_it(items: SparkEngine, text:
 
 
 def test_without_a_spark_a_question_of_rows_is_refused_and_says_so() -> None:
-    assert "no Spark is at hand to answer" in ask(None, query("select 1"))["error"]
+    assert "no Spark is available to answer" in ask(None, query("select 1"))["error"]
 
 
 def test_columns_of_a_model_that_asks_itself_wait_for_its_text() -> None:

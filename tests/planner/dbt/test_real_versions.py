@@ -14,8 +14,8 @@ import pytest
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject, DbtQuestion
 from mergeplan.planner.parsing.files.schema import DbtConfig
-from mergeplan.planner.project.dbt import PYTHON, compile_dbt
-from mergeplan.planner.project.dbt_answers import Answer, Answers
+from mergeplan.planner.project.dbt.answers import Answer, Answers
+from mergeplan.planner.project.dbt.compile import PYTHON, compile_dbt
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import NO_ISOLATION
 

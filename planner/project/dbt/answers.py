@@ -134,7 +134,7 @@ class Answers:
     def _spark(self, project: DbtProject) -> Engine:
         if self._engine is None:
             if self.open_engine is None:
-                raise ProjectError("no Spark is at hand to answer.")
+                raise ProjectError("no Spark is available to answer.")
             formats = (str(node.settings.get("file_format") or "").lower() for node in project.nodes)
             self._engine = self.open_engine(frozenset(formats))
         return self._engine

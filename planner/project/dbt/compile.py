@@ -25,9 +25,9 @@ from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.parsing.sql.yaml_variables import replace_variables
-from mergeplan.planner.project.dbt_answers import Answer, Answers, open_questions, refuse_unanswered
-from mergeplan.planner.project.dbt_child import DbtChild
-from mergeplan.planner.project.dbt_manifest import read_manifests
+from mergeplan.planner.project.dbt.answers import Answer, Answers, open_questions, refuse_unanswered
+from mergeplan.planner.project.dbt.child import DbtChild
+from mergeplan.planner.project.dbt.manifest import read_manifests
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import Isolation
 
