@@ -5,9 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 PEER := .venv-peer
 DBT := .venv-dbt
+OLDER_DBTS := $(patsubst tests/planner/dbt/requirements-%.txt,%,$(wildcard tests/planner/dbt/requirements-*.txt))
 CONSUMERS := .venv-consumers
 AIRFLOW := .venv-airflow
 DAGSTER := .venv-dagster
+PROOFS := $(DBT) $(OLDER_DBTS:%=.venv-dbt-%) $(CONSUMERS) $(AIRFLOW) $(DAGSTER)  # environments that only `make prove` needs
 LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_kinds.py tests/planner/test_kills.py \
 	tests/planner/test_history_lives.py tests/planner/test_history_from_scratch.py tests/planner/cli/test_drift.py \
 	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_engine.py \
@@ -72,7 +74,7 @@ unit: $(READY) $(ARCHIVE)
 	@$(BIN)/pytest -n 3 --dist worksteal --timeout 900 -m "not prove" $(TESTS)
 
 # SHARD=2/8 is the second of eight parts.
-prove: $(READY) $(ARCHIVE) $(DBT)/.ready $(CONSUMERS)/.ready $(AIRFLOW)/.ready $(DAGSTER)/.ready  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
+prove: $(READY) $(ARCHIVE) $(PROOFS:%=%/.ready)  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=1000 \
 		MERGEPLAN_METASTORE=1 MERGEPLAN_SHARD=$(SHARD) $(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 
@@ -84,6 +86,12 @@ $(DBT)/.ready: $(READY) tests/planner/dbt/requirements.txt
 		| while read -r libraries; do for name in pyspark py4j; do \
 			rm -rf $(DBT)/lib/python3*/site-packages/$$name; \
 			cp -al "$$libraries/$$name" $(DBT)/lib/python3*/site-packages/; done; done
+	@touch $@
+
+# Older dbts, that compile alone: they need no pyspark.
+.venv-dbt-%/.ready: tests/planner/dbt/requirements-%.txt
+	@$(PYTHON) -m venv .venv-dbt-$*
+	@.venv-dbt-$*/bin/pip install --disable-pip-version-check --quiet --requirement $<
 	@touch $@
 
 # Programs of others that read what `mergeplan docs --format dbt` writes.
@@ -215,4 +223,4 @@ $(ARCHIVE): $(READY)
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) $(PEER) $(DBT) $(CONSUMERS) $(AIRFLOW) $(DAGSTER) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	@rm -rf $(VENV) $(PEER) $(PROOFS) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

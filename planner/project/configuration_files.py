@@ -5,6 +5,7 @@ The gateways of another configuration, the base branch's, replace its own where 
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from dataclasses import replace
@@ -16,8 +17,9 @@ from mergeplan.planner.parsing.files.config import read_config
 from mergeplan.planner.parsing.files.configuration import CONFIGS, NAME, Configuration, Source, read_source, the_one
 from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.yaml_documents import Document
-from mergeplan.planner.project.dbt import is_dbt_project
+from mergeplan.planner.project.dbt.compile import is_dbt_project
 from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.project.pipeline_folder import is_pipeline, read_spec
 from mergeplan.planner.python.config_code.reading import mentioned_names, run_config
 from mergeplan.planner.python.isolation import Isolation
 
@@ -59,6 +61,10 @@ def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
     source = the_one(Source(name, reading.text(name)) for name in names)
     if source is None and is_dbt_project(reading.root):
         return Source(NAME, DBT_CONFIG)
+    if source is None and is_pipeline(reading.root):
+        connection = {"type": "spark", "config": read_spec(reading).configuration}
+        gateways = {"spark": {"connection": connection}}
+        return Source(NAME, json.dumps({"gateways": gateways, "model_defaults": {"dialect": "spark"}}))
     if source is not None and not source.is_code:
         return source
     if source is not None:
@@ -78,7 +84,9 @@ def read_configuration(reading: Folder, isolation: Isolation) -> Configuration:
 def _is_project(folder: Path) -> bool:
     with suppress(OSError):
         files = ((folder / name) for name in CONFIGS if (folder / name).is_file())
-        return is_dbt_project(folder) or any(
-            Source(file.name, file.read_text("utf-8", "replace")).is_configuration for file in files
+        return (
+            is_dbt_project(folder)
+            or is_pipeline(folder)
+            or any(Source(file.name, file.read_text("utf-8", "replace")).is_configuration for file in files)
         )
     return False

@@ -6,13 +6,14 @@ The errors of all files are reported at once. Nothing is written.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Place, ProjectError, RequestError
 from mergeplan.planner.file_note import note_file
 from mergeplan.planner.fingerprint import digest
@@ -39,11 +40,13 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
-from mergeplan.planner.project.dbt import compile_dbt, is_dbt_project
-from mergeplan.planner.project.dbt_folder import DbtFolder
+from mergeplan.planner.project.dbt.answers import Answers
+from mergeplan.planner.project.dbt.compile import compile_dbt, is_dbt_project
+from mergeplan.planner.project.dbt.folder import DbtFolder
 from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models
+from mergeplan.planner.project.pipeline_folder import PipelineFolder, is_pipeline
 from mergeplan.planner.project.python_files import (
     check_signals,
     read_code,
@@ -102,7 +105,7 @@ class LoadOptions:
 
     `gateways_from` is another configuration whose gateways, `openlineage` and `audits` replace the folder's own. Unless
     `strict`, a model that cannot be opened is refused by itself, with what reads it. `proposed` are texts in place of
-    files, by path.
+    files, by path. `open_engine` opens the Spark that answers what templates of dbt ask; without it they are refused.
     """
 
     gateways_from: Path | None = None
@@ -110,6 +113,7 @@ class LoadOptions:
     cache: Cache = NO_CACHE
     strict: bool = True
     proposed: Mapping[str, str] = field(default_factory=dict)
+    open_engine: Callable[[Config, str, frozenset[str]], Engine] | None = None
 
 
 def load_project(
@@ -123,15 +127,15 @@ def load_project(
     reading = Folder(root.resolve(), options.cache, options.proposed)
     with limit_resources(reading.too_much):
         config, document, ruled_by = read_config_files(reading, options.gateways_from, options.isolation)
-    dbt = _open_dbt(reading, config, options) if is_dbt_project(reading.root) else None
-    reading = dbt or reading
     chosen = _choose_gateway(config, gateway)
+    foreign = _open_foreign(reading, config, chosen, options)
+    reading = foreign or reading
     config = apply_table_format(config, chosen)
     own = read_own_rules(reading, config)
     rules = select_rules(config.linter, document, own)
     catalogs, defaults = _open_defaults(reading, config, chosen, document, now)
 
-    names_in = dbt.model_names if dbt else partial(_find_names, reading, defaults)
+    names_in = foreign.model_names if foreign else partial(_find_names, reading, defaults)
     refusing = Refusing(options.strict, reading.errors, names_in)
     code = read_code(reading, refusing, config, defaults, options.isolation)
     defaults = replace(defaults, macros=code)
@@ -168,8 +172,8 @@ def load_project(
         config_path=document.path,
         hashes=dict(reading.hashes),
         moves=known.moving or defaults.start_moves,
-        notes=dbt.notes if dbt else (),
-        is_dbt=bool(dbt),
+        notes=foreign.notes if isinstance(foreign, DbtFolder) else (),
+        is_dbt=isinstance(foreign, DbtFolder),
         exposures=exposures,
     )
 
@@ -210,9 +214,16 @@ def _check_models(
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
 
 
-def _open_dbt(reading: Folder, config: Config, options: LoadOptions) -> DbtFolder:
-    """The dbt project of the folder, as a folder of ours."""
-    return DbtFolder(reading, compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache))
+def _open_foreign(
+    reading: Folder, config: Config, gateway: str, options: LoadOptions
+) -> DbtFolder | PipelineFolder | None:
+    """The project of another tool in the folder, as a folder of ours; None for a project of ours."""
+    if is_dbt_project(reading.root):
+        open_engine = options.open_engine
+        answers = Answers(partial(open_engine, config, gateway) if open_engine else None)
+        compiled = compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache, answers)
+        return DbtFolder(reading, compiled)
+    return PipelineFolder(reading) if is_pipeline(reading.root) else None
 
 
 def _find_names(reading: Folder, defaults: Defaults, path: str) -> tuple[tuple[str, ...], bool]:

@@ -23,8 +23,9 @@ from mergeplan.planner.parsing.files.configuration import read_source
 from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.configuration_files import read_configuration
-from mergeplan.planner.project.dbt import is_dbt_project
+from mergeplan.planner.project.dbt.compile import is_dbt_project
 from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.project.pipeline_folder import is_pipeline
 from mergeplan.planner.python.isolation import Isolation
 
 _NAME = re.compile(r"\bMODEL\s*\(.*?\bname\s+['\"`]?([\w.]+)", re.IGNORECASE | re.DOTALL)
@@ -110,6 +111,8 @@ def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Conf
         raise RequestError(
             "This is a dbt project: its files are templates, which `format` does not lay out.", hint=hint
         )
+    if is_pipeline(reading.root):
+        raise RequestError("This is a pipeline of Spark: `format` lays out projects of mergeplan only.")
     document = read_source(read_configuration(reading, isolation), os.environ)
     config = read_config(document)
     folders = ("models", "audits")

@@ -27,6 +27,7 @@ from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.parsing.files.gateway_settings import conf_of
 from mergeplan.planner.parsing.files.gateways import gateways_apart
+from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, silent
@@ -57,6 +58,7 @@ class Workspace:
     reads: StateReads | None = None  # notes what is read of the state
     proposed: Mapping[str, str] = field(default_factory=dict)  # texts in place of the project's files, by path
     _engine: Engine | None = None
+    _early: Connection | None = None  # of an engine that was opened while the project was read
     _store: StateStore | None = None
     _settled: bool = False
 
@@ -112,8 +114,17 @@ class Workspace:
         settings = self.settings
         isolation = settings.isolation.hiding(self.settings.folder)
         cache = Cache(settings.cache)
-        options = LoadOptions(settings.gateways_from, isolation, cache, strict=False, proposed=self.proposed)
-        return load_project(settings.root, self.now, settings.gateway, options)
+        options = LoadOptions(
+            settings.gateways_from,
+            isolation,
+            cache,
+            strict=False,
+            proposed=self.proposed,
+            open_engine=self._open_early,
+        )
+        project = self.__dict__["project"] = load_project(settings.root, self.now, settings.gateway, options)
+        self._let_go_of_early_spark()
+        return project
 
     @cached_property
     def lookups(self) -> Lookups:
@@ -246,18 +257,11 @@ class Workspace:
 
     def _connection(self, gateway: str) -> Connection:
         config = self.project.config.gateways[gateway].connection
-        connection = Connection(
-            conf=tuple(conf_of(config).items()),
-            master=config.master,
-            remote=config.remote,
-            catalog=config.catalog,
-            config_dir=config.config_dir,
+        connection = create_connection(
+            config,
             # Databricks brings Delta with it, and does not say so in its settings.
             formats=self._formats(self.project.models.values()) if config.type == "spark" else (),
             apart=self._formats_apart(),
-            jars_dir=config.jars_dir,
-            comments=config.register_comments,
-            functions=tuple(sorted(config.extra_functions)),
             serves=any(model.python or model.signals for model in self.project.models.values()),
         )
         if is_embedded(connection) or config.type != "spark":
@@ -289,6 +293,23 @@ class Workspace:
             return engine
         mine = gateways[self.project.gateway].connection
         return Gateways(engine, {name for name, gateway in gateways.items() if gateway.connection == mine}, self._other)
+
+    def _open_early(self, config: Config, gateway: str, formats: frozenset[str]) -> Engine:
+        """The Spark of a gateway while the project is being read, for what its templates ask."""
+        if self._engine is None:
+            connection = config.gateways[gateway].connection
+            own = [name for name in TABLE_FORMATS if name in formats] if connection.type == "spark" else []
+            self._early = create_connection(connection, formats=tuple(own))
+            self._engine = self._start_engine(self._early)
+        return self._engine
+
+    def _let_go_of_early_spark(self) -> None:
+        """Close the Spark that was asked while the project was read, where it is not the one of its models."""
+        early, self._early = self._early, None
+        if early is not None and (len(self.project.config.gateways) > 1 or self.connection != early):
+            engine, self._engine = self._engine, None
+            if engine is not None:
+                engine.close()
 
     def _other(self, gateway: str) -> Engine:
         """The Spark of a gateway that a model names; RequestError when it went or cannot be used beside our own."""
@@ -328,6 +349,25 @@ class Workspace:
         if self.settings.state_url:
             return self.settings.state_url  # no file of the project is read for it
         return state_url_of(self.settings, self.project.config, self.project.gateway)
+
+
+def create_connection(
+    config: ConnectionConfig, *, formats: tuple[str, ...], apart: tuple[str, ...] = (), serves: bool = False
+) -> Connection:
+    """A gateway's connection as the engine takes it, with the table formats that it has to know."""
+    return Connection(
+        conf=tuple(conf_of(config).items()),
+        master=config.master,
+        remote=config.remote,
+        catalog=config.catalog,
+        config_dir=config.config_dir,
+        formats=formats,
+        apart=apart,
+        jars_dir=config.jars_dir,
+        comments=config.register_comments,
+        functions=tuple(sorted(config.extra_functions)),
+        serves=serves,
+    )
 
 
 def load_state(work: Workspace) -> Loaded:

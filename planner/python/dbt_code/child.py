@@ -1,19 +1,20 @@
 """The child's main for a dbt project: dbt itself parses it here, and compiles each node by itself.
 
 It runs in the Python that has the project's dbt, so it imports nothing but that, Python's own library and the server
-of the child. No warehouse is reached: a node that asks one is an error of that node alone. An incremental model is
+of the child. No warehouse is reached: what a node asks one is a question to the planner. An incremental model is
 compiled twice, as its table's first run and as a later one.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import sys
 import threading
 import traceback
+import types
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import date, datetime, timezone
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any
 
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
+from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
 from mergeplan.planner.python.dbt_code.snapshot_macros import refuse_own_macros
 from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
 from mergeplan.planner.python.serving import run
@@ -50,6 +52,7 @@ class DbtWork:
 
     def __init__(self) -> None:
         self.root = ""
+        self._compiling: Compiling | None = None
 
     def answer(self, request: Mapping[str, Any]) -> Any:
         """The answer to one request, as JSON data."""
@@ -71,58 +74,35 @@ class DbtWork:
         """Nothing goes on after this process."""
 
     def compile_project(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Every node of the project as data, with its compiled text or why it has none."""
+        """Every node of the project as data, with its compiled text or why it has none.
+
+        `answers` are those to earlier questions: asked again, only nodes that have questions are compiled.
+        """
+        if self._compiling is None:
+            self._compiling = Compiling(self._parse_project(request))
+        return self._compiling.project(request.get("answers", {}))
+
+    def _parse_project(self, request: Mapping[str, Any]) -> Any:
+        """dbt's manifest."""
         _use_locks_of_threads()
+        _need_no_pyspark()
         try:
             from dbt.cli.main import dbtRunner
-            from dbt.version import __version__
         except ImportError as error:
             raise _sentence(f"dbt cannot be imported ({error}). Install {VERSIONS}") from None
         home = Path(request["home"])
         (home / "profiles.yml").write_text(request["profiles"], encoding="utf-8")
         os.environ.update(DBT_SEND_ANONYMOUS_USAGE_STATS="false", **request["environment"])
-        arguments = [
-            "--quiet",
-            "--log-level",
-            "none",
-            "parse",
-            "--no-partial-parse",
-            "--project-dir",
-            self.root,
-            "--profiles-dir",
-            str(home),
-        ]
-        arguments += [
-            "--target-path",
-            str(home / "target"),
-            "--log-path",
-            str(home / "logs"),
-            "--vars",
-            request["vars"],
-        ]
-        result = dbtRunner().invoke(arguments)
+        options = {
+            "project-dir": self.root, "profiles-dir": str(home), "target-path": str(home / "target"),
+            "log-path": str(home / "logs"), "vars": request["vars"],
+        }  # fmt: skip
+        arguments = ["--quiet", "--log-level", "none", "parse", "--no-partial-parse"]
+        result = dbtRunner().invoke([*arguments, *(part for name in options for part in (f"--{name}", options[name]))])
         if not result.success:
-            raise _sentence(
-                _message(result.exception, self.root) if result.exception else "dbt cannot parse the project"
-            )
-        compiling = Compiling(result.result)
-        nodes = [compiling.node(node) for node in result.result.nodes.values() if node.resource_type != "analysis"]
-        sources = [compiling.source(source) for source in result.result.sources.values()]
-        unit_tests = [
-            unit_test_data(test, compiling.manifest, compiling.relation)
-            for test in getattr(result.result, "unit_tests", {}).values()
-        ]
-        exposures = [_exposure(exposure) for exposure in result.result.exposures.values()]
-        hooks = [*compiling.config.on_run_start, *compiling.config.on_run_end]
-        return {
-            "dbt": __version__,
-            "nodes": nodes,
-            "sources": sources,
-            "unit_tests": sorted(unit_tests, key=lambda test: test["id"]),
-            "exposures": exposures,
-            "hooks": hooks,
-            "files": sorted(compiling.files()),
-        }
+            message = _message(result.exception, self.root) if result.exception else "dbt cannot parse the project"
+            raise _sentence(message)
+        return result.result
 
 
 class Compiling:
@@ -138,6 +118,30 @@ class Compiling:
         self.compiler = Compiler(self.config)
         if hasattr(manifest, "build_flat_graph"):
             manifest.build_flat_graph()
+        named = [*manifest.nodes.values(), *manifest.sources.values()]
+        tables = {self.relation(node).replace("`", "").lower(): node.unique_id for node in named}
+        self.questions = Questions(self.adapter, tables)
+        self._nodes: dict[str, dict[str, Any]] = {}
+
+    def project(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """The project as data, by the answers that are known; what asked nothing is not compiled again."""
+        from dbt.version import __version__
+
+        self.questions.answers = answers
+        for node in self.manifest.nodes.values():
+            if node.resource_type != "analysis" and self._nodes.get(node.unique_id, {"asks": True})["asks"]:
+                self._nodes[node.unique_id] = self.node(node)
+        tests = getattr(self.manifest, "unit_tests", {}).values()
+        unit_tests = [unit_test_data(test, self.manifest, self.relation) for test in tests]
+        return {
+            "dbt": __version__,
+            "nodes": [*self._nodes.values()],
+            "sources": [self.source(source) for source in self.manifest.sources.values()],
+            "unit_tests": sorted(unit_tests, key=lambda test: test["id"]),
+            "exposures": [_exposure(exposure) for exposure in self.manifest.exposures.values()],
+            "hooks": [*self.config.on_run_start, *self.config.on_run_end],
+            "files": sorted(self.files()),
+        }
 
     def node(self, node: Any) -> dict[str, Any]:
         """A node as data."""
@@ -152,8 +156,9 @@ class Compiling:
             "depends_on": sorted(getattr(getattr(node, "depends_on", None), "nodes", ())),
             "attached": getattr(node, "attached_node", None) or "",
             "hooks": [hook.sql for name in ("pre_hook", "post_hook") for hook in getattr(node.config, name, ())],
-            "text": "", "later": "", "error": "", "types": [],
+            "text": "", "later": "", "error": "", "types": [], "asks": [],
         }  # fmt: skip
+        self.questions.asked = data["asks"]
         if constraints := [*_constraints(node)]:
             data["settings"]["constraints"] = constraints
         try:
@@ -193,7 +198,8 @@ class Compiling:
 
     def compile(self, node: Any, *, incremental: bool) -> str:
         """The text of a node, with the relations of ephemeral models in place of dbt's common table expressions."""
-        with _no_warehouse(self.adapter):
+        is_incremental = getattr(node.config, "materialized", "") == "incremental"
+        with self.questions.answering(node, is_later=incremental if is_incremental else None):
             context = {"is_incremental": lambda: incremental, **fixed_context(self.config)}
             text = self.compiler._compile_code(node, self.manifest, context)
         compiled, node.compiled = str(text.compiled_code), False
@@ -224,34 +230,20 @@ class Compiling:
 
     def seed_types(self, node: Any) -> list[list[str]]:
         """The columns of a seed with the types that dbt gives them."""
-        from dbt_common.clients import agate_helper
-
         types = {name.lower(): kind for name, kind in (node.config.column_types or {}).items()}
         path = os.path.join(node.root_path or self.config.project_root, node.original_file_path)
         delimiter = getattr(node.config, "delimiter", ",") or ","
-        table = agate_helper.from_csv(path, text_columns=node.config.column_types or {}, delimiter=delimiter)
+        table = agate_helper().from_csv(path, text_columns=node.config.column_types or {}, delimiter=delimiter)
         return [
             [name, types.get(name.lower()) or self.adapter.convert_type(table, index)]
             for index, name in enumerate(table.column_names)
         ]
 
 
-@contextmanager
-def _no_warehouse(adapter: Any) -> Iterator[None]:
-    """Within, a query or a look at the catalog is an error with a sentence."""
-
-    def refuse(*args: Any, **named: Any) -> Any:
-        raise CompileError("It asks the warehouse while it is compiled (`run_query`, `adapter`, or a macro that does)")
-
-    connections = adapter.connections
-    kept = {name: getattr(connections, name) for name in ("get_thread_connection", "set_connection_name")}
-    try:
-        for name in kept:
-            setattr(connections, name, refuse)
-        yield
-    finally:
-        for name in kept:
-            delattr(connections, name)
+def _need_no_pyspark() -> None:
+    """Let dbt-spark find a pyspark where there is none: it looks for one, and opens no session here."""
+    if "pyspark" not in sys.modules and importlib.util.find_spec("pyspark") is None:
+        sys.modules["pyspark"] = types.ModuleType("pyspark")
 
 
 def _use_locks_of_threads() -> None:

@@ -33,19 +33,20 @@ def unit_test_data(test: Any, manifest: Any, relation: Callable[[Any], str]) -> 
 
 def _input(text: str, model: Any, manifest: Any, relation: Callable[[Any], str]) -> str:
     """The name of the table that an input of a unit test is: `ref(...)`, `source(...)` or `this`."""
-    from dbt.clients.jinja_static import statically_parse_ref_or_source
+    from dbt_extractor import py_extract_from_source
 
     if text.strip() == "this":
         return relation(model)
-    parsed = statically_parse_ref_or_source(text)
+    parsed = py_extract_from_source(f"{{{{ {text} }}}}")
+    source, ref = next(iter(parsed["sources"]), None), next(iter(parsed["refs"]), {})
     parents = [(manifest.nodes.get(name) or manifest.sources.get(name)) for name in model.depends_on.nodes]
     for parent in filter(None, parents):
-        if isinstance(parsed, list):
-            if [getattr(parent, "source_name", None), parent.name] == list(parsed):
+        if source is not None:
+            if [getattr(parent, "source_name", None), parent.name] == list(source):
                 return relation(parent)
-        elif parent.name == parsed.name and parsed.package in (None, parent.package_name):
+        elif parent.name == ref.get("name") and ref.get("package") in (None, parent.package_name):
             version = getattr(parent, "version", None)
-            if parsed.version is None or str(parsed.version) == str(version):
+            if ref.get("version") is None or str(ref["version"]) == str(version):
                 return relation(parent)
     raise CompileError(f"its model does not read `{text}`")
 

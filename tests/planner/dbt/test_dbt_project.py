@@ -14,7 +14,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectError, ProjectErrors, RequestError
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.project.dbt import PYTHON, find_python, visible_variables
+from mergeplan.planner.project.dbt.compile import PYTHON, find_python, visible_variables
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from tests.planner.cli.conftest import Lent
 from tests.planner.shop import NOW, rows
@@ -75,7 +75,7 @@ def test_a_model_that_asks_the_warehouse_is_refused_alone(shop: Path) -> None:
     project = load(shop)
 
     (error,) = project.refused.errors
-    assert str(error).startswith("models/asks.sql:1: dbt cannot compile `shop.asks`: It asks the warehouse")
+    assert str(error).startswith("models/asks.sql:1: dbt cannot compile `shop.asks`: It runs `SHOW` while it is")
     assert (project.refused.names, project.refused.clear) == ({"shop.asks"}, True)
 
 

@@ -18,7 +18,7 @@ from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.parsing.files.dbt.texts import model_text
 from mergeplan.planner.parsing.files.schema import DbtConfig
-from mergeplan.planner.project.dbt import PYTHON, compile_dbt
+from mergeplan.planner.project.dbt.compile import PYTHON, compile_dbt
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
 from tests.planner.cli.conftest import Lent

@@ -1,5 +1,6 @@
 """What dbt says of a project, as data: its nodes with their compiled texts, sources, exposures."""
 
+import json
 import re
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -25,11 +26,26 @@ class DbtColumn(DbtPart):
     description: str = ""
 
 
+class DbtQuestion(DbtPart):
+    """What a template asks the warehouse while it is compiled: the columns of a node or source, whether a source is
+    there, or the rows of a query of the node `by`."""
+
+    kind: Literal["columns", "exists", "query"]
+    subject: Text
+    by: str
+
+    @property
+    def key(self) -> str:
+        """Its name among answers."""
+        return json.dumps([self.kind, self.subject, self.by])
+
+
 class DbtNode(DbtPart):
     """A model, seed, snapshot or test.
 
     `relation` is the name of its table as dbt writes it. `text` is its query as a table's first run has it, `later`
-    that of an incremental run. `error` says why it has none. `attached` is the node that a generic test is of.
+    that of an incremental run. `error` says why it has none. `attached` is the node that a generic test is of. `asks`
+    are the questions that were asked while it was compiled.
     """
 
     id: str
@@ -51,6 +67,7 @@ class DbtNode(DbtPart):
     later: Text
     error: str
     types: tuple[tuple[str, str], ...]
+    asks: tuple[DbtQuestion, ...] = ()
 
     @property
     def table(self) -> str:
@@ -79,6 +96,11 @@ class DbtSource(DbtPart):
     description: Text
     columns: tuple[DbtColumn, ...]
     tags: tuple[str, ...]
+
+    @property
+    def table(self) -> str:
+        """Its name as ours: in lower case, without back-ticks."""
+        return table_name(self.relation)
 
 
 class DbtExposure(DbtPart):
@@ -131,6 +153,10 @@ class DbtProject(DbtPart):
     @cached_property
     def by_id(self) -> dict[str, DbtNode]:
         return {node.id: node for node in self.nodes}
+
+    @cached_property
+    def source_by_id(self) -> dict[str, DbtSource]:
+        return {source.id: source for source in self.sources}
 
 
 def table_name(relation: str) -> str:

@@ -1,5 +1,5 @@
-"""A dbt project compiled: by the dbt that is installed, in a child that sees no secret, and remembered until a file
-changes."""
+"""A dbt project compiled: by the dbt that is installed, in a child that sees no secret, and remembered until a file or
+an answer of the warehouse changes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
@@ -24,18 +25,18 @@ from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.parsing.sql.yaml_variables import replace_variables
-from mergeplan.planner.project.dbt_manifest import read_manifests
+from mergeplan.planner.project.dbt.answers import Answer, Answers, open_questions, refuse_unanswered
+from mergeplan.planner.project.dbt.child import DbtChild
+from mergeplan.planner.project.dbt.manifest import read_manifests
 from mergeplan.planner.project.folder import Folder
-from mergeplan.planner.python.host import Child, ChildFailed
 from mergeplan.planner.python.isolation import Isolation
 
 PROJECT, PROFILES = "dbt_project.yml", "profiles.yml"
-PROGRAM = "mergeplan.planner.python.dbt_code.child"
 PYTHON = "MERGEPLAN_DBT_PYTHON"  # the Python that has the project's dbt
 VARIABLES = "MERGEPLAN_DBT_VARIABLES"  # names of the environment variables that a dbt project may read, with commas
 SECRET = "DBT_ENV_SECRET"  # noqa: S105  # how dbt calls variables that nobody may see
 OWN = ("DBT_PROFILES_DIR", "DBT_TARGET", "DBT_PROJECT_DIR", "DBT_TARGET_PATH", "DBT_LOG_PATH")
-SECONDS = 600.0  # that dbt may take
+ROUNDS = 50  # of questions, each of which follows from the answers to the ones before
 LEFT_OUT = ("target", "logs", "node_modules")  # folders that dbt writes, or does not read
 TYPES = ("spark", "databricks")
 
@@ -68,10 +69,11 @@ def is_dbt_project(root: Path) -> bool:
 
 
 def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, str], isolation: Isolation,
-                cache: Cache) -> DbtProject:  # fmt: skip
+                cache: Cache, answers: Answers | None = None) -> DbtProject:  # fmt: skip
     """The project of a folder, compiled for the target that prod has; ProjectErrors, RequestError without a dbt.
 
     Of the environment dbt sees `DBT_...` and what the operator lets it see, and nothing that is named as a secret.
+    What templates ask the warehouse is answered anew each time: another answer is another project.
     """
     own = read_document(PROJECT, reading.text(PROJECT))
     if config.manifest:
@@ -85,16 +87,10 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     }  # fmt: skip
     hashes = [(name, reading.hash(name)) for name in project_files(reading.root)]
     key = digest("dbt", reader_version(), _looks(python), json.dumps(request, sort_keys=True), repr(hashes))
-    known = cache.get([key]).get(key)
+    hashed = {str(reading.root / name) for name, _ in hashes}
     try:
-        if known is not None:
-            return DbtProject.model_validate_json(known)
-        answer = _ask(reading.root, python, request, isolation)
-        project = DbtProject.model_validate_json(answer)
-        hashed = {str(reading.root / name) for name, _ in hashes}
-        if hashed.issuperset(project.files):  # else what lies elsewhere could change unnoticed
-            cache.put({key: answer})
-        return project
+        with DbtChild(reading.root, python, request, isolation, PROJECT) as child:
+            return _compile_with_answers(child, key, hashed, cache, answers or Answers())
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -184,17 +180,26 @@ def _profiles(reading: Folder, environment: Mapping[str, str]) -> tuple[str, str
     return str(file), file.read_text("utf-8") if file.is_file() else None
 
 
-def _ask(root: Path, python: str, request: Mapping[str, Any], isolation: Isolation) -> str:
-    """What dbt says, as JSON."""
-    try:
-        child = Child(root, {}, isolation, PROGRAM, python)
-        try:
-            return json.dumps(child.ask({**request, "home": str(child.scratch / "home")}, SECONDS))
-        finally:
-            child.stop()
-    except ChildFailed as failed:
-        place = Place(failed.wrong.path or PROJECT, failed.wrong.line or 1)
-        raise ProjectError(f"{failed.wrong.message.rstrip('.')}.", place=place) from None
+def _compile_with_answers(
+    child: DbtChild, key: str, files: AbstractSet[str], cache: Cache, answers: Answers
+) -> DbtProject:
+    """The project when no template asks for more. `files` are those that the key is made of: where others were read,
+    nothing is remembered, since these could change unnoticed."""
+    known: dict[str, Answer] = {}
+    for _ in range(ROUNDS):
+        own_key = digest(key, json.dumps(known, sort_keys=True))
+        remembered = cache.get([own_key]).get(own_key)
+        text = child.compile(known) if remembered is None else remembered
+        project = DbtProject.model_validate_json(text)
+        if remembered is None and files >= set(project.files):
+            cache.put({own_key: text})
+        if not (questions := open_questions(project, known)):
+            break
+        new = answers.answer(project, questions)
+        known |= new
+        if all("error" in answer for answer in new.values()):
+            break  # and dbt would say no more
+    return refuse_unanswered(project, known)
 
 
 def _looks(python: str) -> str:

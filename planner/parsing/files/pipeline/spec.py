@@ -1,0 +1,71 @@
+"""The specification of a pipeline, `spark-pipeline.yml`, as `spark-pipelines` reads it."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.sql.yaml_documents import read_document
+
+
+class Glob(BaseModel):
+    """Which files are read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    include: str
+
+
+class Library(BaseModel):
+    """One item of `libraries`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    glob: Glob
+
+
+class PipelineSpec(BaseModel):
+    """A pipeline: where its tables lie, and the files that define them. `storage` is that of streams, and not used."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    name: str
+    storage: str = ""
+    catalog: str | None = None
+    database: str | None = None
+    named_schema: str | None = Field(default=None, alias="schema")
+    configuration: dict[str, str] = {}
+    libraries: tuple[Library, ...] = ()
+
+    @property
+    def schema_name(self) -> str:
+        """The schema of names without one, behind its catalog where that is not Spark's own."""
+        schema = self.database or self.named_schema or "default"
+        return schema if self.catalog in (None, SESSION_CATALOG) else f"{self.catalog}.{schema}"
+
+    def reads(self, path: str) -> bool:
+        """True for a file that defines tables, by its path from the specification."""
+        return any(_matches(path, library.glob.include) for library in self.libraries)
+
+
+def parse_spec(path: str, text: str) -> PipelineSpec:
+    """The specification of a text; ProjectError."""
+    document = read_document(path, text)
+    try:
+        return PipelineSpec.model_validate(document.value)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        where = tuple(part for part in wrong["loc"] if isinstance(part, str | int))
+        name = ".".join(map(str, where))
+        raise ProjectError(f"`{name}` of the pipeline: {wrong['msg']}.", place=Place(path, 1)) from None
+
+
+def _matches(path: str, include: str) -> bool:
+    """True for a file itself, below `folder/**`, and by a pattern within one folder, as Spark allows them."""
+    include = include.removeprefix("./")
+    if include.endswith("/**"):
+        return path.startswith(include[:-2])
+    return PurePosixPath(path).match(include) and path.count("/") == include.count("/")

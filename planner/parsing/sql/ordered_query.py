@@ -1,0 +1,43 @@
+"""A query whose rows come in one order only: what its own ORDER BY leaves open is decided by its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokenizer_core import Token, TokenType
+
+AFTER = (TokenType.LIMIT, TokenType.OFFSET, TokenType.WINDOW)  # clauses that may follow an ORDER BY
+# Clauses of Spark beside which no ORDER BY may stand.
+OTHER = (TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY)
+
+
+def order_query(text: str, columns: int) -> str:
+    """A query of Spark SQL with its rows ordered by all its columns, after its own ORDER BY if it has one.
+
+    A query without comments and without a semicolon at its end is expected.
+    """
+    outer = _outer_tokens(Dialect.get_or_raise("spark").tokenize(text))
+    kinds = [token.token_type for token in outer]
+    if any(kind in OTHER for kind in kinds):
+        return text
+    order = max((at for at, kind in enumerate(kinds) if kind is TokenType.ORDER_BY), default=-1)
+    if order >= 0 and kinds[order + 1 : order + 2] == [TokenType.ALL]:
+        return text
+    after = AFTER if order >= 0 else AFTER[:2]
+    end = next((token.start for token in outer[max(order, 0) :] if token.token_type in after), len(text))
+    ordinals = ", ".join(str(number + 1) for number in range(columns))
+    more = f", {ordinals}" if order >= 0 else f" ORDER BY {ordinals}"
+    return f"{text[:end].rstrip()}{more} {text[end:]}".rstrip()
+
+
+def _outer_tokens(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens that stand in no parentheses."""
+    outer: list[Token] = []
+    depth = 0
+    for token in tokens:
+        depth -= token.text == ")"
+        if depth == 0:
+            outer.append(token)
+        depth += token.text == "("
+    return outer

@@ -1,0 +1,223 @@
+"""Answers to what templates of dbt ask the warehouse while they are compiled.
+
+Columns of the project's own models are those of their queries in this very folder. Sources and rows are those of prod:
+its Spark is asked each time, by queries that only read the tables of the project, and the rows come in one order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import partial
+
+from mergeplan.planner.engine.protocol import Engine, Rows
+from mergeplan.planner.engine.spark.quoting import quote_name
+from mergeplan.planner.errors import Cancelled, MergeplanError, Place, ProjectError, QueryError
+from mergeplan.planner.limits import limit_resources
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.parsing.definitions.known_columns import KnownColumns
+from mergeplan.planner.parsing.definitions.project_defaults import Defaults
+from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtQuestion
+from mergeplan.planner.parsing.files.dbt.texts import model_text
+from mergeplan.planner.parsing.files.model_file import parse_model
+from mergeplan.planner.parsing.sql.ordered_query import order_query
+from mergeplan.planner.parsing.sql.queried_tables import FIRST, NotAdmitted, parse_query
+
+MOST_ROWS = 10_000
+LONGEST = 1_000_000  # characters of an answer
+INSTEAD = "A manifest made in CI has the answer (`dbt: {manifest: ...}` in config.yaml), or write it out"
+OWN = "It asks its own table while it is compiled, which holds something else after each run"
+NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+Answer = Mapping[str, object]
+OpenEngine = Callable[[frozenset[str]], Engine]  # the Spark of prod, which knows these table formats
+
+
+@dataclass
+class Answers:
+    """The answers of one reading of a project; without `open_engine`, those that no Spark is needed for."""
+
+    open_engine: OpenEngine | None = None
+    _engine: Engine | None = None
+    _sources: dict[str, tuple[Column, ...]] = field(default_factory=dict)  # by id
+    _rows: dict[str, Rows] = field(default_factory=dict)  # by query
+
+    def answer(self, project: DbtProject, questions: Sequence[DbtQuestion]) -> dict[str, Answer]:
+        """The answers by the key of their question; an answer may be why there is none.
+
+        Those about a node that itself waits for one are left out, unless there are no others.
+        """
+        waiting = {node.id for node in project.nodes if any(question in questions for question in node.asks)}
+        ready = [question for question in questions if not waiting & _needed_nodes(project, question)]
+        if not ready:
+            message = "It asks for the columns of a model that waits for its own"
+            return {question.key: _refusal(message) for question in questions}
+        return {question.key: self._try(project, question) for question in ready}
+
+    def _try(self, project: DbtProject, question: DbtQuestion) -> Answer:
+        try:
+            readers = {"columns": self._columns, "exists": self._exists, "query": self._query}
+            return readers[question.kind](project, question)
+        except Cancelled:
+            raise
+        except NotAdmitted as error:
+            return _refusal(f"Its query is not run: {error}")
+        except MergeplanError as error:
+            message = error.message if isinstance(error, ProjectError) else str(error).partition("\n")[0]
+            return _refusal(f"It asks the warehouse while it is compiled: {message}")
+
+    def _columns(self, project: DbtProject, question: DbtQuestion) -> Answer:
+        source = project.source_by_id.get(question.subject)
+        if source is not None:
+            return {"columns": [(column.name, column.type) for column in self._source_columns(project, source.id)]}
+        node = project.by_id[question.subject]
+        columns = self._node_columns(project, node)
+        if not columns:
+            return _refusal(f"It asks for the columns of `{node.table}`, which are not known before that is built")
+        return {"columns": [*columns.items()]}
+
+    def _node_columns(self, project: DbtProject, node: DbtNode) -> Mapping[str, str] | None:
+        """The columns of a node as its query in this folder has them, with the types that are known."""
+        above = sorted(_ancestors(project, node.id))
+        sources = [self._source(project, id) for id in above if id in project.source_by_id]
+        with limit_resources(partial(_too_much, node)):
+            models = [_model(project.by_id[id]) for id in above if id in project.by_id]
+            known = KnownColumns({model.name: model for model in (*sources, *models)}, complete=True)
+            return known.find_columns(node.table)
+
+    def _source(self, project: DbtProject, id: str) -> Model:
+        """A source, with the columns that its YAML says where it says their types: as a plan takes them, too."""
+        source = project.source_by_id[id]
+        columns = tuple(Column(column.name.lower(), column.type) for column in source.columns)
+        is_typed = columns and all(column.type for column in columns)
+        return _external(source.table, columns if is_typed else self._source_columns(project, id))
+
+    def _source_columns(self, project: DbtProject, id: str) -> tuple[Column, ...]:
+        if id not in self._sources:
+            name = quote_name(project.source_by_id[id].table)
+            self._sources[id] = self._spark(project).schema(f"SELECT * FROM {name}")
+        return self._sources[id]
+
+    def _exists(self, project: DbtProject, question: DbtQuestion) -> Answer:
+        try:
+            self._source_columns(project, question.subject)
+        except QueryError as error:
+            if error.condition not in NOT_THERE:
+                raise
+            return {"exists": False}
+        return {"exists": True}
+
+    def _query(self, project: DbtProject, question: DbtQuestion) -> Answer:
+        word = (question.subject.split() or [""])[0].upper()
+        if word.partition("(")[0] not in FIRST - {"("} | {""}:
+            return _refusal(f"It runs `{word[:40]}` while it is compiled, and mergeplan answers only queries")
+        queried = parse_query(question.subject)
+        named = {part.table: part.id for part in (*project.nodes, *project.sources)}
+        for table in sorted(queried.tables):
+            if table.lower() not in named:
+                return _refusal(
+                    f"Its query reads `{table}`, which is no model, seed, snapshot or source of the project"
+                )
+            if named[table.lower()] == question.by:
+                return _refusal(OWN)
+        return _rows_answer(self._fetch(project, queried.text.strip()))
+
+    def _fetch(self, project: DbtProject, sql: str) -> Rows:
+        if sql not in self._rows:
+            engine = self._spark(project)
+            self._rows[sql] = engine.fetch(order_query(sql, len(engine.schema(sql))), MOST_ROWS + 1)
+        return self._rows[sql]
+
+    def _spark(self, project: DbtProject) -> Engine:
+        if self._engine is None:
+            if self.open_engine is None:
+                raise ProjectError("no Spark is available to answer.")
+            formats = (str(node.settings.get("file_format") or "").lower() for node in project.nodes)
+            self._engine = self.open_engine(frozenset(formats))
+        return self._engine
+
+
+def open_questions(project: DbtProject, answers: Iterable[str]) -> list[DbtQuestion]:
+    """The questions of a project that have no answer among these keys, each once."""
+    asked = dict.fromkeys(question for node in project.nodes for question in node.asks)
+    return [question for question in asked if question.key not in set(answers)]
+
+
+def _model(node: DbtNode) -> Model:
+    """The model that a node is, as far as its columns are asked; ProjectError."""
+    if node.type == "seed":
+        return _external(node.table, tuple(Column(name.lower(), kind) for name, kind in node.types))
+    first_run = node.model_copy(update={"later": node.text})  # which made the columns that its table has
+    model, _ = parse_model(model_text(first_run), node.path, Defaults(datetime(2000, 1, 1, tzinfo=UTC)))
+    assert model is not None  # no text of ours says `enabled false`
+    return model
+
+
+def _external(name: str, columns: tuple[Column, ...]) -> Model:
+    return Model(name, Kind.EXTERNAL, "", 0, "", columns=columns)
+
+
+def _too_much(node: DbtNode, why: str) -> ProjectError:
+    return ProjectError(f"the query of `{node.table}` {why}.", place=Place(node.path, 1))
+
+
+def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> DbtProject:
+    """The project with why a question has no answer as the error of the nodes that ask it."""
+    errors = {key: str(answer["error"]) for key, answer in answers.items() if "error" in answer}
+
+    def refuse(node: DbtNode) -> DbtNode:
+        error = next((errors[question.key] for question in node.asks if question.key in errors), "")
+        return node.model_copy(update={"error": error}) if error else node
+
+    return project.model_copy(update={"nodes": tuple(map(refuse, project.nodes))}) if errors else project
+
+
+def _needed_nodes(project: DbtProject, question: DbtQuestion) -> set[str]:
+    """The nodes whose texts an answer follows from."""
+    is_known = question.kind != "columns" or question.subject not in project.by_id
+    return set() if is_known else _ancestors(project, question.subject)
+
+
+def _ancestors(project: DbtProject, id: str) -> set[str]:
+    """A node, and all that it is made from."""
+    above: set[str] = set()
+    waiting = [id]
+    while waiting:
+        name = waiting.pop()
+        if name not in above and (name in project.by_id or name in project.source_by_id):
+            above.add(name)
+            waiting += project.by_id[name].depends_on if name in project.by_id else ()
+    return above
+
+
+def _rows_answer(rows: Rows) -> Answer:
+    if len(rows.rows) > MOST_ROWS:
+        return _refusal(f"Its query returns more than {MOST_ROWS:,} rows while it is compiled")
+    try:
+        answer = {"names": list(rows.columns), "rows": [[_cell(value) for value in row] for row in rows.rows]}
+    except TypeError as error:
+        return _refusal(f"Its query returns {error} while it is compiled")
+    if len(json.dumps(answer)) > LONGEST:
+        return _refusal(f"Its query returns more than {LONGEST:,} characters while it is compiled")
+    return answer
+
+
+def _cell(value: object) -> object:
+    """A value as JSON has it; TypeError for what no template can read."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Decimal():
+            return {"decimal": str(value)}
+        case datetime():
+            return {"time": value.replace(tzinfo=None).isoformat()}
+        case date():
+            return {"date": value.isoformat()}
+    raise TypeError(f"values of type {type(value).__name__}")
+
+
+def _refusal(message: str) -> Answer:
+    return {"error": f"{message.rstrip('.')}. {INSTEAD}"}

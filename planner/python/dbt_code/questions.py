@@ -1,0 +1,141 @@
+"""What templates ask the warehouse while they are compiled: the planner answers, and this process reaches none.
+
+A node that asks something new is not compiled further. The planner gets its question and has it compiled again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from mergeplan.planner.python.dbt_code.compile_error import CompileError
+
+OWN = "its own table while it is compiled, which is another one after each run. `is_incremental()` may be asked"
+CLOSED = "It asks the warehouse while it is compiled by `adapter`, for more than columns, tables and queries"
+READERS: Mapping[str, Callable[[str], Any]] = {
+    "decimal": Decimal,
+    "date": date.fromisoformat,
+    "time": datetime.fromisoformat,
+}
+
+
+class Questions:
+    """The questions of one project, and the answers that are known."""
+
+    def __init__(self, adapter: Any, tables: Mapping[str, str]) -> None:
+        """`tables` are the nodes and sources by the name of their table."""
+        self._adapter = adapter
+        self._tables = tables
+        self.answers: Mapping[str, Any] = {}
+        self._node = ""  # the id of the one that is compiled
+        self._is_later: bool | None = False  # its table is there; None where no run is a later one
+        self.asked: list[dict[str, str]] = []
+
+    @contextmanager
+    def answering(self, node: Any, *, is_later: bool | None) -> Iterator[None]:
+        """Within, what templates ask of the warehouse is answered as far as it is known."""
+        self._node, self._is_later = node.unique_id, is_later
+        answers = {
+            "execute": self.execute, "get_relation": self.get_relation,
+            "get_columns_in_relation": self.get_columns_in_relation,
+        }  # fmt: skip
+        connections = self._adapter.connections
+        replaced = [(self._adapter, name, answer) for name, answer in answers.items()]
+        replaced += [(connections, name, _refuse) for name in ("get_thread_connection", "set_connection_name")]
+        try:
+            for owner, name, answer in replaced:
+                setattr(owner, name, answer)
+            yield
+        finally:
+            for owner, name, _ in replaced:
+                vars(owner).pop(name, None)
+
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> tuple[Any, Any]:
+        """The rows of a query, as dbt's `statement` gets them."""
+        answer = self._ask("query", sql.strip())
+        rows = [[_value(cell) for cell in row] for row in answer["rows"]][:limit]
+        table = agate_helper().table_from_data_flat(
+            [dict(zip(answer["names"], row)) for row in rows], answer["names"]  # noqa: B905  # Python 3.9 has no strict
+        )  # fmt: skip
+        return _response(len(rows)), table
+
+    def get_columns_in_relation(self, relation: Any) -> list[Any]:
+        """The columns of a relation of the project."""
+        subject = self._subject(relation)
+        if subject == self._node:
+            raise CompileError(f"It asks for the columns of {OWN}")
+        column = self._adapter.Column
+        untyped = type("Untyped", (column,), {"dtype": property(_refuse_type, lambda *_: None)})
+        return [
+            column(name, kind) if kind else untyped(name, "") for name, kind in self._ask("columns", subject)["columns"]
+        ]
+
+    def get_relation(self, database: str | None, schema: str, identifier: str) -> Any:
+        """The relation of that name if there is one: what the project builds is there before its readers are built."""
+        relation = self._adapter.Relation
+        database = database if relation.get_default_include_policy().database else None
+        named = relation.create(database=database, schema=schema, identifier=identifier, type="table")
+        subject = self._subject(named)
+        if subject == self._node and self._is_later is None:
+            raise CompileError(f"It asks for {OWN}")
+        if subject == self._node and not self._is_later:
+            return None
+        is_source = subject.startswith("source.")
+        return named if not is_source or self._ask("exists", subject)["exists"] else None
+
+    def _subject(self, relation: Any) -> str:
+        name = str(relation).replace("`", "").lower()
+        if name not in self._tables:
+            message = f"It asks for `{name}` while it is compiled, which is no model, seed, snapshot or source"
+            raise CompileError(f"{message} of the project")
+        return self._tables[name]
+
+    def _ask(self, kind: str, subject: str) -> Mapping[str, Any]:
+        question = {"kind": kind, "subject": subject, "by": self._node if kind == "query" else ""}
+        if question not in self.asked:
+            self.asked.append(question)
+        answer = self.answers.get(json.dumps([*question.values()]))
+        if answer is None:
+            raise CompileError("It asks the warehouse while it is compiled")
+        if "error" in answer:
+            raise CompileError(answer["error"])
+        return dict(answer)
+
+
+def agate_helper() -> Any:
+    """How dbt makes tables of rows: it lies elsewhere since 1.8."""
+    try:
+        from dbt_common.clients import agate_helper as helper
+    except ImportError:
+        from dbt.clients import agate_helper as helper
+    return helper
+
+
+def _response(rows: int) -> Any:
+    try:
+        from dbt.adapters.contracts.connection import AdapterResponse
+    except ImportError:
+        from dbt.contracts.connection import AdapterResponse
+    return AdapterResponse(_message="OK", rows_affected=rows)
+
+
+def _value(cell: Any) -> Any:
+    """A value of a row: what JSON has none of is an object of its kind and its text."""
+    if not isinstance(cell, dict):
+        return cell
+    ((kind, text),) = cell.items()
+    return READERS[kind](text)
+
+
+def _refuse(*args: Any, **named: Any) -> Any:
+    raise CompileError(CLOSED)
+
+
+def _refuse_type(column: Any) -> Any:
+    raise CompileError(f"It asks for the type of the column `{column.column}`, which is not known before it is built")

@@ -1,0 +1,157 @@
+"""What the planner answers to a dbt template that asks the warehouse, and what it refuses."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, DbtProject, DbtQuestion, DbtSource
+from mergeplan.planner.project.dbt.answers import Answers, open_questions
+
+
+def node(name: str, text: str, *depends_on: str, asks: tuple[DbtQuestion, ...] = (), **more: Any) -> DbtNode:
+    settings = more.pop("settings", {"materialized": "table"})
+    return DbtNode(
+        id=f"model.shop.{name}", type="model", name=name, path=f"models/{name}.sql", package="shop",
+        relation=f"shop.{name}", language="sql", settings=settings, columns=(), description="", tags=(), owner="",
+        depends_on=depends_on, attached="", hooks=(), text=text, later=more.get("later", ""), error="", types=(),
+        asks=asks,
+    )  # fmt: skip
+
+
+def project(*nodes: DbtNode) -> DbtProject:
+    source = DbtSource(id="source.shop.raw.items", relation="raw.items", path="models/schema.yml", description="",
+                       columns=(), tags=())  # fmt: skip
+    return DbtProject(dbt="1.11.16", nodes=nodes, sources=(source,), unit_tests=(), exposures=(), hooks=(), files=())
+
+
+ITEMS = "source.shop.raw.items"
+STAGED = node("staged", "select id, id * 2 as twice, cast('1' as string) as said from raw.items", ITEMS)
+
+
+def columns(subject: str) -> DbtQuestion:
+    return DbtQuestion(kind="columns", subject=subject, by="")
+
+
+def query(text: str, by: str = "model.shop.asks") -> DbtQuestion:
+    return DbtQuestion(kind="query", subject=text, by=by)
+
+
+def ask(engine: SparkEngine | None, question: DbtQuestion, *nodes: DbtNode) -> Any:
+    """The answer to one question."""
+    answers = Answers((lambda _formats: engine) if engine else None)
+    return answers.answer(project(*nodes), [question])[question.key]
+
+
+@pytest.fixture
+def items(engine: SparkEngine) -> SparkEngine:
+    engine.fetch("CREATE DATABASE raw")
+    engine.fetch("CREATE TABLE raw.items (id INT, code STRING, price DECIMAL(5,2), day DATE) USING parquet")
+    engine.fetch("INSERT INTO raw.items VALUES (1, 'b', 1.5, DATE'2026-01-01'), (2, 'a', 2, DATE'2026-01-02')")
+    return engine
+
+
+def test_columns_of_a_model_are_those_of_its_query_in_this_folder(items: SparkEngine) -> None:
+    reader = node("reader", "select * from shop.staged", STAGED.id)
+
+    answer = ask(items, columns(reader.id), STAGED, reader)
+    assert [*map(tuple, answer["columns"])] == [("id", "int"), ("twice", ""), ("said", "string")]
+
+
+def test_columns_of_an_incremental_model_are_those_of_its_first_run() -> None:
+    more = {"settings": {"materialized": "incremental"}, "later": "select 1 as a from shop.daily"}
+
+    assert ask(None, columns("model.shop.daily"), node("daily", "select 1 as a", **more))["columns"][0][0] == "a"
+
+
+def test_columns_of_a_model_need_no_spark_where_the_types_of_its_sources_are_said() -> None:
+    typed = project(STAGED).sources[0].model_copy(update={"columns": (DbtColumn(name="ID", type="bigint"),)})
+    question, typed_project = columns(STAGED.id), project(STAGED).model_copy(update={"sources": (typed,)})
+
+    answer = Answers().answer(typed_project, [question])[question.key]
+    assert answer["columns"] == [("id", "bigint"), ("twice", ""), ("said", "string")]
+
+
+def test_columns_and_existence_of_a_source_are_those_of_its_table(items: SparkEngine) -> None:
+    exists = DbtQuestion(kind="exists", subject=ITEMS, by="")
+
+    assert [name for name, _ in ask(items, columns(ITEMS))["columns"]] == ["id", "code", "price", "day"]
+    assert ask(items, exists) == {"exists": True}
+    items.fetch("DROP TABLE raw.items")
+    assert ask(items, exists) == {"exists": False}
+
+
+def test_rows_come_in_one_order_and_with_their_types(items: SparkEngine) -> None:
+    answer = ask(items, query("select code, price, day, id = 1 as is_one from raw.items -- all;"))
+
+    assert answer == {
+        "names": ["code", "price", "day", "is_one"],
+        "rows": [
+            ["a", {"decimal": "2.00"}, {"date": str(date(2026, 1, 2))}, False],
+            ["b", {"decimal": "1.50"}, {"date": str(date(2026, 1, 1))}, True],
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("show tables", "It runs `SHOW` while it is compiled"),
+        ("drop table raw.items", "It runs `DROP` while it is compiled"),
+        ("select 1; drop table raw.items", "Its query is not run"),
+        ("select * from other.people", "reads `other.people`, which is no model, seed, snapshot or source"),
+        ("select * from parquet.`/etc/x`", "reads `parquet./etc/x`, which is no model"),
+        ("select java_method('java.lang.System', 'exit', 0)", "Its query is not run"),
+        ("select max(a) from shop.asks", "It asks its own table while it is compiled"),
+    ],
+)
+def test_a_question_that_may_not_be_asked_reaches_no_spark(text: str, why: str) -> None:
+    asks = node("asks", "")
+
+    error = ask(None, query(text), asks)["error"]
+    assert why in error
+    assert error.endswith(
+        "A manifest made in CI has the answer (`dbt: {manifest: ...}` in config.yaml), or write it out"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("select * from raw.nothing_here", "no model, seed, snapshot or source"),
+        ("select id from range(10001)", "returns more than 10,000 rows"),
+        ("select array(1) as a", "returns values of type list"),
+        ("select repeat('x', 1000001) as a", "returns more than 1,000,000 characters"),
+        ("select nothing from raw.items", "asks the warehouse while it is compiled: "),
+    ],
+)
+def test_an_answer_that_no_template_can_use_refuses_it(items: SparkEngine, text: str, why: str) -> None:
+    assert why in ask(items, query(text))["error"]
+
+
+def test_without_a_spark_a_question_of_rows_is_refused_and_says_so() -> None:
+    assert "no Spark is available to answer" in ask(None, query("select 1"))["error"]
+
+
+def test_columns_of_a_model_that_asks_itself_wait_for_its_text() -> None:
+    first, second = columns("model.shop.b"), columns("model.shop.c")
+    a, b = node("a", "", "model.shop.b", asks=(first,)), node("b", "", "model.shop.c", asks=(second,))
+    c = node("c", "select 1 as one")
+    asked = open_questions(project(a, b, c), ())
+
+    answers = Answers()
+    known = answers.answer(project(a, b, c), asked)
+    assert [*known] == [second.key]
+    later = project(a, b.model_copy(update={"text": "select 2 as two"}), c)
+    assert answers.answer(later, open_questions(later, known))[first.key]["columns"] == [("two", "int")]
+
+
+def test_models_that_ask_each_other_are_refused() -> None:
+    first, second = columns("model.shop.b"), columns("model.shop.a")
+    nodes = node("a", "", "model.shop.b", asks=(first,)), node("b", "", "model.shop.a", asks=(second,))
+
+    known = Answers().answer(project(*nodes), [first, second])
+    assert all("waits for its own" in str(answer["error"]) for answer in known.values())
