@@ -23,7 +23,7 @@ STAGES = """
     planner.site planner.exports planner.agents planner.api planner.ui mergeplan planner.cli
     bot.sandbox
     bot.projects bot.secret_files bot.settings bot.roles bot.freezes bot.codeowners bot.approvals bot.promotion_rules
-    bot.inflight bot.cicd_section bot.results bot.pull_parts bot.records bot.budgets
+    bot.inflight bot.branches bot.cicd_section bot.results bot.pull_parts bot.records bot.budgets
     bot.report bot.commands bot.report.offers bot.report.checks bot.report.comment bot.report.replies bot.report.summary
     bot.rules bot.metrics bot.notifications bot.tracing
     bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod

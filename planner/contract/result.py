@@ -37,6 +37,7 @@ class AuditCounts(Data):
 
     passed: int = Field(default=0, description="audits that found nothing")
     failed: int = Field(default=0, description="audits that found rows")
+    unchanged: int = Field(default=0, description="audits that passed before and did not run; they count as passed")
 
 
 class BackfillCounts(Data):

@@ -86,6 +86,7 @@ class AuditOptions:
     start: str | None = None  # look at rows from this day on only
     end: str | None = None  # up to and including this day only
     samples: str | None = None  # how bad rows are shown: full, masked, none
+    skip_unchanged: bool = False  # those that passed are not run while what they read was not written by a plan or run
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ from mergeplan.planner.wording import count_noun
 @click.option("--start", metavar="DATE", help="Look at rows from this day on only.")
 @click.option("--end", metavar="DATE", help="Look at rows up to and including this day only.")
 @click.option("--samples", type=click.Choice(["full", "masked", "none"]), help="How bad rows are shown this time.")
+@click.option(
+    "--skip-unchanged", is_flag=True, help="Do not run audits that passed and whose tables are unwritten since."
+)
 @click.option("--history", is_flag=True, help="Run nothing: list what the audits found in the last three months.")
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=LISTED, show_default=True, help="With --history: results."
@@ -53,12 +56,14 @@ def audit(
             out.knows(shown.snapshots)
         results = list(stream_audits(work, shown, options_from(AuditOptions, option_values)))
     failed = [result for result in results if not result.ok]
+    same = sum(result.unchanged for result in results)
     blocked = any(result.blocking for result in failed)
     if isinstance(out, JsonLines):
-        counts = AuditCounts(passed=len(results) - len(failed), failed=len(failed))
+        counts = AuditCounts(passed=len(results) - len(failed), failed=len(failed), unchanged=same)
         out.result(ResultLine(ok=not blocked, audit_counts=counts))
     else:
-        out.say(f"{count_noun(len(results), 'audit')} ran, {len(failed)} failed.")
+        kept = f", {same} unchanged since they passed" if same else ""
+        out.say(f"{count_noun(len(results) - same, 'audit')} ran, {len(failed)} failed{kept}.")
     return AuditFailed.exit_code if blocked else 0
 
 
@@ -66,7 +71,7 @@ def _list_history(
     environment: str, root: Path, gateway: str | None, out: Output, options: AuditOptions, limit: int
 ) -> int:
     """The recorded results, newest first."""
-    if options.start or options.end or options.samples:
+    if options.start or options.end or options.samples or options.skip_unchanged:
         raise RequestError("`--history` runs no audit: of the other options it takes `--model` and `--limit` alone.")
     with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
         results = audit_history(work, work.environment(parse_environment_name(environment)), options.select, limit)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from mergeplan.planner.apply.audits.record_results import recorded_audit
+from mergeplan.planner.apply.audits.reuse import AuditReuse, run_kept_audits
 from mergeplan.planner.apply.events import AuditRan
 from mergeplan.planner.checks.audits import AuditContext, AuditResult, run_audits
 from mergeplan.planner.checks.diff.masking import parse_samples
+from mergeplan.planner.checks.remembered_tests import spark_settings
 from mergeplan.planner.checks.standalone import run_standalone
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import Interval
@@ -27,7 +29,8 @@ def stream_audits(work: Workspace, environment: Environment, audit_options: Audi
     """One audit's result after another, each recorded and reported as it comes."""
     records = True
     for result in _results(work, environment, audit_options):
-        records = records and _record(work, environment, result)
+        if not result.unchanged:
+            records = records and _record(work, environment, result)
         work.on_event(AuditRan(result.model, result))
         yield result
         work.cancellation.check()
@@ -68,14 +71,23 @@ def _results(work: Workspace, environment: Environment, audit_options: AuditOpti
     embedded = {n: s.model for n, s in environment.snapshots.items() if s.kind.is_embedded}
     show = parse_samples(audit_options.samples) or project.config.audits.show_samples
     options = AuditContext(project.audits, tables, embedded, work.now, show)
+    reuse = _make_reuse(work, environment) if audit_options.skip_unchanged else None
     for name, snapshot in sorted(environment.snapshots.items()):
         if name in chosen and (snapshot.kind.has_view or snapshot.kind.is_external):
-            yield from run_audits(work.engine, snapshot, time, options)
+            if reuse is not None:
+                yield from run_kept_audits(snapshot, time, options, reuse)
+            else:
+                yield from run_audits(work.engine, snapshot, time, options)
     ours = project.models.keys() | project.refused.names
     for audit in project.standalone:
         here = all(name in environment.snapshots or name not in ours for name in audit.depends_on)
         if here and not audit.skip and (not audit_options.select or chosen & set(audit.depends_on)):
             yield run_standalone(work.engine, audit, time, work.now, options)
+
+
+def _make_reuse(work: Workspace, environment: Environment) -> AuditReuse:
+    ours = {snapshot.table for snapshot in environment.snapshots.values() if snapshot.kind.is_stored}
+    return AuditReuse(work.store, work.engine, ours, spark_settings(work.connection) or "")
 
 
 def _time(work: Workspace, audit_options: AuditOptions) -> Interval:

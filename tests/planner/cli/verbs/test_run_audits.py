@@ -68,3 +68,15 @@ def test_a_written_table_or_an_edited_audit_runs_anew(mergeplan: CommandLine) ->
     at = ("--auto-apply", "--execution-time", "2026-01-09 06:00:00")
     assert mergeplan("plan", *at).code == 0
     assert reused(run_at(mergeplan, "2026-01-10 05:00:00"))["no_gap"] is False
+
+
+def test_audit_skips_what_is_unchanged_when_asked(mergeplan: CommandLine) -> None:
+    skipping = ("audit", "--model", "shop.top", "--skip-unchanged")
+    assert not any(reused(mergeplan(*skipping, "--output", "json")).values())
+
+    again = mergeplan(*skipping, "--output", "json")
+
+    assert [name for name, same in reused(again).items() if same] == ["not_null", "no_gap", "dated"]  # of the same day
+    assert again.result["audit_counts"] == {"passed": 5, "failed": 1, "unchanged": 3}
+    assert "3 audits ran, 1 failed, 3 unchanged since they passed." in mergeplan(*skipping).out
+    assert not any(reused(mergeplan("audit", "--model", "shop.top", "--output", "json")).values())
