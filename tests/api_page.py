@@ -10,6 +10,7 @@ from typing import Any
 from mergeplan.planner.api.app import make_api
 from tests.doc_links import in_folder
 from tests.json_page import SHOWN
+from tests.json_page import TITLES as JSON_TITLES
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "api.md"
 MARKED = re.compile(r"(<!-- (endpoints|answers) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -71,8 +72,14 @@ def _answers(responses: dict[str, Any]) -> Iterator[str]:
             continue
         (kind, content), *_ = [*response.get("content", {}).items(), ("", {})]
         schema = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
-        what = f"[{schema}](#{schema.lower()})" if schema and schema != "Problem" else kind and f"`{kind}`"
+        what = _named(schema) if schema and schema != "Problem" else kind and f"`{kind}`"
         yield f"{status} {what}".strip() if what and schema != "Problem" else f"{status}"
+
+
+def _named(schema: str) -> str:
+    """A type with a link to where it is described: those of the contract are on the page of JSON lines."""
+    page_name = "json.md" if schema in SHOWN else ""
+    return f"[{schema}]({page_name}#{JSON_TITLES.get(schema, schema.lower())})"
 
 
 def _types(document: dict[str, Any]) -> Iterator[str]:

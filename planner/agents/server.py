@@ -35,6 +35,8 @@ def make_server(tools: Tools) -> MCPServer[Any]:
         tools.history,
         tools.explain,
         tools.impact,
+        tools.lint,
+        tools.rollback,
     ):
         description = " ".join((tool.__doc__ or "").split())
         server.tool(tool.__name__, description=description, annotations=READ_ONLY)(_answering(tool, turn))

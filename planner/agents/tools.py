@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 from mergeplan.planner.contract.catalog import CatalogModelRow
 from mergeplan.planner.contract.from_catalog import model_row
-from mergeplan.planner.contract.from_history import environment_row, revision_row
+from mergeplan.planner.contract.from_events import lint_line
+from mergeplan.planner.contract.from_history import environment_row, revision_row, rollback_view
 from mergeplan.planner.contract.from_plan import diff_row, plan_view
 from mergeplan.planner.contract.from_tables import lineage_result
 from mergeplan.planner.errors import RequestError
@@ -22,9 +23,12 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.lineage import lineage_of
 from mergeplan.planner.session.events import silent
 from mergeplan.planner.session.settings import SessionSettings
+from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.use_cases.diff import difference, find_impact
+from mergeplan.planner.session.use_cases.environments import plan_rollback
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.lint import lint_project
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 
@@ -105,6 +109,23 @@ class Tools:
         blockers = [_data(blocker) for blocker in view.blockers]
         exposures = [_data(exposure) for exposure in view.exposures]
         return {"total": len(view.models), "changes": changes, "blockers": blockers, "exposures": exposures}
+
+    def lint(self, select: str = "", limit: int = 50, offset: int = 0) -> Json:
+        """The rules of the linter that models break, each with its file and line; `select` is a selector."""
+        with self._open() as work:
+            report = lint_project(work, [select] if select else [], lint_refusals(work.project))
+        violations = [_data(lint_line(violation)) for violation in _page(report.violations, limit, offset)]
+        return {"total": len(report.violations), "ok": report.ok, "violations": violations}
+
+    def rollback(self, environment: str = PROD, revision: int | None = None) -> Json:
+        """What a rollback of an environment would move and what its tables would lack; nothing is changed.
+
+        Without a `revision` it is to the one before. `history` lists them.
+        """
+        with self._open() as work:
+            plan = plan_rollback(work, parse_environment_name(environment), revision)
+        refusal = plan.refusal
+        return {"possible": refusal is None, "refusal": str(refusal or ""), "rollback": _data(rollback_view(plan))}
 
     @contextmanager
     def _open(self) -> Iterator[Workspace]:

@@ -5,7 +5,7 @@ A page reads as the endpoints do, from `request.app.state.context`, an `ApiConte
 - `context.reader.read(environment)` is a `CatalogSnapshot`: `view` (a `CatalogView` of the contract), `models` (rows by
   name), `project`, `environments`, `etag`. It blocks: call it in a plain `def` endpoint, which runs in a thread.
 - `context.reader.open()` is a workspace for the use cases of `planner/session` that only look.
-- `context.jobs.list()`, `.get(id)`, `.cancel(id)` and `.journal(id).view(record)` are the jobs; `context.submit(...)`
+- `context.jobs.list()`, `.get(id)`, `.cancel(id)` and `.view(record)` are the jobs; `context.submit(...)`
   starts one, with the arguments that `planner/api/jobs/requests.py` makes.
 - `context.allows(principal_of(request), Scope.APPLY)` says what to offer; `context.check(...)` refuses.
 

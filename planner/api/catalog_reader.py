@@ -16,6 +16,7 @@ from mergeplan.planner.contract.catalog import CatalogModelRow, CatalogView
 from mergeplan.planner.contract.from_catalog import catalog_view
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.session.events import silent
 from mergeplan.planner.session.settings import SessionSettings
@@ -44,6 +45,11 @@ class CatalogSnapshot:
     def models(self) -> Mapping[str, CatalogModelRow]:
         """The models by name, parents first."""
         return {row.name: row for row in self.view.models}
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The models and what each reads, for selectors."""
+        return graph_of(self.project.models)
 
     @cached_property
     def texts(self) -> Mapping[str, str]:

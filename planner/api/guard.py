@@ -17,7 +17,8 @@ from mergeplan.planner.api.access import Access
 from mergeplan.planner.api.problems import Problem, problem, respond
 
 COOKIE = "mergeplan_token"
-PUBLIC = ("/healthz", "/login", "/assets/")  # answered without a token; `/login` and `/assets/` are the pages'
+PUBLIC = ("/healthz", "/login")  # answered without a token, and what is below ASSETS: both of the pages
+ASSETS = "/assets/"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 LARGEST = 2 << 20  # bytes of a body
 SECURE = {
@@ -44,7 +45,7 @@ class Guard:
             await respond(refusal)(scope, receive, guarded)
             return
         principal = self.access.principal(_token(headers))
-        if principal is None and not scope["path"].startswith(PUBLIC):
+        if principal is None and not _is_public(scope["path"]):
             await _ask_for_token(scope, headers)(scope, receive, guarded)
             return
         scope.setdefault("state", {})["principal"] = principal
@@ -60,6 +61,10 @@ class Guard:
         if not length.isdecimal() or int(length) > LARGEST:
             return problem(HTTPStatus(413), f"The body is larger than {LARGEST:,} bytes.")
         return None
+
+
+def _is_public(path: str) -> bool:
+    return path in PUBLIC or (path.startswith(ASSETS) and ".." not in path)
 
 
 def is_same_origin(headers: Headers) -> bool:

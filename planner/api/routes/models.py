@@ -15,7 +15,6 @@ from mergeplan.planner.api.names import EnvironmentName, Name, Word
 from mergeplan.planner.api.problems import NotFound, problem_responses
 from mergeplan.planner.contract.base import Data, Names
 from mergeplan.planner.contract.catalog import CatalogModelRow
-from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
@@ -138,7 +137,7 @@ def _select(snapshot: CatalogSnapshot, selector: str) -> frozenset[str] | None:
         return None
     project = snapshot.project
     named = strip_default_catalog(selector, project.catalogs.default)
-    return select(graph_of(project.models), [named], git_change_finder(project))
+    return select(snapshot.graph, [named], git_change_finder(project))
 
 
 def _page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:

@@ -23,15 +23,9 @@ from mergeplan.planner.parsing.definitions.formatting import Style
 from mergeplan.planner.parsing.sql.tokens import parse_dialect
 from mergeplan.planner.project.sql_files import open_sql_files
 from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.rendering import RenderFilling, check_dialect, find_rendering, render_query, write_sql
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.lint import lint_project
-from mergeplan.planner.session.use_cases.rendering import (
-    RenderFilling,
-    check_dialect,
-    find_rendering,
-    render_query,
-    write_sql,
-)
 from mergeplan.planner.versions import mergeplan_version
 
 router = APIRouter(tags=["project"], dependencies=[needs(Scope.READ)])

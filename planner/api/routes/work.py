@@ -25,8 +25,8 @@ from mergeplan.planner.api.routes.environments import OneName, check_exists
 from mergeplan.planner.api.routes.models import find_model
 from mergeplan.planner.api.routes.plans import ACCEPTED, accept
 from mergeplan.planner.session.moments import moment
+from mergeplan.planner.session.rendering import RenderFilling, find_rendering, render_query
 from mergeplan.planner.session.use_cases.environments import check_droppable
-from mergeplan.planner.session.use_cases.rendering import RenderFilling, find_rendering, render_query
 
 router = APIRouter(tags=["jobs"])
 Planner = Annotated[Principal, needs(Scope.PLAN)]

@@ -9,7 +9,7 @@ import click
 
 from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.workspace import open_workspace, workspace
-from mergeplan.planner.session.use_cases.rendering import (
+from mergeplan.planner.session.rendering import (
     RenderFilling,
     check_dialect,
     find_rendering,

@@ -130,6 +130,18 @@ def test_what_cannot_be_is_a_sentence_for_the_agent(tmp_path: Path) -> None:
     assert "There is no environment `qa`" in nowhere
 
 
+def test_broken_rules_and_a_rollback_are_told_and_nothing_is_done(shop: Callable[..., Session], tmp_path: Path) -> None:
+    session = shop(apart="")
+    session.plan().apply()
+    (tmp_path / "models/total.sql").write_text("MODEL (name shop.total, kind FULL);\nSELECT 1 AS total")
+    session.plan().apply()
+    (tmp_path / "models/total.sql").write_text("MODEL (name shop.total, kind FUL);\nSELECT 1 AS total")
+    rollback, lint, past = map(data, talk(tmp_path, ("rollback", {}), ("lint", {}), ("history", {})))
+
+    assert (rollback["possible"], rollback["rollback"]["target"]["revision"], past["total"]) == (True, 1, 2)
+    assert (lint["ok"], lint["violations"][0]["path"]) == (False, "models/total.sql")
+
+
 def test_every_tool_says_that_it_only_reads(tmp_path: Path) -> None:
     from mergeplan.planner.agents.server import make_server
     from mergeplan.planner.agents.tools import Tools
@@ -140,7 +152,7 @@ def test_every_tool_says_that_it_only_reads(tmp_path: Path) -> None:
             tools = (await client.list_tools()).tools
         return {tool.name: bool(tool.annotations and tool.annotations.read_only_hint) for tool in tools}
 
-    names = ("models", "model", "lineage", "environments", "history", "explain", "impact")
+    names = ("models", "model", "lineage", "environments", "history", "explain", "impact", "lint", "rollback")
     assert anyio.run(listed) == dict.fromkeys(names, True)
 
 
