@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
-from mergeplan.planner.cache.folder_looks import look_at
+from mergeplan.planner.cache.folder_looks import FolderLooks, hash_file, look_at
 from mergeplan.planner.catalog.catalog import CatalogModel
 from mergeplan.planner.contract.catalog import CatalogModelRow, CatalogView
 from mergeplan.planner.contract.from_catalog import catalog_view
@@ -25,7 +26,9 @@ from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.state.store import StateStore
 
+log = logging.getLogger(__name__)
 CHECK = 1.0  # seconds between two looks at the files and the state
+PATIENCE = 2.0  # seconds that who reads waits for a new catalog, before the last one is good enough
 LONGEST = timedelta(hours=1)  # the oldest that a catalog may be
 Clock = Callable[[], datetime]
 
@@ -38,7 +41,8 @@ class CatalogSnapshot:
     project: Project
     built: Mapping[str, CatalogModel]
     environments: tuple[Environment, ...]  # every one, as it was then
-    mark: str  # of the files and the state that it was made from
+    files: FolderLooks | None  # that it was made from; None: how they look cannot be said
+    state: str  # the mark of the state that it was made from
     until: datetime  # when something else is due
 
     @cached_property
@@ -59,13 +63,14 @@ class CatalogSnapshot:
     @cached_property
     def etag(self) -> str:
         """An entity tag that is the same for the same catalog, in another process too."""
-        return digest(self.mark, self.view.environment, self.until.isoformat())
+        moment = "" if self.files else self.view.made_at
+        return digest(moment, _mark(self.files, self.state), self.view.environment, self.until.isoformat())
 
 
 class CatalogReader:
     """Reads the catalog beside an environment; safe to share between threads, and it blocks: call it in one.
 
-    The lock is held while a catalog is made, never by who reads one: until it is made they get the last one.
+    The lock is held while a catalog is made, never while one is read: if that takes long, readers get the last one.
     """
 
     def __init__(self, settings: SessionSettings, clock: Clock = lambda: datetime.now(UTC)) -> None:
@@ -82,13 +87,16 @@ class CatalogReader:
         known = self._known.get(environment)
         if known and time.monotonic() - self._looked < CHECK and self._clock() < known.until:
             return known
-        if not self._lock.acquire(blocking=known is None):
-            assert known is not None
-            return known
-        try:
-            return self._read_again(environment)
-        finally:
-            self._lock.release()
+        if known is None:
+            with self._lock:
+                return self._read_again(environment)
+        if self._lock.acquire(blocking=False):
+            reading = threading.Thread(target=self._read_aside, args=(environment,), name="catalog", daemon=True)
+            reading.start()
+            reading.join(PATIENCE)
+            if not reading.is_alive():
+                return self._known.get(environment) or self.read(environment)  # which raises what was wrong
+        return known
 
     def expire(self) -> None:
         """Look at the files and the state again before the next answer: something was written."""
@@ -110,23 +118,40 @@ class CatalogReader:
 
     def close(self) -> None:
         """Let go of the state database."""
-        with self._lock:
+        held = self._lock.acquire(timeout=PATIENCE)
+        try:
             if self._store is not None:
                 self._store.close()
             self._store = None
+        finally:
+            if held:
+                self._lock.release()
 
     @contextmanager
     def _workspace(self) -> Iterator[Workspace]:
         with closing(Workspace(self.settings, "metadata", self._clock(), silent, only_looks=True)) as work:
             yield work
 
+    def _read_aside(self, environment: str) -> None:
+        """Read again while others get the last catalog; what is wrong is kept for the next who reads."""
+        try:
+            self._read_again(environment)
+        except MergeplanError:
+            pass
+        except Exception:
+            self._known.pop(environment, None)  # who reads next meets it too
+            log.exception("the catalog could not be made")
+        finally:
+            self._lock.release()
+
     def _read_again(self, environment: str) -> CatalogSnapshot:
-        looked = time.monotonic()
-        known, mark = self._known.get(environment), self._mark(self._files_mark())
-        if known and mark and known.mark == mark and self._clock() < known.until:
+        looked, known = time.monotonic(), self._known.get(environment)
+        files, state = look_at(self.settings.root), self._store.mark() if self._store else ""
+        if known and self._clock() < known.until and state == known.state and self._is_same(known.files, files):
             self._looked = looked
             return known
-        if mark and self._failure and self._failure[0] == (environment, mark):
+        mark = _mark(files, state)
+        if files and self._failure and self._failure[0] == (environment, mark):
             raise self._failure[1].with_traceback(None)
         try:
             made = self._make(environment)
@@ -138,22 +163,27 @@ class CatalogReader:
         return made
 
     def _make(self, environment: str) -> CatalogSnapshot:
-        files = self._files_mark()  # before anything is read: what moves meanwhile is seen the next time
+        files = look_at(self.settings.root)  # before anything is read: what moves meanwhile is seen the next time
         with self._workspace() as work:
             if self._store is None:
                 self._store = work.release_store()
-            mark = self._mark(files)
-            catalog = make_catalog(work, environment)
-            shown = self._store.environments.all()
-            return CatalogSnapshot(catalog_view(catalog), work.project, catalog.models, shown, mark, _until(work))
+            state = self._store.mark()
+            catalog, shown = make_catalog(work, environment), self._store.environments.all()
+            view, project = catalog_view(catalog), work.project
+            return CatalogSnapshot(view, project, catalog.models, shown, files, state, _until(work))
 
-    def _mark(self, files: str) -> str:
-        """How files and state look; `""` when that cannot be said, and the catalog is made again each time."""
-        return files and digest(files, self._store.mark() if self._store else "")
+    def _is_same(self, before: FolderLooks | None, now: FolderLooks | None) -> bool:
+        """True when no file can have changed: one that had been edited a moment before is read once more."""
+        if before is None or now is None or before.digest != now.digest or now.recent.keys() - before.recent.keys():
+            return False
+        try:
+            return all(hash_file(self.settings.root, name) == text for name, text in before.recent.items())
+        except OSError:
+            return False
 
-    def _files_mark(self) -> str:
-        looks = look_at(self.settings.root)
-        return digest(looks.digest, repr(sorted(looks.recent.items()))) if looks else ""
+
+def _mark(files: FolderLooks | None, state: str) -> str:
+    return digest(files.digest if files else "", repr(sorted(files.recent.items())) if files else "", state)
 
 
 def _until(work: Workspace) -> datetime:

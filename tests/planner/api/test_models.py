@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mergeplan.planner.api import catalog_reader
 from mergeplan.planner.api.catalog_reader import CatalogReader
 from mergeplan.planner.errors import ProjectError, RequestError
 from mergeplan.planner.intervals import Interval
@@ -83,6 +84,25 @@ def test_who_reads_while_a_catalog_is_made_gets_the_last_one(reader: CatalogRead
         thread.join(timeout=5)
 
     assert answers == [first]
+    reader.close()
+
+
+def test_a_catalog_that_takes_long_is_not_waited_for(
+    reader: CatalogReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, made = reader.read(), reader._make
+    monkeypatch.setattr(catalog_reader, "PATIENCE", 0.05)
+    go_on = threading.Event()
+    monkeypatch.setattr(reader, "_make", lambda name: made(name) if go_on.wait(30) else None)
+    (tmp_path / "models/apart.sql").write_text(OWNED.replace("ann", "bob"))
+    reader.expire()
+    meanwhile = reader.read()
+    go_on.set()
+    with reader._lock:  # it is made
+        pass
+
+    assert meanwhile is first
+    assert reader.read().models["shop.apart"].owner == "bob"
     reader.close()
 
 
