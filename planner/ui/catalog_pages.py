@@ -101,7 +101,7 @@ class CatalogPages:
             "model": model,
             "drawn": draw_neighbourhood(self.catalog.models, name),
             "strip": draw_strip(model, self.catalog.made_at),
-            "unused": self._unused_names,
+            "unused": self._names_of_unused,
             "versions": activity.versions,
             "audits": activity.audits,
             "plans": activity.plans,
@@ -109,7 +109,7 @@ class CatalogPages:
         }
         return render("model_page.html", frame, here="Catalog", catalog=self.catalog, **values, **LINKS)
 
-    def unused(self, frame: Frame) -> str:
+    def list_unused(self, frame: Frame) -> str:
         """The columns that nothing needs."""
         groups: dict[str, list[UnusedColumn]] = {}
         for column in self.catalog.unused_columns or ():
@@ -122,5 +122,5 @@ class CatalogPages:
         return sorted(Counter(map(schema_of, self.catalog.models)).items())
 
     @cached_property
-    def _unused_names(self) -> frozenset[tuple[str, str]]:
+    def _names_of_unused(self) -> frozenset[tuple[str, str]]:
         return frozenset((column.model, column.column) for column in self.catalog.unused_columns or ())

@@ -73,7 +73,7 @@ class CatalogGraph:
         if only is not None:
             names &= set(only)
         models = tuple(sorted(names, key=lambda name: self.rank[name]))
-        folded = self._folded(models, wish)
+        folded = self._choose_folds(models, wish)
         groups: dict[str, list[str]] = {}
         for name in models:
             schema = schema_of(name)
@@ -97,7 +97,7 @@ class CatalogGraph:
         downs = _distances(wish.focus, lambda name: self.children.get(name, ()), wish.down)
         return {name: -distance for name, distance in ups.items()} | downs
 
-    def _folded(self, models: Sequence[str], wish: GraphWish) -> Collection[str]:
+    def _choose_folds(self, models: Sequence[str], wish: GraphWish) -> Collection[str]:
         """The schemas that are drawn as one box; with `auto` the largest ones, as many as it takes."""
         sizes: dict[str, int] = {}
         for name in models:

@@ -91,7 +91,7 @@ def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:
         "audits": tuple(audit_row(record, audit) for audit in facts.audits),
         "violations": facts.violations,
         "differences": facts.differences,
-        "done": _done_sentence(record),
+        "done": _ending_sentence(record),
     }
     return _render("job.html", catalog, frame, job, values)
 
@@ -180,7 +180,7 @@ def _costs(plan: PlanView) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _done_sentence(record: JobRecord) -> str:
+def _ending_sentence(record: JobRecord) -> str:
     return {
         JobStatus.DONE: "Done.",
         JobStatus.CANCELLED: "It was cancelled: what is recorded stays recorded.",

@@ -113,7 +113,7 @@ def name_category(category: str) -> str:
     return CATEGORY_NAMES.get(category, category.replace("_", " ").capitalize())
 
 
-def _computed(model: ModelChange) -> str:
+def _computation(model: ModelChange) -> str:
     """The time of a model that is computed; the end of a half-open interval is not part of it."""
     return format_spans(model.intervals) if model.kind.startswith("INCREMENTAL") else "full refresh"
 
@@ -129,7 +129,7 @@ def _filters() -> Iterator[tuple[str, Callable[..., Any]]]:
     yield "spans", format_spans
     yield "when", format_when
     yield "category_name", name_category
-    yield "computed", _computed
+    yield "computed", _computation
     yield "diff_lines", _lines_of
     yield "duration", duration_text
 

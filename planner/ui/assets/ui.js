@@ -13,7 +13,7 @@ for (const frame of document.querySelectorAll("[data-pan]")) {
     const x = focus ? focus.x.baseVal.value + focus.width.baseVal.value / 2 : Math.min(whole.width, box.width) / 2;
     const y = focus ? focus.y.baseVal.value + focus.height.baseVal.value / 2 : Math.min(whole.height, box.height) / 2;
     box.x = whole.width <= box.width ? (whole.width - box.width) / 2 : x - box.width / 2;
-    box.y = whole.height <= box.height ? (whole.height - box.height) / 2 : y - box.height / 2;
+    box.y = whole.height <= box.height ? Math.min((whole.height - box.height) / 2, -50) : y - box.height / 2;
     show();
   };
   const fit = () => { Object.assign(box, whole); show(); };

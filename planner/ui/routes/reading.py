@@ -81,7 +81,7 @@ def show_model(request: Request, name: str) -> Response:
 def show_unused(request: Request) -> Response:
     """The columns that nothing needs."""
     pages = _pages(request)
-    return html(pages.unused(frame_of(request, pages.catalog.project)))
+    return html(pages.list_unused(frame_of(request, pages.catalog.project)))
 
 
 @router.get("/lineage")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -21,11 +22,11 @@ from mergeplan.planner.api.jobs.child import Launch
 from mergeplan.planner.api.opening import open_context
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.ui.routes import make_pages
-from tests.planner.api.serving import LOCAL, printing
 from tests.planner.catalog.conftest import catalog
 from tests.planner.shop import write_shop
 
-__all__ = ["catalog", "printing"]
+__all__ = ["catalog"]
+LOCAL = "http://localhost:8080"
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,11 @@ def browse(tmp_path: Path) -> Iterator[Open]:
             return Browser(client, context)
 
         yield open_shop
+
+
+def printing(*lines: str) -> tuple[str, ...]:
+    """A program in place of `mergeplan` that prints these lines."""
+    return (sys.executable, "-I", "-c", f"for line in {lines!r}: print(line, flush=True)")
 
 
 def links_of(page: str) -> set[str]:

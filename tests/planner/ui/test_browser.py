@@ -21,6 +21,10 @@ pytestmark = [pytest.mark.prove, pytest.mark.timeout(1800)]  # a browser, and a 
 BROWSER = shutil.which(os.environ.get("CHROMIUM", "chromium"))
 MINUTES = 600_000.0  # milliseconds
 EDIT = "MODEL (name shop.total, kind FULL);\nSELECT sum(price) + 1 AS total FROM shop.daily"
+DAILY = (  # one batch, however long ago the shop began
+    "MODEL (name shop.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column day), audits (not_null(columns := (id))));\n"
+    "SELECT id, day, price FROM shop.items WHERE day BETWEEN @start_date AND @end_date"
+)
 AXE = "axe.run(document, {resultTypes: ['violations']})"
 PAGES = (
     "/", "/?q=price", "/models/shop.daily", "/models/shop.total", "/unused", "/lineage", "/lineage?focus=shop.daily",
@@ -43,11 +47,11 @@ def _chromium() -> Iterator[Browser]:
 def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the pages of a shop whose prod was promoted twice."""
     root = tmp_path_factory.mktemp("shop")
-    for text in ("MODEL (name shop.apart, kind FULL);\nSELECT 7 AS seven", None):
-        write_shop(root, **({"apart": text.replace("7", "8")} if text else {}))
+    for number in (8, 7):
+        write_shop(root, daily=DAILY, apart=f"MODEL (name shop.apart, kind FULL);\nSELECT {number} AS seven")
         with Session(SessionSettings(root)) as session:
             session.plan("prod").apply()
-    write_shop(root, total=EDIT)
+    write_shop(root, daily=DAILY, total=EDIT)
     command = [sys.executable, "-m", "mergeplan.planner.cli.main", "ui", "--port=0", f"--project={root}"]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

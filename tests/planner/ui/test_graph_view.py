@@ -24,14 +24,14 @@ def _graph(catalog: Make) -> CatalogGraph:
     return graph_of_catalog(catalog(**WIDE, **OUTSIDE))
 
 
-def drawn(view: GraphView) -> list[str]:
+def box_names(view: GraphView) -> list[str]:
     return [f"[{box.name}]" if box.is_folded else box.name for box in view.boxes]
 
 
 def test_without_a_wish_every_model_and_table_of_others_is_drawn(graph: CatalogGraph) -> None:
     view = graph.view(GraphWish())
 
-    assert set(drawn(view)) == {"shop.apart", "shop.items", "shop.daily", "shop.total", "shop.shown", *(
+    assert set(box_names(view)) == {"shop.apart", "shop.items", "shop.daily", "shop.total", "shop.shown", *(
         f"mart.m{n}" for n in range(4))}  # fmt: skip
     assert ("shop.items", "shop.daily") in view.edges
 
@@ -41,21 +41,21 @@ def test_a_focus_shows_so_many_steps_each_way(graph: CatalogGraph) -> None:
     outside = graph.view(GraphWish("raw.events"))
 
     assert [(box.name, box.steps) for box in near.boxes] == [("shop.daily", -1), ("shop.total", 0)]
-    assert drawn(outside) == ["raw.events", "shop.apart"]
+    assert box_names(outside) == ["raw.events", "shop.apart"]
 
 
 def test_a_selector_narrows_the_models(graph: CatalogGraph) -> None:
-    assert drawn(graph.view(GraphWish(selector="+shop.daily & ^shop.items"))) == ["shop.daily"]
-    assert set(drawn(graph.view(GraphWish("shop.total", selector="mart.*")))) == {f"mart.m{n}" for n in range(4)}
+    assert box_names(graph.view(GraphWish(selector="+shop.daily & ^shop.items"))) == ["shop.daily"]
+    assert set(box_names(graph.view(GraphWish("shop.total", selector="mart.*")))) == {f"mart.m{n}" for n in range(4)}
 
 
 def test_schemas_are_folded_and_opened(graph: CatalogGraph) -> None:
     folded = graph.view(GraphWish(fold="all"))
     opened = graph.view(GraphWish(fold="all", opened=("mart",)))
 
-    assert drawn(folded) == ["[shop]", "[mart]"]
+    assert box_names(folded) == ["[shop]", "[mart]"]
     assert folded.edges == (("\0shop", "\0mart"),)
-    assert drawn(opened) == ["[shop]", *(f"mart.m{n}" for n in range(4))]
+    assert box_names(opened) == ["[shop]", *(f"mart.m{n}" for n in range(4))]
 
 
 def test_where_there_is_too_much_the_largest_schemas_are_folded(
@@ -63,8 +63,8 @@ def test_where_there_is_too_much_the_largest_schemas_are_folded(
 ) -> None:
     monkeypatch.setattr(graph_view, "BOXES_MOST", 5)
 
-    assert drawn(graph.view(GraphWish()))[0] == "[shop]"
-    assert "shop.total" in drawn(graph.view(GraphWish("shop.total")))
+    assert box_names(graph.view(GraphWish()))[0] == "[shop]"
+    assert "shop.total" in box_names(graph.view(GraphWish("shop.total")))
     assert graph.view(GraphWish(fold="none")).left_out == 4
 
 
@@ -88,4 +88,4 @@ def test_the_lineage_of_a_column_has_only_what_it_is_made_from_and_what_reads_it
 def test_the_focus_is_never_folded(graph: CatalogGraph) -> None:
     view = graph.view(replace(GraphWish("mart.m1"), fold="all"))
 
-    assert drawn(view) == ["[shop]", "mart.m1"]
+    assert box_names(view) == ["[shop]", "mart.m1"]

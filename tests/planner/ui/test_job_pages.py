@@ -39,7 +39,7 @@ def plan_lines(**changes: Any) -> tuple[str, str]:
     return as_line(event="plan", version=1, plan=plan), result
 
 
-def planned(browse: Open, access: Access | None = None, **changes: Any) -> tuple[Browser, str]:
+def make_plan(browse: Open, access: Access | None = None, **changes: Any) -> tuple[Browser, str]:
     """The address of a plan that is made."""
     browser = browse(access, printing(*plan_lines(**changes)))
     address = browser.post("/plans", environment="dev").headers["location"]
@@ -78,7 +78,7 @@ def test_what_is_wrong_with_a_form_stands_above_it(browse: Open, fields: dict[st
 
 
 def test_a_plan_shows_why_what_is_computed_and_the_diff(browse: Open) -> None:
-    browser, address = planned(browse)
+    browser, address = make_plan(browse)
     page = browser.get(address)
 
     assert "<code>price</code> is another one." in page
@@ -90,7 +90,7 @@ def test_a_plan_shows_why_what_is_computed_and_the_diff(browse: Open) -> None:
 
 
 def test_categories_make_a_new_plan(browse: Open) -> None:
-    browser, address = planned(browse)
+    browser, address = make_plan(browse)
     assert 'name="category:shop.daily"' in browser.get(address)
     again = browser.post(f"{address}/categories", **{"category:shop.daily": "forward-only", "category:shop.x": ""})
     wrong = browser.post(f"{address}/categories", **{"category:shop.daily": "fine"})
@@ -104,7 +104,7 @@ def test_categories_make_a_new_plan(browse: Open) -> None:
 
 
 def test_a_plan_is_applied_only_after_the_box_is_checked(browse: Open) -> None:
-    browser, address = planned(browse)
+    browser, address = make_plan(browse)
     assert "Apply to dev" in browser.get(address)
     answer = browser.post(f"{address}/apply")
 
@@ -115,7 +115,7 @@ def test_a_plan_is_applied_only_after_the_box_is_checked(browse: Open) -> None:
 
 @pytest.mark.parametrize("changes", [{"empty": True}, {"blockers": [{"message": "It is `so`."}]}])
 def test_what_cannot_be_applied_is_not_offered(browse: Open, changes: dict[str, Any]) -> None:
-    browser, address = planned(browse, **changes)
+    browser, address = make_plan(browse, **changes)
     page = browser.get(address)
 
     assert "Apply to dev" not in page
