@@ -180,7 +180,8 @@ def test_clearing_a_task_of_a_day_restates_that_day(stage: Stage) -> None:
     assert set(stage.airflow.wait_for_run("shop", "day3").values()) == {"success"}
 
     amounts = {row[0]: row[2] for row in stage.daily()}
-    assert (amounts["3"], amounts["1"], amounts["4"]) == ("31", "10", "40")  # of other days nothing was computed
+    assert (amounts["3"], amounts["4"]) == ("31", "40")  # of later days nothing was computed
+    assert stage.intervals("day3") == [["2020-01-02", "2020-01-04"]]  # though the lookback reached one day further
     total = fetch(stage.folder, f"SELECT sum(num_orders) FROM {FULL}")
     assert total == [["7"]]
 
