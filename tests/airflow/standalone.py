@@ -59,9 +59,9 @@ class Airflow:
         """The answer of the REST API."""
         base = f"http://127.0.0.1:{self.port}"
         if not self.token:
-            self.token = httpx.get(f"{base}/auth/token", timeout=60).raise_for_status().json()["access_token"]
+            self.token = httpx.get(f"{base}/auth/token", timeout=300).raise_for_status().json()["access_token"]
         headers = {"Authorization": f"Bearer {self.token}"}
-        answer = httpx.request(method, f"{base}/api/v2{path}", json=body, headers=headers, timeout=60)
+        answer = httpx.request(method, f"{base}/api/v2{path}", json=body, headers=headers, timeout=300)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text[:500]}"
         return answer.json() if answer.content else None
 

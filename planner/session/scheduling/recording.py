@@ -22,8 +22,8 @@ from mergeplan.planner.state.runs.run_records import AuditCount, ModelRun, Runs,
 class RunRecorder:
     """Passes the events of a run on, and keeps in the state what they say of models."""
 
-    def __init__(self, runs: Runs, id: str, environment: str, emit: Emit) -> None:
-        self._runs, self._id, self._environment, self._emit = runs, id, environment, emit
+    def __init__(self, runs: Runs, id: str, environment: str, emit: Emit, *, again: bool) -> None:
+        self._runs, self._id, self._environment, self._emit, self._again = runs, id, environment, emit, again
         self._models: dict[str, ModelRun] = {}
         self._batches: dict[str, int] = {}  # that are still to come
 
@@ -61,7 +61,7 @@ class RunRecorder:
             for change in plan.changes
             if change.new is not None and change.missing
         }
-        self._runs.expect(self._id, self._environment, due)
+        self._runs.expect(self._id, self._environment, due, again=self._again)
         record = self._runs.get(self._id)
         self._models = {name: record.models[name] for name in due} if record else {}
 
@@ -80,14 +80,14 @@ class RunRecorder:
 
 
 @contextmanager
-def record_run(work: Workspace, id: str, environment: str) -> Iterator[None]:
-    """Record the run that goes on inside under its id; '' records nothing."""
+def record_run(work: Workspace, id: str, environment: str, *, again: bool) -> Iterator[None]:
+    """Record the run that goes on inside under its id; '' records nothing. `again`: it computes what it did before."""
     if not id:
         yield
         return
     runs, emit = work.store.runs, work.on_event
     runs.begin(id, environment, work.environment(environment).revision, work.now)
-    recorder = RunRecorder(runs, id, environment, emit)
+    recorder = RunRecorder(runs, id, environment, emit, again=again)
     work.on_event = recorder.record
     try:
         yield

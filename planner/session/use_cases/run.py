@@ -64,7 +64,7 @@ def run(work: Workspace, options: RunOptions) -> RunResult:
             return RunResult(skipped=lease)
         if options.unless_updated and work.environment(name).revision != before:
             return RunResult(updated=True)
-        with record_run(work, options.run_id, name):
+        with record_run(work, options.run_id, name, again=bool(options.restate)):
             restate_recorded(work, options.run_id, options.restate, name, lease)
             return _run_due_models(work, options, window, lease)
 

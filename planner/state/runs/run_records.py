@@ -93,11 +93,16 @@ class Runs:
             row |= {"status": RunStatus.RUNNING.value, "execution_time": execution_time, "ended_at": None}
             tx.put(t.runs, [{**row, "began_at": before.began_at if before else now}])
 
-    def expect(self, id: str, environment: str, due: Mapping[str, tuple[str, Timeline]]) -> None:
-        """Keep which models are due, as (table, intervals); a model that the run had before keeps its intervals too."""
+    def expect(
+        self, id: str, environment: str, due: Mapping[str, tuple[str, Timeline]], *, again: bool = False
+    ) -> None:
+        """Keep which models are due, as (table, intervals); a model that the run had before keeps its intervals too.
+
+        When they are computed `again` it keeps those alone: a lookback would widen them each time.
+        """
         with self._database.writing() as tx:
             now, before = tx.now(), _models(tx, id)
-            models = (_due(name, *what, before.get(name)) for name, what in due.items())
+            models = (_due(name, *what, before.get(name), again) for name, what in due.items())
             tx.put(t.run_models, [_row(id, environment, model, now) for model in models])
 
     def change(self, id: str, environment: str, models: Sequence[ModelRun]) -> None:
@@ -140,12 +145,13 @@ class Runs:
             return time
 
 
-def _due(name: str, table: str, intervals: Timeline, earlier: ModelRun | None) -> ModelRun:
+def _due(name: str, table: str, intervals: Timeline, earlier: ModelRun | None, again: bool) -> ModelRun:
     """A model that is due, with what the run did for its table before, unless that was done and is done again."""
     if earlier is None or earlier.table != table:
         return ModelRun(name, table, RunStatus.DUE, intervals)
     rows, seconds = (0, 0.0) if earlier.status is RunStatus.DONE else (earlier.rows, earlier.seconds)
-    return ModelRun(name, table, RunStatus.DUE, merge((*earlier.intervals, *intervals)), rows, seconds)
+    whole = earlier.intervals if again else merge((*earlier.intervals, *intervals))
+    return ModelRun(name, table, RunStatus.DUE, whole, rows, seconds)
 
 
 def _forget(tx: Transaction, before: datetime) -> None:

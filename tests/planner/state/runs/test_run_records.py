@@ -56,6 +56,15 @@ def test_a_run_that_is_taken_up_keeps_the_time_and_rows_of_what_failed(store: St
     assert (record(store).status, record(store).ended_at) == (RunStatus.RUNNING, None)
 
 
+def test_what_is_computed_again_keeps_the_time_of_its_run(store: StateStore) -> None:
+    begin(store)
+    store.runs.expect("r1", "prod", {"s.a": ("p.a", (days(2, 3),))})
+    store.runs.change("r1", "prod", [replace(record(store).models["s.a"], status=RunStatus.DONE, rows=5)])
+    store.runs.expect("r1", "prod", {"s.a": ("p.a", (days(1, 3),))}, again=True)  # with a lookback
+
+    assert (record(store).models["s.a"].intervals, record(store).models["s.a"].rows) == ((days(2, 3),), 0)
+
+
 def test_what_is_open_when_a_run_ends_has_failed_with_it(store: StateStore) -> None:
     begin(store)
     store.runs.expect("r1", "prod", {"s.a": ("p.a", (days(1, 2),))})
