@@ -27,7 +27,7 @@ EVENTS = ("ASSET_MATERIALIZATION", "ASSET_CHECK_EVALUATION", "STEP_FAILURE", "ST
 
 
 class Killed(MergeplanResource):
-    """Kills mergeplan's process with SIGKILL after the first batch of the first call."""
+    """Kills mergeplan's process with SIGKILL after the third batch of the first call."""
 
     mark: str
 
@@ -35,7 +35,7 @@ class Killed(MergeplanResource):
         """The lines until the process is killed."""
         for line in super().stream(request, on_stderr):
             yield line
-            if line.event == "batch" and not Path(self.mark).exists():
+            if line.event == "batch" and line.index == 3 and not Path(self.mark).exists():
                 Path(self.mark).touch()
                 children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
                 for pid in children:
