@@ -12,10 +12,9 @@ from mergeplan.dagster.grid import Grid
 from mergeplan.dagster.request import Mode, Request, decide_request
 from mergeplan.dagster.resource import MergeplanResource
 from mergeplan.dagster.running import Event, ReportedRun, run_tags
+from mergeplan.dagster.sync import PARTITIONS
 from mergeplan.dagster.translator import MergeplanTranslator, asset_models
 from mergeplan.planner.contract.schedule import ScheduledModel
-
-RESOURCE = "mergeplan"
 
 
 class MaterializeConfig(dg.Config):
@@ -30,12 +29,13 @@ class MaterializeConfig(dg.Config):
 
 @dataclass(frozen=True)
 class AssetOptions:
-    """How the operation of the assets is made."""
+    """How the operations are made; `resource` is the key of the MergeplanResource."""
 
+    resource: str
     translator: MergeplanTranslator
     retry_policy: dg.RetryPolicy | None = None
     pool: str | None = None
-    op_tags: Mapping[str, str] | None = None
+    partitions: int = PARTITIONS
 
 
 def build_assets(deployment: Deployment, options: AssetOptions, name: str = "mergeplan") -> dg.AssetsDefinition:
@@ -51,15 +51,14 @@ def build_assets(deployment: Deployment, options: AssetOptions, name: str = "mer
         backfill_policy=dg.BackfillPolicy.single_run(),
         retry_policy=options.retry_policy,
         pool=options.pool,
-        op_tags=options.op_tags,
+        required_resource_keys={options.resource},
     )
-    def materialize(
-        context: dg.AssetExecutionContext, config: MaterializeConfig, mergeplan: MergeplanResource
-    ) -> Iterator[Event]:
+    def materialize(context: dg.AssetExecutionContext, config: MaterializeConfig) -> Iterator[Event]:
+        mergeplan = resource_of(context, options)
         chosen = tuple(model for key, model in by_key.items() if key in context.selected_asset_keys)
         window = chosen_window(context, chosen)
         names = tuple(model.name for model in chosen if model.computed)
-        run = ReportedRun(context.op_execution_context, mergeplan, translator)
+        run = ReportedRun(context.op_execution_context, mergeplan, translator, options.partitions)
         tags = run_tags(context.op_execution_context)
         request = decide_request(mergeplan.shown_environment, names, window, Mode(config.mode), tags)
         yield from run.events(request) if names else run.look()
@@ -92,14 +91,21 @@ def build_run_op(options: AssetOptions, name: str = "mergeplan_run_due") -> dg.O
         out={},
         retry_policy=options.retry_policy,
         pool=options.pool,
-        tags=options.op_tags,
+        required_resource_keys={options.resource},
         description="Runs the models that are due, in one call of mergeplan.",
     )
-    def run_due(context: dg.OpExecutionContext, mergeplan: MergeplanResource) -> Iterator[Event]:
-        run = ReportedRun(context, mergeplan, options.translator)
+    def run_due(context: dg.OpExecutionContext) -> Iterator[Event]:
+        mergeplan = resource_of(context, options)
+        run = ReportedRun(context, mergeplan, options.translator, options.partitions)
         yield from run.events(Request(mergeplan.shown_environment))
 
     return run_due
+
+
+def resource_of(context: dg.OpExecutionContext | dg.AssetExecutionContext, options: AssetOptions) -> MergeplanResource:
+    """The resource under its key, which two projects in one code location have apart."""
+    resource: MergeplanResource = getattr(context.resources, options.resource)
+    return resource
 
 
 def chosen_window(

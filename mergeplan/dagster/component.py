@@ -11,6 +11,7 @@ from mergeplan.dagster.definitions import MergeplanOptions, build_definitions
 from mergeplan.dagster.deployment import read_deployment
 from mergeplan.dagster.request import environment_of
 from mergeplan.dagster.resource import MergeplanResource
+from mergeplan.dagster.sync import PARTITIONS
 from mergeplan.dagster.translator import MergeplanTranslator
 
 
@@ -33,6 +34,8 @@ class MergeplanProjectComponent(dg.StateBackedComponent, dg.Resolvable):
     retry_delay_seconds: float = 60.0
     pool: str | None = None
     running: bool = False
+    external: bool = True
+    partitions: int = PARTITIONS
     variables: dict[str, str] = field(default_factory=dict)
     defs_state: ResolvedDefsStateConfig = field(default_factory=DefsStateConfigArgs.local_filesystem)
 
@@ -79,5 +82,7 @@ class MergeplanProjectComponent(dg.StateBackedComponent, dg.Resolvable):
             retry_policy=dg.RetryPolicy(max_retries=self.retries, delay=self.retry_delay_seconds),
             pool=self.pool,
             running=self.running,
+            external=self.external,
+            partitions=self.partitions,
         )
         return build_definitions(read_deployment(state_path), self.mergeplan(context.project_root), options)

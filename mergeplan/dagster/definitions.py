@@ -5,31 +5,35 @@ from dataclasses import dataclass, field
 
 import dagster as dg
 
-from mergeplan.dagster.assets import RESOURCE, AssetOptions, build_assets, build_outside, build_run_op
+from mergeplan.dagster.assets import AssetOptions, build_assets, build_outside, build_run_op
 from mergeplan.dagster.deployment import Deployment
 from mergeplan.dagster.names import word
 from mergeplan.dagster.recorder import Recorder
 from mergeplan.dagster.resource import MergeplanResource
-from mergeplan.dagster.sync import missing_events
+from mergeplan.dagster.sync import PARTITIONS, missing_events
 from mergeplan.dagster.translator import MergeplanTranslator
 from mergeplan.planner.intervals import NAMED
+
+MOST = 300  # events after which the sensor leaves the next model to its next look: a look must end in time
 
 
 @dataclass(frozen=True)
 class MergeplanOptions:
-    """How the definitions are made; `name` begins the names of jobs, schedules and sensors."""
+    """How the definitions are made; `name` is the key of the resource, and begins the names of jobs and the like."""
 
     translator: MergeplanTranslator = field(default_factory=MergeplanTranslator)
     name: str = "mergeplan"
     retry_policy: dg.RetryPolicy | None = None  # of every run; a retry goes on where the last try ended
     pool: str | None = None
     running: bool = False  # the schedules and the sensor run as soon as they are loaded
-    look_seconds: int = 60  # how often the sensor looks at the state
+    external: bool = True  # tables of others are assets, too; two projects that read the same need one of them
+    partitions: int = PARTITIONS  # newest ones of a model that are reported after a promotion
+    look_seconds: int = 120  # how often the sensor looks at the state
 
     @property
     def assets(self) -> AssetOptions:
         """What of it the operations need."""
-        return AssetOptions(self.translator, self.retry_policy, self.pool)
+        return AssetOptions(self.name, self.translator, self.retry_policy, self.pool, self.partitions)
 
 
 def build_definitions(
@@ -41,12 +45,12 @@ def build_definitions(
     return dg.Definitions(
         assets=[
             build_assets(deployment, options.assets, options.name),
-            *build_outside(deployment, options.translator),
+            *(build_outside(deployment, options.translator) if options.external else ()),
         ],
         jobs=[job],
         schedules=[*build_schedules(deployment, job, options)],
         sensors=[build_state_sensor(options)],
-        resources={RESOURCE: mergeplan},
+        resources={options.name: mergeplan},
     )
 
 
@@ -89,15 +93,17 @@ def build_state_sensor(options: MergeplanOptions) -> dg.SensorDefinition:
         name=f"{options.name}_state",
         minimum_interval_seconds=options.look_seconds,
         default_status=status,
+        required_resource_keys={options.name},
         description="Reports tables that a merge promoted, and time that other processes filled.",
     )
-    def look(context: dg.SensorEvaluationContext, mergeplan: MergeplanResource) -> dg.SkipReason:
+    def look(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        mergeplan: MergeplanResource = getattr(context.resources, options.name)
         deployment = mergeplan.read_deployment()
         writer = f"revision {deployment.schedule.revision}"
         recorder = Recorder(context.instance, options.translator, deployment, writer)
         recorder.load()
         told = 0
-        for event in missing_events(recorder):
+        for event in missing_events(recorder, options.partitions, MOST):
             context.instance.report_runless_asset_event(event)
             told += 1
         return dg.SkipReason(f"{told} new in the state." if told else "Nothing new in the state.")

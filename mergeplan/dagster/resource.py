@@ -33,6 +33,7 @@ class MergeplanResource(dg.ConfigurableResource):
     python: str = Field(default=sys.executable, description="The Python that mergeplan is installed in.")
     state_url: str | None = Field(default=None, description="Where the state is, if config.yaml does not say it.")
     variables: dict[str, str] = Field(default={}, description="Further environment variables of the process.")
+    execution_time: str | None = Field(default=None, description="Run as of this time, not now; to try things out.")
     timeout_seconds: float | None = Field(default=None, description="Ends a run that takes longer; null: no limit.")
     wait_seconds: float = Field(
         default=3600.0, description="How long another run of the environment is waited for; then the run fails."
@@ -53,7 +54,8 @@ class MergeplanResource(dg.ConfigurableResource):
     def stream(self, request: Request, on_stderr: Callable[[str], None]) -> Iterator[Line]:
         """The lines of a request as they come; ChildEnded at their end when the exit code is not 0."""
         gateway = ["--gateway", self.gateway] if self.gateway else []
-        argv = self._argv("mergeplan", *request.arguments, *gateway)
+        at = ["--execution-time", self.execution_time] if self.execution_time else []
+        argv = self._argv("mergeplan", *request.arguments, *gateway, *at)
         for text in self._stream(argv, on_stderr, self.timeout_seconds):
             if line := read_line(text):
                 yield line

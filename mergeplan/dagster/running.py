@@ -69,7 +69,7 @@ class ReportedRun:
         try:
             for line in self.mergeplan.stream(request, log.debug):
                 report = self.progress.read(line)
-                if self.progress.recovered or self._is_outdated():  # the run holds the environment: it stays so
+                if self.progress.recovered or (line.event == "plan" and self._is_outdated()):
                     self.progress.recovered = False
                     yield from self.look()
                 if report:
@@ -82,7 +82,7 @@ class ReportedRun:
             raise dg.Failure(f"{error} A retry goes on from there.", allow_retries=True) from None
 
     def _is_outdated(self) -> bool:
-        """True when a merge came between the look at the state and the run."""
+        """True when a merge came between the look at the state and the run, which now holds the environment."""
         models = self.recorder.deployment.models
         return any(name not in models or models[name].table != table for name, table in self.progress.tables.items())
 

@@ -6,6 +6,7 @@ was killed, fills tables too. Both are read from the state, and only what is new
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import dagster as dg
@@ -16,20 +17,32 @@ from mergeplan.dagster.translator import asset_models, is_view
 from mergeplan.dagster.versions import CODE_VERSION, written_version
 from mergeplan.planner.contract.schedule import ScheduledModel
 
-PARTITIONS = 400  # newest ones of a model that are told of at once
+PARTITIONS = 30  # newest ones of a model that are told of
 
 
-def missing_events(recorder: Recorder, limit: int = PARTITIONS) -> Iterator[dg.AssetMaterialization]:
+def missing_events(
+    recorder: Recorder, limit: int = PARTITIONS, most: float = math.inf
+) -> Iterator[dg.AssetMaterialization]:
     """The events that Dagster lacks, parents first; each must be stored before the next is asked for.
 
-    Of a model with many partitions only the `limit` newest are told of.
+    Of a model with many partitions only the `limit` newest are told of. After `most` events no other model is begun:
+    the next look goes on there.
     """
+    count = 0
     for model in asset_models(recorder.deployment):
-        if is_view(model):
-            if event := recorder.view(model):
-                yield event
-        else:
-            yield from _table_events(recorder, model, limit)
+        if count >= most:
+            return
+        for event in _model_events(recorder, model, limit):
+            yield event
+            count += 1
+
+
+def _model_events(recorder: Recorder, model: ScheduledModel, limit: int) -> Iterator[dg.AssetMaterialization]:
+    if is_view(model):
+        if event := recorder.view(model):
+            yield event
+    else:
+        yield from _table_events(recorder, model, limit)
 
 
 def changed_views(recorder: Recorder) -> Iterator[dg.AssetMaterialization]:
