@@ -45,6 +45,7 @@ from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models
 from mergeplan.planner.project.python_files import (
+    check_configuration_is_data,
     check_signals,
     read_code,
     read_materializations,
@@ -102,7 +103,7 @@ class LoadOptions:
 
     `gateways_from` is another configuration whose gateways, `openlineage` and `audits` replace the folder's own. Unless
     `strict`, a model that cannot be opened is refused by itself, with what reads it. `proposed` are texts in place of
-    files, by path.
+    files, by path. Unless it `runs_code`, none of the folder's Python runs: what needs it is refused.
     """
 
     gateways_from: Path | None = None
@@ -110,6 +111,7 @@ class LoadOptions:
     cache: Cache = NO_CACHE
     strict: bool = True
     proposed: Mapping[str, str] = field(default_factory=dict)
+    runs_code: bool = True
 
 
 def load_project(
@@ -122,6 +124,8 @@ def load_project(
     """
     reading = Folder(root.resolve(), options.cache, options.proposed)
     with limit_resources(reading.too_much):
+        if not options.runs_code:
+            check_configuration_is_data(reading)
         config, document, ruled_by = read_config_files(reading, options.gateways_from, options.isolation)
     dbt = _open_dbt(reading, config, options) if is_dbt_project(reading.root) else None
     reading = dbt or reading
@@ -133,7 +137,7 @@ def load_project(
 
     names_in = dbt.model_names if dbt else partial(_find_names, reading, defaults)
     refusing = Refusing(options.strict, reading.errors, names_in)
-    code = read_code(reading, refusing, config, defaults, options.isolation)
+    code = read_code(reading, refusing, config, defaults, options.isolation, runs=options.runs_code)
     defaults = replace(defaults, macros=code)
     known = open_file_cache(options.cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
     models, audits = read_models(reading, refusing, config, known, code, defaults)

@@ -108,7 +108,14 @@ class Workspace:
         settings = self.settings
         isolation = settings.isolation.hiding(self.settings.folder)
         cache = Cache(settings.cache)
-        options = LoadOptions(settings.gateways_from, isolation, cache, strict=False, proposed=self.proposed)
+        options = LoadOptions(
+            settings.gateways_from,
+            isolation,
+            cache,
+            strict=False,
+            proposed=self.proposed,
+            runs_code=settings.runs_code,
+        )
         return load_project(settings.root, self.now, settings.gateway, options)
 
     @cached_property

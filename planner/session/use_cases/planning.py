@@ -115,7 +115,7 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
     if options.select:
         there = target if target.exists else base
         models = select_models(models, there, options.select, git_change_finder(work.project))
-    request = _request(work, options, models)
+    request = build_request(work, options, models)
     _check_default(work, target)
     if options.empty_backfill or not work.project.config.plan.early_cut_off:
         return _check_placement(
@@ -148,7 +148,7 @@ def _check_default(work: Workspace, target: Environment) -> None:
         )
 
 
-def _request(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Request:
+def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Request:
     """What the pure part of planning takes: names, dates and selectors as what they stand for."""
     only = select(graph_of(models), options.backfill, git_change_finder(work.project)) if options.backfill else None
     return Request(
