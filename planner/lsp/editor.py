@@ -31,6 +31,8 @@ from mergeplan.planner.session.settings import SessionSettings
 
 UNTRUSTED = "Trust the folder to see the plan: until then its code does not run and its state is not opened."
 CONFIGS = ("config.yaml", "config.yml", "config.py", "dbt_project.yml")
+TEXTS = ("config.yaml", "config.yml", "external_models.yaml", "external_models.yml", "exposures.yaml", "exposures.yml")
+FOLDERS = ("models", "audits", "tests", "macros", "external_models", "exposures")
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class Editor:
             self.live.change(path, text)
         if saved:
             self._state_read = False
+            if self.view is not None and self.view.project.is_dbt:
+                self.live.load()
         errors = self.live.errors.get(path, ())
         whole = self.live.errors.get("", ()) if path in CONFIGS else ()
         diagnostics = diagnose_errors(path, text, (*errors, *whole))
@@ -183,6 +187,14 @@ class Editor:
         """Let go of the cache."""
         if self._lookups is not None:
             self._lookups.close()
+
+
+def is_of_project(path: str) -> bool:
+    """True for a file whose text the project reads, by its path from there: SQL and YAML, and no code."""
+    folder, _, name = path.rpartition("/")
+    if not folder:
+        return name in TEXTS
+    return name.endswith((".sql", ".yaml", ".yml")) and folder.partition("/")[0] in FOLDERS
 
 
 def find_project(file: Path) -> Path | None:

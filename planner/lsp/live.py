@@ -9,11 +9,13 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.errors import MergeplanError, Place, ProjectError, ProjectErrors
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.sql_file import LARGEST
+from mergeplan.planner.project.dbt import is_dbt_project
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.project.reread import NeedsLoad, reread_file
 from mergeplan.planner.session.settings import SessionSettings
@@ -42,6 +44,8 @@ class LiveProject:
     def load(self) -> None:
         """Read the whole folder, with the open texts in place of files."""
         proposed = {path: text for path, text in self.texts.items() if len(text) <= LARGEST and _is_unicode(text)}
+        if is_dbt_project(self.settings.root):
+            proposed = {}  # dbt compiles files, and takes no text
         self.loads += 1
         try:
             project = self._load(proposed)
@@ -69,6 +73,8 @@ class LiveProject:
     def change(self, path: str, text: str) -> None:
         """Take the newest text of a file."""
         self.texts[path] = text
+        if self.view is not None and self.view.project.is_dbt:
+            return  # until it is saved
         if self.view is None or not _is_model(path) or path in self._wrong or "" in self.errors:
             if len(text) > LARGEST:
                 self.errors[path] = (ProjectError(TOO_LARGE, place=Place(path, 1)),)
@@ -113,7 +119,8 @@ class LiveProject:
 
     def close(self, path: str) -> None:
         """Let a file be what it is on the disk."""
-        if self.texts.pop(path, None) is not None:
+        text = self.texts.pop(path, None)
+        if text is not None and not _is_text_of(self.settings.root / path, text):
             self.load()
 
     def _load(self, proposed: dict[str, str]) -> Project:
@@ -130,6 +137,13 @@ class LiveProject:
 
     def _put(self, project: Project) -> None:
         self.view = ProjectView(project, self.texts)
+
+
+def _is_text_of(file: Path, text: str) -> bool:
+    try:
+        return file.read_text("utf-8-sig") == text
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _is_model(path: str) -> bool:

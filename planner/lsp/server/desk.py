@@ -13,7 +13,7 @@ from typing import TypeVar
 from pygls.uris import to_fs_path
 
 from mergeplan.planner.lsp.diagnostics import Diagnostic
-from mergeplan.planner.lsp.editor import Editor, Effect, find_project
+from mergeplan.planner.lsp.editor import Editor, Effect, find_project, is_of_project
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.texts import Lines
 from mergeplan.planner.session.settings import SessionSettings
@@ -68,7 +68,10 @@ class Desk:
         if root not in self.editors:
             self.editors[root] = Editor(replace(self.settings, root=root), self.trusted)
         editor = self.editors[root]
-        document = OpenDocument(uri, editor.path_of(file), editor, text.replace("\r\n", "\n"))
+        path = editor.path_of(file)
+        if not is_of_project(path):
+            return None
+        document = OpenDocument(uri, path, editor, text.replace("\r\n", "\n"))
         self.documents[uri] = document
         return document
 
@@ -103,7 +106,9 @@ class Desk:
         if document.judged != document.number and not await self.judge(document):
             return document.effects
         number, view = document.number, document.view
-        if document.planned == number or view is None or document.editor.live.errors.get(document.path):
+        if document.editor.live.errors.get(document.path):
+            return tuple(replace(effect, text=f"Before the error: {effect.text}") for effect in document.effects)
+        if document.planned == number or view is None:
             return document.effects
 
         def is_newest() -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mergeplan.planner.lsp.editor import Editor
+import pytest
+
+from mergeplan.planner.lsp.editor import Editor, is_of_project
 from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.lsp.conftest import ORDERS, TOTALS, ask_effects
 
@@ -121,3 +123,21 @@ def test_none_of_a_folders_code_runs_until_it_is_trusted(settings: SessionSettin
     assert not (tmp_path / ".mergeplan" / "state.db").exists()
     stranger.trust()
     assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("models/a/b.sql", True), ("tests/t.yaml", True), ("config.yaml", True), ("external_models.yaml", True),
+     ("models/m.py", False), ("config.py", False), ("notes.sql", False), ("target/run.sql", False)],
+)  # fmt: skip
+def test_texts_of_the_project_alone_are_judged(path: str, expected: bool) -> None:
+    assert is_of_project(path) is expected
+
+
+def test_a_circle_and_a_removed_model_have_an_answer(editor: Editor) -> None:
+    (circle,) = editor.judge("models/daily.sql", "MODEL (name shop.daily); SELECT twice FROM shop.latest")
+    renamed = editor.judge(PATH, ORDERS.replace("shop.orders", "shop.sales"))
+
+    assert "in a cycle" in circle.message
+    assert renamed == ()
+    assert ask_effects(editor, PATH)[0].startswith(("New model", "No plan"))
