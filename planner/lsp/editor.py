@@ -30,6 +30,7 @@ from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.session.settings import SessionSettings
 
 UNTRUSTED = "Trust the folder to see the plan: until then its code does not run and its state is not opened."
+LINTED = 100_000  # characters of a text that is held to rules while it is typed, and not when it is saved only
 CONFIGS = ("config.yaml", "config.yml", "config.py", "dbt_project.yml")
 TEXTS = ("config.yaml", "config.yml", "external_models.yaml", "external_models.yml", "exposures.yaml", "exposures.yml")
 FOLDERS = ("models", "audits", "tests", "macros", "external_models", "exposures")
@@ -104,7 +105,7 @@ class Editor:
         errors = self.live.errors.get(path, ())
         whole = self.live.errors.get("", ()) if path in CONFIGS else ()
         diagnostics = diagnose_errors(path, text, (*errors, *whole))
-        if self.view is None or errors:
+        if self.view is None or errors or (len(text) > LINTED and not saved):
             return diagnostics
         return (*diagnostics, *diagnose_models(self.view, path, text, own_rules=saved and self.trusted))
 
