@@ -27,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE  # each process of the tests would compile what
 
 .PHONY: docs docs-serve pictures
 .PHONY: help demo test lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
-.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-release
+.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-release bench-editor
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -49,6 +49,7 @@ help:
 	@echo "make bench-checkout   how long the files of a commit of 5,000 files take, anew and by difference"
 	@echo "make bench-state   how much the state grows with a promotion"
 	@echo "make bench-quickstart   what the quickstart's plans take, against a hand-written Spark script"
+	@echo "make bench-editor   what a keystroke takes in an editor, over 1,000 and 5,000 models (not part of make bench)"
 	@echo "make bench-peer   plans of SQLMesh beside ours (installs it into .venv-peer; not part of make bench)"
 	@echo "make bench-release   some of them beside those of the last release"
 	@echo "make bench-apply   what applying and promoting cost, against hand-written Spark"
@@ -124,6 +125,9 @@ bench: bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-web
 bench-plan: $(READY)
 	@$(BIN)/python -m benchmarks.plan_command
 	@$(BIN)/python benchmarks/plan_time.py
+
+bench-editor: $(READY)
+	@$(BIN)/python -m benchmarks.editor
 
 bench-impact: $(READY)
 	@$(BIN)/python -m benchmarks.impact

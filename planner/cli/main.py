@@ -57,6 +57,7 @@ VERBS = {
     "completion": (f"{CLI}.completion:completion", "Print the shell completion for bash, zsh or fish."),
     "ui": (f"{CLI}.verbs.ui:ui", "Serve the catalog, environments and plans over HTTP."),
     "mcp": (f"{CLI}.verbs.mcp:mcp", "Answer an agent's questions about the project."),
+    "lsp": (f"{CLI}.verbs.lsp:lsp", "Serve an editor: errors, completion and the plan of an edit."),
     "warm": (f"{CLI}.checks.data:warm", "Keep a Spark running for the other commands."),
 }
 # What other tools call a verb, and what people try: what it is here.

@@ -48,6 +48,7 @@ from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models
 from mergeplan.planner.project.pipeline_folder import PipelineFolder, is_pipeline
 from mergeplan.planner.project.python_files import (
+    check_configuration_is_data,
     check_signals,
     read_code,
     read_materializations,
@@ -106,6 +107,7 @@ class LoadOptions:
     `gateways_from` is another configuration whose gateways, `openlineage` and `audits` replace the folder's own. Unless
     `strict`, a model that cannot be opened is refused by itself, with what reads it. `proposed` are texts in place of
     files, by path. `open_engine` opens the Spark that answers what templates of dbt ask; without it they are refused.
+    Unless it `runs_code`, none of the folder's Python runs: what needs it is refused.
     """
 
     gateways_from: Path | None = None
@@ -114,6 +116,7 @@ class LoadOptions:
     strict: bool = True
     proposed: Mapping[str, str] = field(default_factory=dict)
     open_engine: Callable[[Config, str, frozenset[str]], Engine] | None = None
+    runs_code: bool = True
 
 
 def load_project(
@@ -126,6 +129,8 @@ def load_project(
     """
     reading = Folder(root.resolve(), options.cache, options.proposed)
     with limit_resources(reading.too_much):
+        if not options.runs_code:
+            check_configuration_is_data(reading)
         config, document, ruled_by = read_config_files(reading, options.gateways_from, options.isolation)
     chosen = _choose_gateway(config, gateway)
     foreign = _open_foreign(reading, config, chosen, options)
@@ -137,7 +142,7 @@ def load_project(
 
     names_in = foreign.model_names if foreign else partial(_find_names, reading, defaults)
     refusing = Refusing(options.strict, reading.errors, names_in)
-    code = read_code(reading, refusing, config, defaults, options.isolation)
+    code = read_code(reading, refusing, config, defaults, options.isolation, runs=options.runs_code)
     defaults = replace(defaults, macros=code)
     known = open_file_cache(options.cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
     models, audits = read_models(reading, refusing, config, known, code, defaults)

@@ -7,23 +7,39 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
 from mergeplan.planner.parsing.files.lint_config import OwnRule, own_rules
 from mergeplan.planner.parsing.files.model_file import Defaults
 from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.project.dbt import PROJECT as DBT_PROJECT
+from mergeplan.planner.project.dbt import is_dbt_project
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.refused import Refusing
 from mergeplan.planner.python.isolation import Isolation
 from mergeplan.planner.python.project import ProjectCode
 
+CONFIG_CODE = "config.py"
+
+
+NOT_TRUSTED = "This is Python, which does not run until the folder is trusted."
+
+
+def check_configuration_is_data(reading: Folder) -> None:
+    """ProjectError when the configuration or all models of a folder are made by running its code."""
+    if (reading.root / CONFIG_CODE).is_file():
+        raise ProjectError(NOT_TRUSTED, place=Place(CONFIG_CODE, 1), hint="Trust the folder to open the project.")
+    if is_dbt_project(reading.root):
+        message = "A dbt project is compiled by running its code, which does not run until the folder is trusted."
+        raise ProjectError(message, place=Place(DBT_PROJECT, 1), hint="Trust the folder to open the project.")
+
 
 def read_code(
-    reading: Folder, refusing: Refusing, config: Config, defaults: Defaults, isolation: Isolation
+    reading: Folder, refusing: Refusing, config: Config, defaults: Defaults, isolation: Isolation, *, runs: bool = True
 ) -> ProjectCode:
-    """The project's Python, with what it registers; nothing is started where there is none.
+    """The project's Python, with what it registers; nothing is started where there is none, or unless it `runs`.
 
     A file of models that fails is refused. One of macros or signals closes the project: without its macro, a built-in
     one of the same name would be called.
@@ -43,6 +59,10 @@ def read_code(
             else:
                 reading.errors.append(error)
 
+    if not runs:
+        for path in paths:
+            refusing.file(path, ProjectError(NOT_TRUSTED, place=Place(path, 1)))
+        return code
     if paths:
         code = replace(code, files=read_python_texts(reading))
         reading.each([paths], lambda paths: load(code, paths))

@@ -34,6 +34,7 @@ class SessionSettings:
     isolation: Isolation = NO_ISOLATION
     cache: Path | None = None  # where what was worked out before is kept; None: nowhere
     open_engine: OpenEngine | None = field(default=None, repr=False)  # None: a Spark of our own, or the one there is
+    runs_code: bool = True  # the folder's Python; without it, what needs it is refused
 
     @property
     def folder(self) -> Path:

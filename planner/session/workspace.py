@@ -121,6 +121,7 @@ class Workspace:
             strict=False,
             proposed=self.proposed,
             open_engine=self._open_early,
+            runs_code=settings.runs_code,
         )
         project = self.__dict__["project"] = load_project(settings.root, self.now, settings.gateway, options)
         self._let_go_of_early_spark()

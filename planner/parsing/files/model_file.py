@@ -80,6 +80,11 @@ LATER = """physical_version default_catalog
 _INTERVAL = re.compile(r"@(start|end)_", re.IGNORECASE)
 
 
+def property_names() -> tuple[str, ...]:
+    """The keys of a MODEL block."""
+    return tuple(sorted({*_READERS, "kind", "session_properties", "blueprints"}))
+
+
 def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None, tuple[Audit, ...]]:
     """The one model of a file and the audits written below it; None with `enabled false`; ProjectError(s)."""
     models, audits = parse_models(text, path, defaults)

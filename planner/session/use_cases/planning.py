@@ -119,7 +119,7 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
         every, there = models, _deployed_environment(work, options, target, base)
         models = select_models(every, there, options.select, git_change_finder(work.project))
         not_selected = find_unselected(every, models)
-    request = _request(work, options, models)
+    request = build_request(work, options, models)
     _check_default(work, target)
     if options.empty_backfill or not work.project.config.plan.early_cut_off:
         plan = replace(build_plan(models, target, base, loaded, request, overrides), not_selected=not_selected)
@@ -158,7 +158,7 @@ def _check_default(work: Workspace, target: Environment) -> None:
         )
 
 
-def _request(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Request:
+def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Request:
     """What the pure part of planning takes: names, dates and selectors as what they stand for."""
     only = select(graph_of(models), options.backfill, git_change_finder(work.project)) if options.backfill else None
     return Request(

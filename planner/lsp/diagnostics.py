@@ -1,0 +1,71 @@
+"""What is wrong with a file of the project, each with its place: errors, broken rules of the linter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from mergeplan.planner.checks.linter import CHECKS, LintedProject, Violation, lint
+from mergeplan.planner.errors import MergeplanError, Place, ProjectError
+from mergeplan.planner.lsp.project_view import ProjectView
+from mergeplan.planner.lsp.texts import Lines, Span
+
+# Rules that also hold where the linter is not enabled: what breaks them fails when it runs.
+CERTAIN = ("ambiguousorinvalidcolumn", "nomissingexternalmodels")
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A message at a part of a file; `rule` is the linter's, '' for what cannot be read; `model` is whose it is."""
+
+    span: Span
+    message: str
+    severity: Literal["error", "warning"] = "error"
+    rule: str = ""
+    model: str = ""
+
+
+def diagnose_errors(path: str, text: str, errors: Iterable[MergeplanError]) -> tuple[Diagnostic, ...]:
+    """The errors of a file's text."""
+    lines = Lines(text)
+    return tuple(
+        Diagnostic(_span(lines, error.place or Place(path, 1)), f"{error.message} {error.hint}".strip())
+        for error in errors
+    )
+
+
+def diagnose_models(view: ProjectView, path: str, text: str, *, own_rules: bool = False) -> tuple[Diagnostic, ...]:
+    """The rules that the models of a file break; rules that are the project's own code only with `own_rules`."""
+    models = view.path_models.get(path, ())
+    if not models:
+        return ()
+    lines, names = Lines(text), {model.name for model in models}
+    project = view.project if own_rules else replace(view.project, rules=replace(view.project.rules, own=()))
+    try:
+        violations = [*lint(project, names), *_certain(view, names)]
+    except ProjectError as error:  # a rule of the project's own fails
+        return diagnose_errors(path, text, (error,))
+    results = (_diagnostic(lines, violation) for violation in violations if violation.place.path == path)
+    return tuple({(result.span, result.message): result for result in results}.values())
+
+
+def _certain(view: ProjectView, names: set[str]) -> Iterator[Violation]:
+    """The violations of rules that nobody asked for, by models that do not ignore them."""
+    linted, rules = LintedProject(view.project), view.project.rules
+    for name in sorted(names):
+        model = view.project.models[name]
+        for rule in CERTAIN:
+            if rule not in rules.every | rules.ignored and not {rule, "all"} & set(model.ignored_rules):
+                for message, place in CHECKS[rule](linted, model):
+                    yield Violation(rule, name, message, place.place, blocking=False)
+
+
+def _diagnostic(lines: Lines, violation: Violation) -> Diagnostic:
+    message = violation.message[:1].upper() + violation.message[1:]
+    severity: Literal["error", "warning"] = "error" if violation.blocking else "warning"
+    return Diagnostic(_span(lines, violation.place), message, severity, violation.rule, violation.model)
+
+
+def _span(lines: Lines, place: Place) -> Span:
+    return lines.word_at(place.line or 1, place.column)

@@ -1,0 +1,111 @@
+"""The plan of an edit against prod, decided for the edited models and what their changes reach."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from mergeplan.planner.errors import MergeplanError, Place
+from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.lsp.remembered_state import ProdState
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.build import Plan, build_plan
+from mergeplan.planner.plan.change import Change, ChangeKind
+from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.semantics.shape_memory import ShapeMemory
+from mergeplan.planner.session.unopened import add_unopened, merge_deployed
+from mergeplan.planner.session.wording import TITLES, cost_text
+from mergeplan.planner.wording import count_noun
+
+
+@dataclass(frozen=True)
+class EditEffect:
+    """What the edit of a model does, as `plan` would say it; `change` is None where prod shows the model as it is."""
+
+    model: str
+    place: Place
+    change: Change | None
+    computed: tuple[Change, ...] = ()  # tables that are computed: its own, and of what reads it
+    kept: int = 0  # models that read it and keep their tables
+    estimates: Mapping[str, Estimate] | None = None
+    blockers: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its category, or what else it is."""
+        if self.change is None:
+            return "As in prod"
+        if self.change.category is None:
+            return {ChangeKind.ADDED: "New model", ChangeKind.REMOVED: "Removed"}.get(self.change.change, "Changed")
+        return TITLES[self.change.category].partition(" (")[0]
+
+
+def plan_edit(
+    project: Project, state: ProdState, edited: Collection[str], now: datetime, shapes: ShapeMemory | None = None
+) -> Plan:
+    """The plan for what was edited, as `mergeplan plan prod` would make it of the whole project: a decision follows
+    from a model and those above it, so that of the others none is needed. MergeplanError as `plan` raises it."""
+    deployed = {name: snapshot.model for name, snapshot in state.base.snapshots.items()}
+    models, unopened = merge_deployed(project.models, project.refused, deployed)
+    names = _reach(graph_of(models), deployed, edited)
+    part = {name: model for name, model in models.items() if name in names}
+    snapshots = {name: snapshot for name, snapshot in state.base.snapshots.items() if name in names}
+    base = replace(state.base, snapshots=snapshots, views=state.base.views & names)
+    loaded = replace(state.loaded, contents=dict(state.contents) if state.compares else None)
+    request = replace(state.request, window=replace(state.request.window, now=now))
+    if shapes is not None:
+        request = replace(request, shapes=shapes)
+    return add_unopened(build_plan(part, base, base, loaded, request, state.overrides), unopened)
+
+
+def describe_edit(project: Project, plan: Plan, name: str, estimates: Mapping[str, Estimate]) -> EditEffect:
+    """What a plan says of one model and of those that read it."""
+    model = project.models[name]
+    change = next((change for change in plan.changes if change.name == name), None)
+    below = graph_of({n: snapshot.model for n, snapshot in plan.new.snapshots.items()}).downstream([name])
+    if change is None:
+        return EditEffect(name, model.place, None)
+    computed = tuple(c for c in plan.backfills if c.name == name or c.name in below)
+    kept = below - {c.name for c in plan.changes if c.recomputed or c.missing}
+    own = {c.name: estimates[c.name] for c in computed if c.name in estimates}
+    blockers = tuple(blocker.message for blocker in plan.blockers)
+    return EditEffect(name, model.place, change, computed, len(kept), own, blockers)
+
+
+def effect_text(effect: EditEffect) -> str:
+    """The effect in a line: category, reason, what is computed and what that costs."""
+    if effect.change is None:
+        return effect.title
+    parts = [f"{effect.title}: {effect.change.reason}".strip().rstrip(":")]
+    if effect.computed:
+        cost = cost_text(list((effect.estimates or {}).values()))
+        days = sum((interval.end - interval.start).days for c in effect.computed for interval in _time(c))
+        about = ", ".join(part for part in (count_noun(days, "day") if days else "", cost) if part)
+        parts.append(f"computes {count_noun(len(effect.computed), 'table')}{f' ({about})' if about else ''}")
+    else:
+        parts.append("computes nothing")
+    if effect.kept:
+        verb = "keeps its table" if effect.kept == 1 else "keep their tables"
+        parts.append(f"{count_noun(effect.kept, 'model')} downstream {verb}")
+    if effect.blockers:
+        parts.append(f"blocked: {effect.blockers[0]}")
+    return " · ".join(parts)
+
+
+def error_text(error: MergeplanError) -> str:
+    """Why there is no plan."""
+    return f"No plan: {error.message}"
+
+
+def _time(change: Change) -> Timeline:
+    return change.missing if change.kind.is_incremental else ()
+
+
+def _reach(graph: Graph, deployed: Mapping[str, Model], edited: Collection[str]) -> frozenset[str]:
+    """The edited models and what an edit reaches, with all that these read, now or as they are deployed."""
+    before = graph_of(deployed)
+    hit = {*edited, *graph.downstream(edited), *before.downstream(edited)}
+    return frozenset(hit | graph.upstream(hit) | before.upstream(hit))

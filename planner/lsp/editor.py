@@ -1,0 +1,207 @@
+"""One project in an editor: texts come in, and diagnostics, effects of edits and answers come out. No protocol here.
+
+`judge` and all questions are for one thread, which reads the project; `effects` is for another, which plans.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from mergeplan.planner.cache.store import Cache, Lookups
+from mergeplan.planner.cache.version import reader_version
+from mergeplan.planner.errors import MergeplanError, RequestError
+from mergeplan.planner.lsp.diagnostics import Diagnostic, diagnose_errors, diagnose_models
+from mergeplan.planner.lsp.edit_plan import EditEffect, describe_edit, effect_text, error_text, plan_edit
+from mergeplan.planner.lsp.live import LiveProject
+from mergeplan.planner.lsp.navigation import Target
+from mergeplan.planner.lsp.project_view import ProjectView
+from mergeplan.planner.lsp.remembered_state import ProdState, read_prod_state
+from mergeplan.planner.lsp.rename import rename_edits
+from mergeplan.planner.lsp.texts import Edit
+from mergeplan.planner.parsing.definitions.formatting import Style, format_file, pretty
+from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.render import render
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.semantics.shape_memory import ShapeMemory
+from mergeplan.planner.session.settings import SessionSettings
+
+UNTRUSTED = "Trust the folder to see the plan: until then its code does not run and its state is not opened."
+LINTED = 100_000  # characters of a text that is held to rules while it is typed, and not when it is saved only
+CONFIGS = ("config.yaml", "config.yml", "config.py", "dbt_project.yml")
+TEXTS = ("config.yaml", "config.yml", "external_models.yaml", "external_models.yml", "exposures.yaml", "exposures.yml")
+FOLDERS = ("models", "audits", "tests", "macros", "external_models", "exposures")
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A line about a model of a file: what its edit does, or why nobody can tell."""
+
+    model: str
+    line: int  # of its block, from 1
+    text: str
+    title: str = ""
+    effect: EditEffect | None = None
+
+
+@dataclass
+class Editor:
+    """The project of a folder; until it is `trusted`, none of its code runs and no database is opened."""
+
+    settings: SessionSettings
+    trusted: bool = False
+    live: LiveProject = field(init=False)
+    _state: ProdState | None = None
+    _state_error: MergeplanError | None = None
+    _state_read: bool = False
+    _lookups: Lookups | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.settings = replace(self.settings, runs_code=self.trusted)
+        self.live = LiveProject(self.settings)
+
+    @property
+    def root(self) -> Path:
+        """The project's folder."""
+        return self.settings.root
+
+    @property
+    def view(self) -> ProjectView | None:
+        """The project as it was last read; None while it cannot be opened."""
+        return self.live.view
+
+    @property
+    def state(self) -> ProdState | None:
+        """Prod as it is remembered."""
+        return self._state
+
+    def path_of(self, file: Path) -> str:
+        """The path of a file from the project's folder."""
+        return PurePosixPath(file.resolve().relative_to(self.root)).as_posix()
+
+    def trust(self) -> None:
+        """From now on the folder's code may run, isolated, and its state is read."""
+        self.trusted = True
+        self.settings = replace(self.settings, runs_code=True)
+        self.live.settings = self.settings
+        self._state_read = False
+        self.live.load()
+
+    def judge(self, path: str, text: str, *, saved: bool = False) -> tuple[Diagnostic, ...]:
+        """What is wrong with the newest text of a file; rules that are the project's own code run when it is saved."""
+        if self.view is None and not self.live.loads:
+            self.live.texts[path] = text
+            self.live.load()
+        elif saved or self.live.texts.get(path) != text or self.view is None:
+            self.live.change(path, text)
+        if saved:
+            self._state_read = False
+            if self.view is not None and self.view.project.is_dbt:
+                self.live.load()
+        errors = self.live.errors.get(path, ())
+        whole = self.live.errors.get("", ()) if path in CONFIGS else ()
+        diagnostics = diagnose_errors(path, text, (*errors, *whole))
+        if self.view is None or errors or (len(text) > LINTED and not saved):
+            return diagnostics
+        return (*diagnostics, *diagnose_models(self.view, path, text, own_rules=saved and self.trusted))
+
+    def other_errors(self) -> dict[str, tuple[MergeplanError, ...]]:
+        """The errors of files that are not open, and of none."""
+        return {path: errors for path, errors in self.live.errors.items() if path not in self.live.texts}
+
+    def effects(self, path: str, view: ProjectView, is_newest: Callable[[], bool]) -> tuple[Effect, ...] | None:
+        """What the edits of a file's models do to prod; None when a newer text makes the answer needless."""
+        models = view.path_models.get(path, ())
+        models = tuple(model for model in models if not model.kind.is_external)
+        if not models or not is_newest():
+            return () if not models else None
+        if not self.trusted:
+            return tuple(Effect(model.name, model.line, UNTRUSTED) for model in models)
+        state = self._remember_state()
+        if not is_newest():
+            return None
+        if state is None:
+            why = error_text(self._state_error) if self._state_error else "Not planned yet: there is no state."
+            return tuple(Effect(model.name, model.line, why) for model in models)
+        names = {model.name for model in models} | _file_models(state, path)
+        try:
+            plan = plan_edit(view.project, state, names, datetime.now(UTC), self._shapes())
+        except MergeplanError as error:
+            return tuple(Effect(model.name, model.line, error_text(error)) for model in models)
+        estimates = state.estimates(plan)
+        described = (describe_edit(view.project, plan, model.name, estimates) for model in models)
+        return tuple(Effect(e.model, e.place.line, effect_text(e), e.title, e) for e in described)
+
+    def _remember_state(self) -> ProdState | None:
+        with self._lock:
+            if not self._state_read or (self._state is not None and self._state.is_old):
+                try:
+                    self._state, self._state_error = read_prod_state(self.settings, self.live.texts), None
+                except MergeplanError as error:
+                    self._state, self._state_error = None, error
+                self._state_read = True
+            return self._state
+
+    def _shapes(self) -> ShapeMemory:
+        """Queries that were analysed on this machine."""
+        if self._lookups is None:
+            self._lookups = Lookups(Cache(self.settings.cache))
+        self._lookups.keep()
+        return ShapeMemory(self._lookups, reader_version())
+
+    def rename(self, target: Target, new: str) -> tuple[Edit, ...]:
+        """The edits that rename a target; RequestError, with the reason, where they would not be just that."""
+        view = self._open_view()
+        if self.live.errors:
+            path = min(self.live.errors)
+            raise RequestError(f"{path or 'The project'} has errors, so that not every name is known: fix them first.")
+        return rename_edits(view, target, new, datetime.now(UTC))
+
+    def format(self, path: str, text: str) -> str:
+        """A file's text in its layout; RequestError where it is left as it is."""
+        view = self._open_view()
+        style = Style(**view.project.config.format.model_dump())
+        formatted = format_file(path, text, view.project.defaults.dialect, style)
+        if formatted.left:
+            raise RequestError(f"It is left as it is: {formatted.left}.")
+        return formatted.text
+
+    def render(self, name: str) -> str:
+        """A model's query as Spark runs it, with the dates of its last interval."""
+        view = self._open_view()
+        model = view.project.models.get(without_default(name.lower(), view.project.catalogs.default))
+        if model is None or not model.sql:
+            raise RequestError(f"`{name}` has no query.")
+        sql = render(model, {}, view.project.models_to_inline, None, datetime.now(UTC))
+        return pretty(spark_tree(sql), "spark")
+
+    def _open_view(self) -> ProjectView:
+        if self.view is None:
+            raise RequestError("The project cannot be opened: see its errors.")
+        return self.view
+
+    def close(self) -> None:
+        """Let go of the cache."""
+        if self._lookups is not None:
+            self._lookups.close()
+
+
+def is_of_project(path: str) -> bool:
+    """True for a file whose text the project reads, by its path from there: SQL and YAML, and no code."""
+    folder, _, name = path.rpartition("/")
+    if not folder:
+        return name in TEXTS
+    return name.endswith((".sql", ".yaml", ".yml")) and folder.partition("/")[0] in FOLDERS
+
+
+def find_project(file: Path) -> Path | None:
+    """The nearest folder above a file that is a project; None where there is none."""
+    return next((folder for folder in file.parents if any((folder / name).is_file() for name in CONFIGS)), None)
+
+
+def _file_models(state: ProdState, path: str) -> set[str]:
+    return {name for name, snapshot in state.base.snapshots.items() if snapshot.model.path == path}

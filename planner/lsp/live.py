@@ -1,0 +1,161 @@
+"""A project that is open in an editor: loaded once, and then one file at a time is read anew.
+
+Texts that are not saved stand in place of files. A text that cannot be read leaves the project as it was last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.errors import MergeplanError, Place, ProjectError, ProjectErrors
+from mergeplan.planner.lsp.project_view import ProjectView
+from mergeplan.planner.lsp.sql_file import LARGEST
+from mergeplan.planner.project.dbt import is_dbt_project
+from mergeplan.planner.project.loader import LoadOptions, Project, load_project
+from mergeplan.planner.project.reread import NeedsLoad, reread_file
+from mergeplan.planner.session.settings import SessionSettings
+
+TOO_LARGE = f"The text has more than {LARGEST:,} characters: it is not judged while it is open."
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)
+
+
+@dataclass
+class LiveProject:
+    """The project of a folder with the editor's texts; `errors` are by file, '' for those of none."""
+
+    settings: SessionSettings
+    clock: Clock = utc_now
+    view: ProjectView | None = None
+    texts: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, tuple[MergeplanError, ...]] = field(default_factory=dict)
+    loads: int = 0
+    _wrong: set[str] = field(default_factory=set)  # files whose text the project did not read
+
+    def load(self) -> None:
+        """Read the whole folder, with the open texts in place of files."""
+        proposed = {path: text for path, text in self.texts.items() if len(text) <= LARGEST and _is_unicode(text)}
+        if is_dbt_project(self.settings.root):
+            proposed = {}  # dbt compiles files, and takes no text
+        self.loads += 1
+        try:
+            project = self._load(proposed)
+        except ProjectErrors as errors:
+            self.errors = _group_errors(errors.errors)
+            self._keep_going(proposed)
+        except MergeplanError as error:
+            self.errors = _group_errors((error,))
+            self._keep_going(proposed)
+        else:
+            self._put(project)
+            refused = (error for refusal in project.refused.refusals for error in refusal.errors)
+            self.errors = _group_errors(refused)
+            self._wrong = {path for path in self.errors if path in self.texts}
+
+    def _keep_going(self, proposed: dict[str, str]) -> None:
+        """Where no project was read yet and an open text is why, read it from the files alone."""
+        self._wrong = set(self.texts)
+        if self.view is None and proposed:
+            try:
+                self._put(self._load({}))
+            except MergeplanError:
+                return
+
+    def change(self, path: str, text: str) -> None:
+        """Take the newest text of a file."""
+        self.texts[path] = text
+        if self.view is not None and self.view.project.is_dbt:
+            return  # until it is saved
+        if self.view is None or not _is_model(path) or path in self._wrong or "" in self.errors:
+            if len(text) > LARGEST:
+                self.errors[path] = (ProjectError(TOO_LARGE, place=Place(path, 1)),)
+                return
+            self._change_slowly(path, text)
+            return
+        self._reread(path, text)
+
+    def _reread(self, path: str, text: str) -> None:
+        assert self.view is not None
+        self.errors.pop(path, None)
+        if len(text) > LARGEST or not _is_unicode(text):
+            message = TOO_LARGE if len(text) > LARGEST else "The text is not Unicode."
+            self.errors[path] = (ProjectError(message, place=Place(path, 1)),)
+            return
+        try:
+            project = reread_file(self.view.project, path, text)
+        except NeedsLoad:
+            self.load()
+        except ProjectErrors as errors:
+            self.errors[path] = errors.errors
+        except MergeplanError as error:
+            self.errors[path] = (error,)
+        else:
+            files = dict(project.hashes) | {path: hashlib.sha256(text.encode()).hexdigest()}
+            self._put(replace(project, hashes=files))
+
+    def _change_slowly(self, path: str, text: str) -> None:
+        """Of a file that the project does not hold: try it alone first, for its errors; load where it may open."""
+        if self.view is not None and _is_model(path) and "" not in self.errors:
+            try:
+                reread_file(self.view.project, path, text)
+            except NeedsLoad:
+                pass
+            except ProjectErrors as errors:
+                self.errors[path] = errors.errors
+                return
+            except MergeplanError as error:
+                self.errors[path] = (error,)
+                return
+        self.load()
+
+    def close(self, path: str) -> None:
+        """Let a file be what it is on the disk."""
+        text = self.texts.pop(path, None)
+        if text is not None and not _is_text_of(self.settings.root / path, text):
+            self.load()
+
+    def _load(self, proposed: dict[str, str]) -> Project:
+        settings = self.settings
+        options = LoadOptions(
+            settings.gateways_from,
+            settings.isolation.hiding(settings.folder),
+            Cache(settings.cache),
+            strict=False,
+            proposed=proposed,
+            runs_code=settings.runs_code,
+        )
+        return load_project(settings.root, self.clock(), settings.gateway, options)
+
+    def _put(self, project: Project) -> None:
+        self.view = ProjectView(project, self.texts)
+
+
+def _is_text_of(file: Path, text: str) -> bool:
+    try:
+        return file.read_text("utf-8-sig") == text
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _is_model(path: str) -> bool:
+    return path.startswith("models/") and path.endswith(".sql")
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else True
+
+
+def _group_errors(errors: Iterable[MergeplanError]) -> dict[str, tuple[MergeplanError, ...]]:
+    files: dict[str, list[MergeplanError]] = {}
+    for error in errors:
+        files.setdefault(error.place.path if error.place else "", []).append(error)
+    return {path: tuple(found_errors) for path, found_errors in files.items()}

@@ -1,0 +1,95 @@
+"""A project as the editor's questions see it: its models with their columns, and the names in each of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from mergeplan.planner.lsp.names import QueryNames, names_of
+from mergeplan.planner.lsp.sql_file import SqlFile, read_sql_file
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.project.lineage import FollowedModels
+from mergeplan.planner.project.loader import Project
+
+
+@dataclass(frozen=True)
+class FileView:
+    """A SQL file: its parts, the names in its query, and the models that it defines."""
+
+    path: str
+    file: SqlFile
+    names: QueryNames
+    models: tuple[Model, ...]
+
+
+@dataclass(frozen=True)
+class ProjectView:
+    """A project, and `texts` of files that are open, by path, which may be newer than what the project read."""
+
+    project: Project
+    texts: Mapping[str, str] = field(default_factory=dict)
+    _files: dict[tuple[str, int], FileView] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Which model reads which."""
+        return graph_of(self.project.models)
+
+    @cached_property
+    def lineage(self) -> FollowedModels:
+        """Each model's columns and lineage, followed when it is first asked for."""
+        return FollowedModels(self.graph)
+
+    @cached_property
+    def path_models(self) -> Mapping[str, tuple[Model, ...]]:
+        """The models of each file."""
+        files: dict[str, list[Model]] = {}
+        for model in self.project.models.values():
+            files.setdefault(model.path, []).append(model)
+        return {path: tuple(models) for path, models in files.items()}
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[str, ...]]:
+        """Table -> the models that read it, whether it is a model or not."""
+        reading: dict[str, list[str]] = {}
+        for name, model in self.project.models.items():
+            for table in model.depends_on:
+                reading.setdefault(table, []).append(name)
+        return {table: tuple(sorted(names)) for table, names in reading.items()}
+
+    def columns(self, table: str) -> tuple[str, ...] | None:
+        """The columns of a table; None where they are not known."""
+        return self.lineage[table].columns if table in self.graph.models else None
+
+    def types(self, table: str) -> Mapping[str, str]:
+        """The types of a table's columns, as far as they are known."""
+        if table not in self.graph.models:
+            return {}
+        declared = {column.name: column.type for column in self.project.models[table].columns}
+        return dict(self.lineage[table].table.types) | declared
+
+    def text(self, path: str) -> str | None:
+        """The text of a file of the project: as it is open, or as its model was read."""
+        if path in self.texts:
+            return self.texts[path]
+        models = self.path_models.get(path)
+        return models[0].source if models and not models[0].kind.is_external else None
+
+    def file(self, path: str, text: str | None = None) -> FileView:
+        """The names in a file; of one that no model is read from, those of its query."""
+        text = text if text is not None else self.text(path) or ""
+        key = path, hash(text)
+        if key not in self._files:
+            parts = read_sql_file(path, text, self.project.defaults.dialect)
+            models = self.path_models.get(path, ())
+            own = models[0].name if models else ""
+            names = names_of(parts, own, self.columns, self.project.catalogs.default)
+            self._files[key] = FileView(path, parts, names, models)
+        return self._files[key]
+
+    def files_reading(self, table: str) -> Iterator[FileView]:
+        """The SQL files whose models read a table."""
+        paths = {self.project.models[name].path for name in self.readers.get(table, ())}
+        yield from (self.file(path) for path in sorted(paths) if path.endswith(".sql"))

@@ -1,0 +1,78 @@
+"""What the state says of prod, read once and kept: an edit is planned against it without a question to the database.
+
+It is read again when a file is saved, and when it is older than `OLDEST`. What tables hold and cost is asked for once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from mergeplan.planner.plan.build import Plan, Request
+from mergeplan.planner.plan.change import Override
+from mergeplan.planner.plan.costs import Cost, Estimate, estimate
+from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.session.events import silent
+from mergeplan.planner.session.options import PlanOptions
+from mergeplan.planner.session.settings import SessionSettings, url_of
+from mergeplan.planner.session.use_cases.planning import build_request, check_request
+from mergeplan.planner.session.workspace import Workspace, load_state
+from mergeplan.planner.snapshot.content_hash import Contents
+from mergeplan.planner.snapshot.environment import PROD, Environment
+
+OLDEST = timedelta(minutes=2)
+
+
+@dataclass(frozen=True)
+class ProdState:
+    """Prod as the state has it, and what a plan against it takes besides the models."""
+
+    base: Environment
+    loaded: Loaded
+    request: Request
+    overrides: tuple[Override, ...] = ()
+    compares: bool = True  # tables, to spare recomputations
+    costs: Mapping[str, Cost] = field(default_factory=dict)
+    contents: Mapping[str, Contents] = field(default_factory=dict)
+    read_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def is_old(self) -> bool:
+        """True when it is to be read again."""
+        return datetime.now(UTC) - self.read_at > OLDEST
+
+    def estimates(self, plan: Plan) -> Mapping[str, Estimate]:
+        """Model -> what computing its missing time would cost."""
+        return {change.name: estimate(change, self.costs, {}) for change in plan.backfills}
+
+
+def read_prod_state(settings: SessionSettings, proposed: Mapping[str, str]) -> ProdState | None:
+    """Prod as it is now; None where there is no state yet. MergeplanError when it cannot be read."""
+    work = Workspace(settings, "metadata", datetime.now(UTC), silent, only_looks=True, proposed=dict(proposed))
+    with closing(work):
+        if not _has_state(work):
+            return None
+        base, loaded = work.store.environments.get(PROD), load_state(work)
+        options = check_request(work, PlanOptions(environment=PROD))
+        tables = work.store.tables.all().keys() | {snapshot.table for snapshot in base.snapshots.values()}
+        compares = work.project.config.plan.early_cut_off
+        return ProdState(
+            base,
+            loaded,
+            build_request(work, options, work.project.models),
+            work.store.overrides.list_for(PROD),
+            compares,
+            work.store.costs.load(tables),
+            work.store.contents.load(tables) if compares else {},
+        )
+
+
+def _has_state(work: Workspace) -> bool:
+    """True when the database is one that is there: to look must not make one."""
+    state = work.project.config.gateways[work.project.gateway].state_connection
+    url = work.settings.state_url or (url_of(state, work.settings.root) if state else "")
+    file = (url or f"sqlite:///{work.settings.folder / 'state.db'}").partition("?")[0]
+    return not file.startswith("sqlite:") or Path(file.removeprefix("sqlite:///")).exists()

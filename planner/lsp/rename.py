@@ -1,0 +1,273 @@
+"""Renaming a model, a CTE or a column everywhere that it is named; refused where that cannot be proved to be all.
+
+The new texts are read and planned against the old ones as if these were prod: but for the new name, nothing may change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from mergeplan.planner.errors import MergeplanError, RequestError
+from mergeplan.planner.lsp.names import Name, NameKind, Owner
+from mergeplan.planner.lsp.navigation import Target, is_meant, references
+from mergeplan.planner.lsp.project_view import FileView, ProjectView
+from mergeplan.planner.lsp.texts import Edit, Span, apply_edits
+from mergeplan.planner.lsp.unit_test_edits import unit_test_edits
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.sql.names import without_default
+from mergeplan.planner.plan.build import Request, build_plan
+from mergeplan.planner.plan.change import Category, Change, ChangeKind
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.project.reread import NeedsLoad, reread_file
+from mergeplan.planner.snapshot.environment import Environment
+
+_PLAIN = re.compile(r"[A-Za-z_]\w*")
+# Properties in which a word can be a column of the model
+_OF_COLUMNS = """columns column_descriptions grain grains audits kind partitioned_by clustered_by unique_key
+    time_column references""".split()
+SAME = (Category.EQUIVALENT, Category.METADATA)
+
+
+def rename_edits(view: ProjectView, target: Target, new: str, now: datetime) -> tuple[Edit, ...]:
+    """The edits that rename a target; RequestError, with the reason, where they would not be just that."""
+    new = new.strip()
+    if view.project.refused:
+        refusal = view.project.refused.refusals[0]
+        raise RequestError(f"{refusal.path} cannot be opened, and may name `{target.name}`: fix it first.")
+    _check_name(view, target, new)
+    if target.kind is NameKind.TABLE:
+        edits = tuple(_model_edits(view, target, new))
+    elif target.kind is NameKind.CTE:
+        edits = tuple(Edit(place.path, place.span, new) for place in references(view, target))
+    else:
+        edits = tuple(_column_edits(view, target, new))
+    _check_result(view, target, new, edits, now)
+    return edits
+
+
+def _check_name(view: ProjectView, target: Target, new: str) -> None:
+    parts = new.split(".") if target.kind is NameKind.TABLE else [new]
+    if not all(_PLAIN.fullmatch(part) for part in parts):
+        raise RequestError(f"`{new}` is not a plain name: write letters, digits and underscores.")
+    if target.kind is NameKind.TABLE:
+        if len(parts) not in (2, 3):
+            raise RequestError(f"`{new}` is not the name of a model: write `schema.model`.")
+        if without_default(new.lower(), view.project.catalogs.default) in view.project.models:
+            raise RequestError(f"There is already a model `{new}`.")
+        if target.name not in view.project.models:
+            raise RequestError(f"`{target.name}` is not a model of this project.")
+    elif new.lower() == target.name:
+        raise RequestError(f"It is already called `{new}`.")
+
+
+def _model_edits(view: ProjectView, target: Target, new: str) -> Iterator[Edit]:
+    model = view.project.models[target.name]
+    if not model.path.endswith(".sql") or view.file(model.path).file.property("name") is None:
+        raise RequestError(f"The name of `{target.name}` does not stand in a SQL file: rename it in {model.place}.")
+    for reader in _readers(view, target.name):
+        _check_followed(reader, view, target.name, target.name.rpartition(".")[2])
+    _check_audits(view, target.name, target.name.rpartition(".")[2])
+    yield from (Edit(place.path, place.span, new) for place in references(view, target))
+    for file in view.files_reading(target.name):
+        prop = file.file.property("depends_on")
+        for start, end in _names_in(prop.value if prop else (), file, target.name, view):
+            yield Edit(file.path, Span(start, end), new)
+    yield from unit_test_edits(view, target.name, model_name=new)
+
+
+def _column_edits(view: ProjectView, target: Target, new: str) -> Iterator[Edit]:
+    if target.is_local:
+        yield from _edits_in(view.file(target.path), target, new)
+        return
+    table = target.owner.table
+    model = view.project.models.get(table)
+    if model is None or not model.path.endswith(".sql") or not model.sql:
+        raise RequestError(f"`{table}` is not a SQL model of this project: rename its column where it is made.")
+    if (columns := view.columns(table)) is None or target.name not in columns:
+        raise RequestError(f"The columns of `{table}` are not known.")
+    if new.lower() in columns:
+        raise RequestError(f"`{table}` has a column `{new}` already.")
+    own = view.file(model.path)
+    _check_followed(model, view, table, target.name)
+    if not any(name.defines == target.owner and name.name == target.name for name in own.names.names):
+        raise RequestError(f"`{target.name}` is not written in the query of `{table}`: a `*` or a macro returns it.")
+    _check_audits(view, table, target.name)
+    yield from _edits_in(own, target, new)
+    yield from _block_edits(own, target.name, new)
+    for reader in _readers(view, table):
+        _check_followed(reader, view, table, target.name)
+    for file in view.files_reading(table):
+        if file.path != own.path:
+            _check_stars(file, table)
+            yield from _edits_in(file, target, new)
+    yield from unit_test_edits(view, table, column=(target.name, new))
+
+
+def _edits_in(file: FileView, target: Target, new: str) -> Iterator[Edit]:
+    """The edits of a query: an output that is named after the column keeps its name."""
+    for name in file.names.names:
+        if not is_meant(name, target):
+            continue
+        if len(name.owners) > 1:
+            line = file.file.text.count("\n", 0, name.span.start) + 1
+            message = f"`{name.name}` in {file.path}:{line} may be a column of several tables: qualify it first."
+            raise RequestError(message)
+        yield Edit(file.path, name.span, _new_text(name, target.owner, new))
+
+
+def _new_text(name: Name, owner: Owner, new: str) -> str:
+    if not name.implicit:
+        return new
+    if name.defines == owner:  # the output is renamed, and what it is read from keeps its name
+        return f"{name.name} AS {new}"
+    return f"{new} AS {name.name}"
+
+
+def _block_edits(file: FileView, column: str, new: str) -> Iterator[Edit]:
+    for prop in file.file.properties:
+        if prop.key in _OF_COLUMNS:
+            for before, token in zip((prop.at, *prop.value), prop.value, strict=False):
+                if _is_word(token, column) and not (prop.key == "kind" and before is prop.at):
+                    yield Edit(file.path, Span(token.start, token.end + 1), new)
+
+
+def _is_word(token: Token, column: str) -> bool:
+    return token.text.lower() == column and token.token_type not in (TokenType.STRING, TokenType.NUMBER)
+
+
+def _readers(view: ProjectView, table: str) -> Iterator[Model]:
+    for name in view.readers.get(table, ()):
+        model = view.project.models[name]
+        if not model.path.endswith(".sql"):
+            raise RequestError(f"`{name}` reads `{table}` and is not SQL: what it names is not known ({model.place}).")
+        yield model
+
+
+def _check_followed(model: Model, view: ProjectView, table: str, word: str) -> None:
+    """RequestError for a file whose names are not all known."""
+    file = view.file(model.path)
+    if file.file.query is None:
+        raise RequestError(f"The query of `{model.name}`, which names `{table}`, cannot be followed ({model.place}).")
+    if file.file.has_blanked_word(word):
+        raise RequestError(f"A macro in {model.path} is given `{word}`: rename it there first.")
+    if len(file.models) > 1:
+        raise RequestError(f"{model.path} is a template of several models, which are not renamed.")
+
+
+def _check_stars(file: FileView, table: str) -> None:
+    for span, meant in file.names.stars:
+        if any(owner.table == table for _, owner, _ in meant):
+            line = file.file.text.count("\n", 0, span.start) + 1
+            raise RequestError(f"{file.path}:{line} reads `*` of `{table}`: expand it first.")
+
+
+def _check_audits(view: ProjectView, table: str, word: str) -> None:
+    """RequestError for an audit that may name what is renamed."""
+    called = {call.name for call in view.project.models[table].audits}
+    for audit in view.project.audits.values():
+        about = table in audit.depends_on or audit.name in called
+        if about and re.search(rf"\b{re.escape(word)}\b", audit.sql, re.IGNORECASE):
+            raise RequestError(f"The audit `{audit.name}` names `{word}` ({audit.place}): rename it there first.")
+
+
+def _names_in(tokens: tuple[Token, ...], file: FileView, table: str, view: ProjectView) -> Iterator[tuple[int, int]]:
+    """Where a table is named among the words of a property."""
+    if not tokens:
+        return
+    start, end = tokens[0].start, tokens[-1].end + 1
+    for match in re.finditer(r"[\w`]+(?:\.[\w`]+)+", file.file.text[start:end]):
+        if without_default(match[0].replace("`", "").lower(), view.project.catalogs.default) == table:
+            yield start + match.start(), start + match.end()
+
+
+def _check_result(view: ProjectView, target: Target, new: str, edits: tuple[Edit, ...], now: datetime) -> None:
+    """RequestError unless the plan of the edits, against the project as it is, is just the rename."""
+    try:
+        renamed = _reread(view, edits)
+        changes = _changes(view.project, renamed, now)
+    except MergeplanError as error:
+        raise RequestError(f"Renaming it to `{new}` would break the project: {error.message}") from None
+    for change in changes.values():
+        if (why := _why_more(view.project, renamed, target, new.lower(), change)) is not None:
+            raise RequestError(f"Renaming it to `{new}` would change more than the name: {why}")
+
+
+def _reread(view: ProjectView, edits: tuple[Edit, ...]) -> Project:
+    """The project with the edits made, its files read in an order in which each is known when it is asked for."""
+    by_path: dict[str, list[Edit]] = {}
+    for edit in edits:
+        if edit.path.endswith(".sql"):
+            by_path.setdefault(edit.path, []).append(edit)
+    project = replace(view.project, tests=())
+    order = {view.project.models[name].path: index for index, name in enumerate(view.graph.order)}
+    for path in sorted(by_path, key=lambda path: order.get(path, 0)):
+        text = apply_edits(view.text(path) or "", by_path[path])
+        try:
+            project = reread_file(project, path, text)
+        except NeedsLoad:
+            message = f"{path} is read together with other files, which a rename in the editor does not do."
+            raise RequestError(message) from None
+    return project
+
+
+def _changes(before: Project, after: Project, now: datetime) -> Mapping[str, Change]:
+    """The changes between two projects, as if the first were prod."""
+    nothing, request, loaded = Environment("prod"), Request(Window(now)), Loaded({})
+    old = build_plan(before.models, nothing, nothing, loaded, request).new
+    old = replace(old, revision=1)
+    return {change.name: change for change in build_plan(after.models, old, old, loaded, request).changes}
+
+
+def _why_more(before: Project, after: Project, target: Target, new: str, change: Change) -> str | None:
+    """Why a change is more than the rename asks for; None when it is not."""
+    table = target.owner.table
+    if target.kind is NameKind.COLUMN and not target.is_local and change.name == table:
+        columns = change.columns
+        exact = columns.added == {new} and columns.removed == {target.name} and not columns.altered
+        return None if exact and not columns.every else f"`{table}` would return other rows. {change.reason}"
+    if target.kind is NameKind.TABLE:
+        return _why_not_renamed(before, after, target.name, new, change)
+    if change.category in SAME or change.category is Category.INDIRECT_NON_BREAKING:
+        return None
+    return f"`{change.name}`: {change.reason}"
+
+
+def _why_not_renamed(before: Project, after: Project, old: str, new: str, change: Change) -> str | None:
+    """Why a model is more than the old one with another name in it: read by its tree, since names count for a plan."""
+    new = without_default(new, after.catalogs.default)
+    name = old if change.name == new else change.name
+    if change.change is ChangeKind.REMOVED:
+        return None if change.name == old else f"`{change.name}` would go."
+    then, now = before.models[name], after.models[new if name == old else name]
+    if _tree(then.sql, {}) == _tree(now.sql, {new: old}):
+        return None
+    return f"`{name}` would be another query."
+
+
+def _tree(sql: str, names: Mapping[str, str]) -> exp.Expr | None:
+    """A query's tree with tables called by other names."""
+    if not sql:
+        return None
+    tree = sqlglot.parse_one(sql, dialect="spark")
+    for table in tree.find_all(exp.Table):
+        called = ".".join(part.name for part in table.parts).lower()
+        if called in names:
+            alias = table.args.get("alias")
+            table.replace(
+                exp.to_table(names[called], alias=alias) if alias is None else _table_with_alias(names[called], alias)
+            )
+    return tree
+
+
+def _table_with_alias(name: str, alias: exp.Expr | None) -> exp.Expr:
+    table = exp.to_table(name)
+    table.set("alias", alias)
+    return table

@@ -1,0 +1,130 @@
+"""Which project a document belongs to, its newest text, and the threads on which it is judged and planned."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from pygls.uris import to_fs_path
+
+from mergeplan.planner.lsp.diagnostics import Diagnostic
+from mergeplan.planner.lsp.editor import Editor, Effect, find_project, is_of_project
+from mergeplan.planner.lsp.project_view import ProjectView
+from mergeplan.planner.lsp.texts import Lines
+from mergeplan.planner.session.settings import SessionSettings
+
+T = TypeVar("T")
+STACK = 64 << 20  # bytes of a thread's stack: a parser goes deep
+threading.stack_size(STACK)
+
+
+@dataclass
+class OpenDocument:
+    """A file that is open: its newest text, and what was worked out for it."""
+
+    uri: str
+    path: str  # from its project's folder
+    editor: Editor
+    text: str
+    number: int = 0  # of its text, counted by us
+    judged: int = -1
+    diagnostics: tuple[Diagnostic, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    planned: int = -1
+
+    @property
+    def lines(self) -> Lines:
+        """The text by lines."""
+        return Lines(self.text)
+
+    @property
+    def view(self) -> ProjectView | None:
+        """Its project as it was last read."""
+        return self.editor.view
+
+
+@dataclass
+class Desk:
+    """All documents that are open, with the projects that they are of."""
+
+    settings: SessionSettings
+    trusted: bool = False
+    documents: dict[str, OpenDocument] = field(default_factory=dict)
+    editors: dict[Path, Editor] = field(default_factory=dict)
+    reading: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "read"))
+    planning: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "plan"))
+
+    def open(self, uri: str, text: str) -> OpenDocument | None:
+        """A document that a client opened; None for one of no project."""
+        file = Path(to_fs_path(uri) or "").resolve()
+        root = find_project(file)
+        if root is None:
+            return None
+        if root not in self.editors:
+            self.editors[root] = Editor(replace(self.settings, root=root), self.trusted)
+        editor = self.editors[root]
+        path = editor.path_of(file)
+        if not is_of_project(path):
+            return None
+        document = OpenDocument(uri, path, editor, text.replace("\r\n", "\n"))
+        self.documents[uri] = document
+        return document
+
+    def change(self, uri: str, text: str) -> OpenDocument | None:
+        """The newest text of a document."""
+        document = self.documents.get(uri)
+        if document is not None:
+            document.text, document.number = text.replace("\r\n", "\n"), document.number + 1
+        return document
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """Work that reads or changes projects, in turn."""
+        return await asyncio.get_running_loop().run_in_executor(self.reading, work)
+
+    async def judge(self, document: OpenDocument, *, saved: bool = False) -> bool:
+        """Judge the newest text of a document; False when a newer one came meanwhile, which is judged then."""
+        number = document.number
+
+        def work() -> tuple[Diagnostic, ...] | None:
+            if number != document.number:
+                return None  # while it waited
+            return document.editor.judge(document.path, document.text, saved=saved)
+
+        diagnostics = await self.read(work)
+        if diagnostics is None or number != document.number:
+            return False
+        document.diagnostics, document.judged = diagnostics, number
+        return True
+
+    async def plan(self, document: OpenDocument) -> tuple[Effect, ...]:
+        """What the edits of a document do; those of an older text while a newer one is on its way."""
+        if document.judged != document.number and not await self.judge(document):
+            return document.effects
+        number, view = document.number, document.view
+        if document.editor.live.errors.get(document.path):
+            return tuple(replace(effect, text=f"Before the error: {effect.text}") for effect in document.effects)
+        if document.planned == number or view is None:
+            return document.effects
+
+        def is_newest() -> bool:
+            return number == document.number
+
+        def work() -> tuple[Effect, ...] | None:
+            return document.editor.effects(document.path, view, is_newest) if is_newest() else None
+
+        effects = await asyncio.get_running_loop().run_in_executor(self.planning, work)
+        if effects is not None and is_newest():
+            document.effects, document.planned = effects, number
+        return document.effects
+
+    def close(self) -> None:
+        """End the threads and let go of caches."""
+        self.reading.shutdown(wait=False, cancel_futures=True)
+        self.planning.shutdown(wait=False, cancel_futures=True)
+        for editor in self.editors.values():
+            editor.close()

@@ -1,0 +1,82 @@
+"""The language server: its documents are judged and planned off the event loop, the newest text alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.lsp.project_view import ProjectView
+from mergeplan.planner.lsp.server import conversions as to
+from mergeplan.planner.lsp.server.desk import Desk, OpenDocument
+from mergeplan.planner.session.settings import SessionSettings
+from mergeplan.planner.versions import mergeplan_version
+
+T = TypeVar("T")
+REFUSED = -32803  # RequestFailed
+DELAY = 0.15  # seconds after a keystroke, before the plan is asked for
+
+
+class Server(LanguageServer):
+    """The server of one client."""
+
+    def __init__(self, settings: SessionSettings) -> None:
+        super().__init__("mergeplan", mergeplan_version())
+        self.desk = Desk(settings)
+        self.background: set[asyncio.Task[None]] = set()
+
+    def document(self, uri: str) -> OpenDocument | None:
+        """A document of a project."""
+        return self.desk.documents.get(uri)
+
+    def start(self, work: Any) -> None:
+        """Do something beside the answers."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.background.add(task)
+        task.add_done_callback(self.background.discard)
+
+    async def ask(self, uri: str, question: Callable[[OpenDocument, ProjectView], T]) -> T | None:
+        """The answer to a question about a document's newest text; None where there is no project.
+
+        MergeplanError becomes the answer's error.
+        """
+        document = self.document(uri)
+        if document is None:
+            return None
+        if document.judged != document.number:
+            await self.desk.judge(document)
+
+        def work() -> T | None:
+            view = document.view
+            return question(document, view) if view is not None else None
+
+        try:
+            return await self.desk.read(work)
+        except MergeplanError as error:
+            raise JsonRpcException(f"{error.message} {error.hint}".strip(), REFUSED) from None
+
+    async def judge(self, document: OpenDocument, *, saved: bool = False) -> None:
+        """Publish what is wrong with a document, and then what its edit does."""
+        if not await self.desk.judge(document, saved=saved):
+            return
+        lines = document.lines
+        found_here = [to.make_diagnostic(lines, diagnostic) for diagnostic in document.diagnostics]
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(document.uri, found_here))
+        number = document.number
+        await asyncio.sleep(DELAY)
+        if number != document.number:
+            return
+        if saved:
+            document.planned = -1
+        effects = await self.desk.plan(document)
+        if document.planned == document.number:
+            rows = [{"model": e.model, "line": e.line - 1, "text": e.text, "title": e.title} for e in effects]
+            self.protocol.notify("mergeplan/effects", {"uri": document.uri, "effects": rows})
+            workspace = self.client_capabilities.workspace
+            if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
+                self.workspace_code_lens_refresh(None)

@@ -1,0 +1,138 @@
+"""A SQL file of the project in parts: the words of its block, and its query with macros blanked out.
+
+Offsets are those of the file, whatever of it is blanked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.lsp.texts import Span
+from mergeplan.planner.parsing.sql.tokens import closing, create_source, split, statements, tokenize
+
+LARGEST = 1_000_000  # characters of a text that is judged while it is typed
+MOST_TOKENS = 150_000
+_QUERY = ("SELECT", "WITH", "(", "FROM", "VALUES")
+_JINJA = re.compile(r"\{\{|\{%|\bJINJA_", re.IGNORECASE)
+_CALL = re.compile(r"@\w+\s*\(")
+
+
+@dataclass(frozen=True)
+class BlockProperty:
+    """A property of a block: its key in lower case, and the tokens of its value."""
+
+    key: str
+    at: Token
+    value: tuple[Token, ...]
+
+    @property
+    def span(self) -> Span:
+        last = self.value[-1] if self.value else self.at
+        return Span(self.at.start, last.end + 1)
+
+
+@dataclass(frozen=True)
+class SqlFile:
+    """The parts of a file; `query` is None where there is none, or where it cannot be read."""
+
+    text: str
+    dialect: str = "spark"
+    tokens: tuple[Token, ...] = ()
+    statements: tuple[tuple[Token, ...], ...] = ()
+    properties: tuple[BlockProperty, ...] = ()
+    block: Span | None = None
+    query: exp.Query | None = None
+    query_span: Span | None = None
+    blanked: tuple[Span, ...] = field(default=())
+
+    def property(self, key: str) -> BlockProperty | None:
+        """The property of a key."""
+        return next((prop for prop in self.properties if prop.key == key), None)
+
+    def has_blanked_word(self, word: str) -> bool:
+        """True when a macro's call, whose meaning is not read here, has the word in it."""
+        pattern = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
+        return any(pattern.search(self.text, span.start, span.end) for span in self.blanked)
+
+
+def read_sql_file(path: str, text: str, dialect: str) -> SqlFile:
+    """The parts of a file as far as they can be read; nothing raises."""
+    if len(text) > LARGEST:
+        return SqlFile(text)
+    try:
+        source = create_source(path, text, dialect)
+        tokens = tuple(tokenize(source))
+    except ProjectError:
+        return SqlFile(text)
+    if len(tokens) > MOST_TOKENS:
+        return SqlFile(text, source.dialect)
+    parts = tuple(tuple(statement) for statement in statements(tokens))
+    file = SqlFile(text, source.dialect, tokens, parts)
+    if parts and _is_block(parts[0]):
+        first = parts[0]
+        end = closing(first, 1)
+        inner = first[2:end]
+        span = Span(first[0].start, (first[end] if end is not None else first[-1]).end + 1)
+        file = SqlFile(text, source.dialect, tokens, parts, tuple(_properties(inner)), span)
+    query = next((part for part in parts[1:] if part[0].text.upper() in _QUERY), None)
+    if query is None:
+        return file
+    span = Span(query[0].start, query[-1].end + 1)
+    tree, blanked = _parse(text, span, source.dialect)
+    return SqlFile(text, source.dialect, tokens, parts, file.properties, file.block, tree, span, blanked)
+
+
+def _is_block(statement: tuple[Token, ...]) -> bool:
+    words = statement[0].text.upper()
+    return words in ("MODEL", "AUDIT") and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
+
+
+def _properties(tokens: tuple[Token, ...]) -> Iterator[BlockProperty]:
+    for part in split(tokens):
+        if part:
+            yield BlockProperty(part[0].text.lower(), part[0], tuple(part[1:]))
+
+
+def _parse(text: str, span: Span, dialect: str) -> tuple[exp.Query | None, tuple[Span, ...]]:
+    """The query between two offsets, with the calls of macros as NULL, and where these stand."""
+    query = text[span.start : span.end]
+    if _JINJA.search(query):
+        return None, (span,)
+    blanked = tuple(Span(span.start + start, span.start + end) for start, end in _calls(query))
+    spaces = re.sub(r"[^\n]", " ", text[: span.start])
+    for part in reversed(blanked):
+        start, end = part.start - span.start, part.end - span.start
+        query = query[:start] + _blank(query[start:end]) + query[end:]
+    try:
+        tree = sqlglot.parse_one(spaces + query, dialect=dialect)
+    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, IndexError):
+        return None, blanked
+    return (tree if isinstance(tree, exp.Query) else None), blanked
+
+
+def _blank(call: str) -> str:
+    """NULL and spaces in place of a call, on as many lines."""
+    rest = call[4:]
+    return "NULL" + re.sub(r"[^\n]", " ", rest)
+
+
+def _calls(query: str) -> Iterator[tuple[int, int]]:
+    """Where macros are called with arguments in brackets; the outermost calls only."""
+    at = 0
+    while match := _CALL.search(query, at):
+        depth, end = 0, len(query)
+        for index in range(match.end() - 1, len(query)):
+            depth += (query[index] == "(") - (query[index] == ")")
+            if depth == 0:
+                end = index + 1
+                break
+        yield match.start(), end
+        at = end

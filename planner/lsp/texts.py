@@ -1,0 +1,97 @@
+"""Places in a text: offsets in it, and the lines and UTF-16 columns by which editors count."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a text, by offsets; `end` is exclusive."""
+
+    start: int
+    end: int
+
+    def holds(self, offset: int) -> bool:
+        """True for an offset in it, or at its end."""
+        return self.start <= offset <= self.end
+
+
+@dataclass(frozen=True)
+class FileSpan:
+    """A part of a file of the project, by its path from the root."""
+
+    path: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A text in place of a part of a file; an empty part is an insertion."""
+
+    path: str
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A text by lines."""
+
+    text: str
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The offset of each line."""
+        return (0, *(index + 1 for index, character in enumerate(self.text) if character == "\n"))
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and UTF-16 column of an offset, from 0."""
+        offset = min(max(offset, 0), len(self.text))
+        line = bisect_right(self.starts, offset) - 1
+        return line, _units(self.text[self.starts[line] : offset])
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line and a UTF-16 column, from 0; what lies outside of the text is brought back to it."""
+        if line >= len(self.starts):
+            return len(self.text)
+        start, end = self.starts[max(line, 0)], self.line_end(max(line, 0))
+        part = self.text[start:end]
+        if part.isascii():
+            return start + min(max(column, 0), len(part))
+        units = 0
+        for index, character in enumerate(part):
+            if units >= column:
+                return start + index
+            units += _units(character)
+        return end
+
+    def line_end(self, line: int) -> int:
+        """The offset at which a line ends, before its newline."""
+        return self.starts[line + 1] - 1 if line + 1 < len(self.starts) else len(self.text)
+
+    def word_at(self, line: int, column: int) -> Span:
+        """The word that begins at a line and column, both from 1 as errors count (0: unknown): a line's text without
+        a column."""
+        row = min(max(line - 1, 0), len(self.starts) - 1)
+        start, end = self.starts[row], self.line_end(row)
+        if not column:
+            text = self.text[start:end]
+            return Span(start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
+        begin = last = min(start + column - 1, end)
+        while last < end and (self.text[last].isalnum() or self.text[last] in "_@.`"):
+            last += 1
+        return Span(begin, max(last, min(begin + 1, end)))
+
+
+def apply_edits(text: str, edits: list[Edit]) -> str:
+    """The text with edits made, which do not overlap."""
+    for edit in sorted(edits, key=lambda edit: edit.span.start, reverse=True):
+        text = text[: edit.span.start] + edit.text + text[edit.span.end :]
+    return text
+
+
+def _units(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2

@@ -1,0 +1,83 @@
+"""Unit tests that name a model or its columns: the edits that a rename makes in their YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import yaml
+
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.lsp.project_view import ProjectView
+from mergeplan.planner.lsp.texts import Edit, Span
+from mergeplan.planner.parsing.sql.names import without_default
+
+
+def unit_test_edits(
+    view: ProjectView, table: str, *, model_name: str = "", column: tuple[str, str] | None = None
+) -> Iterator[Edit]:
+    """The edits of every test that is of a model or reads it; RequestError for rows that are not written as YAML.
+
+    `model_name` is the model's new name, `column` an old and a new name.
+    """
+    catalog = view.project.catalogs.default
+    paths = {test.path for test in view.project.tests if table in (test.model, *test.inputs)}
+    for path in sorted(paths):
+        text = _text(view, path)
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        for name, body in _pairs(root):
+            fields = {key.value: (key, value) for key, value in _pairs(body)}
+            if "model" not in fields:
+                continue
+            of_model = without_default(str(fields["model"][1].value).lower(), catalog) == table
+            if of_model and model_name:
+                yield _edit(path, fields["model"][1], model_name)
+            if of_model and column and "outputs" in fields:
+                outputs = {key.value: value for key, value in _pairs(fields["outputs"][1])}
+                yield from _row_edits(path, name.value, outputs.get("query"), column)
+            for key, value in _pairs(fields["inputs"][1]) if "inputs" in fields else ():
+                if without_default(str(key.value).lower(), catalog) == table:
+                    if model_name:
+                        yield _edit(path, key, model_name)
+                    if column:
+                        yield from _row_edits(path, name.value, value, column)
+
+
+def _row_edits(path: str, test: str, node: yaml.Node | None, column: tuple[str, str]) -> Iterator[Edit]:
+    """The keys of rows, and of the columns' types, that are the column."""
+    if node is None:
+        return
+    fields = {key.value: value for key, value in _pairs(node)}
+    if {"query", "path", "format"} & fields.keys():
+        raise RequestError(f"The test `{test}` ({path}) has rows that are no YAML: rename `{column[0]}` there first.")
+    rows = fields.get("rows", node)
+    if "columns" in fields:
+        yield from _keys(path, fields["columns"], column)
+    if isinstance(rows, yaml.SequenceNode):
+        for row in rows.value:
+            yield from _keys(path, row, column)
+    elif isinstance(rows, yaml.MappingNode) and "rows" not in fields and "columns" not in fields:
+        yield from _keys(path, rows, column)
+
+
+def _keys(path: str, node: yaml.Node, column: tuple[str, str]) -> Iterator[Edit]:
+    for key, _ in _pairs(node):
+        if str(key.value).lower() == column[0]:
+            yield _edit(path, key, column[1])
+
+
+def _pairs(node: yaml.Node | None) -> list[tuple[yaml.Node, yaml.Node]]:
+    return list(node.value) if isinstance(node, yaml.MappingNode) else []
+
+
+def _edit(path: str, node: yaml.Node, text: str) -> Edit:
+    return Edit(path, Span(node.start_mark.index, node.end_mark.index), text)
+
+
+def _text(view: ProjectView, path: str) -> str:
+    """The test's file, as it is open or on the disk."""
+    if path in view.texts:
+        return view.texts[path]
+    try:
+        return (view.project.root / path).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise RequestError(f"{path} cannot be read.") from None

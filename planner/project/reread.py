@@ -1,0 +1,118 @@
+"""One SQL file of a project read anew, beside all that the project knows already: for who asks at each keystroke.
+
+The result is that of loading the whole project with this text. Where one file does not decide that alone (audits of its
+own, a setting of another gateway, macros of others that ask for its columns), `NeedsLoad` says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.limits import limit_resources
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.model import Audit, Model
+from mergeplan.planner.parsing.definitions.audits.audit_calls import check_call
+from mergeplan.planner.parsing.definitions.known_columns import KnownColumns
+from mergeplan.planner.parsing.files.catalogs import apply_catalog
+from mergeplan.planner.parsing.files.environments import naming_of
+from mergeplan.planner.parsing.files.lint_config import check_ignored
+from mergeplan.planner.parsing.files.model_file import parse_models
+from mergeplan.planner.project.audit_files import attach_audits
+from mergeplan.planner.project.folder import SIMPLER
+from mergeplan.planner.project.loader import Project
+from mergeplan.planner.project.python_files import check_signals
+from mergeplan.planner.project.seeds import load_seed
+
+# Built-in macros that ask for the columns of a table, and Jinja, which may call them
+_ASKS_FOR_COLUMNS = re.compile(r"@(star|union|deduplicate)\b|\{\{|\{%", re.IGNORECASE)
+
+
+class NeedsLoad(Exception):
+    """Only loading the whole project says what this text comes to."""
+
+
+def reread_file(project: Project, path: str, text: str) -> Project:
+    """The project with this text in place of a SQL file of models/; ProjectError(s) for what is wrong in it, NeedsLoad.
+
+    What was refused of the file is no longer, and its other models go.
+    """
+    if project.is_dbt:
+        raise NeedsLoad
+    others = {name: model for name, model in project.models.items() if model.path != path}
+    before = {name: model for name, model in project.models.items() if model.path == path}
+    models = _read(project, others, path, text)
+    if twice := [model for model in models if model.name in others]:
+        message = f"The model `{twice[0].name}` is already defined at {others[twice[0].name].place}."
+        raise ProjectError(message, place=twice[0].place)
+    now = {model.name: model for model in models}
+    project_now = replace(project, models=dict(sorted((others | now).items())))
+    graph_of(project_now.models)
+    if before.keys() != now.keys() and (project.refused or any(test.model in before for test in project.tests)):
+        raise NeedsLoad  # who reads it may open by now, or be refused
+    if before.keys() - now.keys() and any(model.python for model in others.values()):
+        raise NeedsLoad
+    _check_askers(project, project_now, {*before, *now})
+    return project_now
+
+
+def _read(project: Project, others: Mapping[str, Model], path: str, text: str) -> list[Model]:
+    columns = KnownColumns(others, complete=True).find_columns
+    defaults = replace(project.defaults, columns=columns)
+    with limit_resources(lambda why: ProjectError(f"The file cannot be read: it {why}.", hint=SIMPLER)):
+        models, inline = parse_models(text, path, defaults)
+    own = {audit.name: audit for audit in project.audits.values() if audit.path == path}
+    if {audit.name: audit for audit in inline} != own:
+        raise NeedsLoad
+    return [_complete(project, load_seed(project.root, model) if model.seed else model) for model in models]
+
+
+def _complete(project: Project, model: Model) -> Model:
+    """The model as loading it leaves it: checked, with its audits, settings and table format."""
+    for call in model.audits:
+        check_call(call, project.audits, model.locate(call.name, in_block=True))
+    check_ignored(model, {rule.name: rule for rule in project.rules.own})
+    check_signals(model, project.code)
+    audits: Mapping[str, Audit] = project.audits
+    model = attach_audits(model, audits)
+    model = replace(model, settings=_settings(project, model))
+    if _sets_zone(model) or any("timezone" in key.lower() for key, _ in model.settings):
+        raise NeedsLoad  # the file of the settings is needed to say whether the model can be computed so
+    naming = naming_of(project.config, project.catalogs.in_spark)
+    return apply_catalog(model, project.catalogs, naming)
+
+
+def _settings(project: Project, model: Model) -> tuple[tuple[str, str], ...]:
+    """The settings of its gateway's Spark, as another model of that gateway has them."""
+    like = project.models.get(model.name)
+    if like is not None and like.gateway == model.gateway and like.kind.has_query == model.kind.has_query:
+        return like.settings
+    candidates = (other for other in project.models.values() if not other.kind.is_external and not other.python)
+    same = next((other for other in candidates if other.gateway == model.gateway), None)
+    if same is None or same.kind.has_query != model.kind.has_query:
+        raise NeedsLoad
+    return same.settings
+
+
+def _sets_zone(model: Model) -> bool:
+    return any("zone" in statement.head.lower() for statement in (*model.pre_statements, *model.post_statements))
+
+
+def _check_askers(before: Project, now: Project, names: set[str]) -> None:
+    """NeedsLoad when a file that this one does not hold may be another text by now: its macros ask for columns."""
+    calls_code = bool(before.code.names)
+    if not calls_code and not any(_ASKS_FOR_COLUMNS.search(now.models[name].source) for name in _readers(now, names)):
+        return
+    if _columns(before, names) != _columns(now, names):
+        raise NeedsLoad
+
+
+def _readers(project: Project, names: set[str]) -> frozenset[str]:
+    return graph_of(project.models).downstream(names) - names
+
+
+def _columns(project: Project, names: set[str]) -> dict[str, object]:
+    known = KnownColumns(project.models, complete=True)
+    return {name: known.find_columns(name) for name in names}
