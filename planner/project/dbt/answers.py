@@ -115,7 +115,8 @@ class Answers:
         if word.partition("(")[0] not in FIRST - {"("} | {""}:
             return _refusal(f"It runs `{word[:40]}` while it is compiled, and mergeplan answers only queries")
         queried = parse_query(question.subject)
-        named = {part.table: part.id for part in (*project.nodes, *project.sources)}
+        named = {node.table: node.id for node in project.nodes}
+        named |= {source.table: source.id for source in project.sources}
         for table in sorted(queried.tables):
             if table.lower() not in named:
                 return _refusal(

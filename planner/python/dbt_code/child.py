@@ -20,6 +20,7 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
+from mergeplan.planner.parsing.files.dbt.adapter_defaults import with_defaults
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
@@ -44,7 +45,8 @@ SETTINGS = """materialized incremental_strategy unique_key partition_by event_ti
     merge_update_columns merge_exclude_columns incremental_predicates full_refresh grants strategy updated_at check_cols
     invalidate_hard_deletes hard_deletes dbt_valid_to_current snapshot_meta_column_names severity warn_if error_if
     fail_calc limit enabled delimiter quote_columns column_types contract zorder auto_liquid_cluster table_format
-    sql_header""".split()
+    sql_header matched_condition not_matched_condition not_matched_by_source_action not_matched_by_source_condition
+    skip_matched_step skip_not_matched_step merge_with_schema_evolution row_filter""".split()
 
 
 class DbtWork:
@@ -147,6 +149,7 @@ class Compiling:
         """A node as data."""
         kind = str(getattr(node.resource_type, "value", node.resource_type))
         config = node.config.to_dict() if hasattr(node.config, "to_dict") else dict(node.config)
+        config = with_defaults(self.adapter.type(), config)
         data = {
             "id": node.unique_id, "type": kind, "name": node.name, "path": node.original_file_path,
             "package": node.package_name, "relation": self.relation(node), "language": getattr(node, "language", "sql"),

@@ -38,7 +38,8 @@ def _input(text: str, model: Any, manifest: Any, relation: Callable[[Any], str])
     if text.strip() == "this":
         return relation(model)
     parsed = py_extract_from_source(f"{{{{ {text} }}}}")
-    source, ref = next(iter(parsed["sources"]), None), next(iter(parsed["refs"]), {})
+    source = next(iter(parsed["sources"]), None)
+    ref: dict[str, Any] = next(iter(parsed["refs"]), {})
     parents = [(manifest.nodes.get(name) or manifest.sources.get(name)) for name in model.depends_on.nodes]
     for parent in filter(None, parents):
         if source is not None:

@@ -89,12 +89,19 @@ def text_of_row(row: dict[str, Any]) -> str:
 
 
 def built_by_dbt(
-    shop: Path, days: dict[str, str], tables: tuple[str, ...], batches: dict[str, str] | None = None
+    shop: Path,
+    days: dict[str, str],
+    tables: tuple[str, ...],
+    batches: dict[str, str] | None = None,
+    conf: dict[str, str] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
-    """The rows of dbt's own tables after a `dbt build` on each day; `batches` are since when those of a day are."""
+    """The rows of dbt's own tables after a `dbt build` on each day; `batches` are since when those of a day are, `conf`
+    are settings of Spark."""
     arguments = (str(shop), json.dumps(days), json.dumps(tables), CREATE, json.dumps(batches or {}))
     environment = {**os.environ, "PYSPARK_PYTHON": str(DBT), "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run([str(DBT), "-c", PROGRAM, *arguments], cwd=shop.parent, env=environment, capture_output=True,
+    settings = "".join(f".config({name!r}, {value!r})" for name, value in (conf or {}).items())
+    program = PROGRAM.replace(".enableHiveSupport()", f"{settings}.enableHiveSupport()")
+    done = subprocess.run([str(DBT), "-c", program, *arguments], cwd=shop.parent, env=environment, capture_output=True,
                           text=True, timeout=900, check=False)  # fmt: skip
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ROWS ")] or [done.stdout + done.stderr]
     found: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))

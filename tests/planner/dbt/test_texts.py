@@ -10,6 +10,7 @@ import pytest
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, DbtVersions, History, Model
+from mergeplan.planner.parsing.files.dbt.adapter_defaults import with_defaults
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind
 from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, table_name
 from mergeplan.planner.parsing.files.dbt.texts import audit_texts, constraint_texts, model_text, replace_relation
@@ -71,6 +72,9 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
         (incremental("insert_overwrite", later="other"), "replaces partitions"),
         (incremental("merge", unique_key="a", merge_update_columns=["b"]), "sets `merge_update_columns`"),
         (node(materialized="table", location_root="/x"), "sets `location_root`"),
+        (incremental("merge", unique_key="a", matched_condition="t.a > 1"), "sets `matched_condition`"),
+        (incremental("merge", unique_key="a", merge_with_schema_evolution=True), "sets `merge_with_schema_evolution`"),
+        (node(materialized="streaming_table"), "is materialized as `streaming_table`"),
         (node(materialized="table", hooks=("insert into s.log values (1)",)), "has the hook `insert into s.log"),
         (node(materialized="table", file_format="hudi"), "has the file format `hudi`"),
         (node(materialized="table", text="select '@start_ds' as a"), "has `@start_ds' as a` in its query"),
@@ -81,6 +85,23 @@ def test_what_no_kind_does_as_dbt_does_it_is_refused(made: DbtNode, why: str) ->
         model_text(made)
     assert why in error.value.message
     assert str(error.value.place) == "models/t.sql:1"
+
+
+@pytest.mark.parametrize(
+    ("adapter", "settings", "expected"),
+    [
+        ("databricks", {"materialized": "incremental"}, {"file_format": "delta", "incremental_strategy": "merge"}),
+        ("databricks", {"materialized": "table"}, {"file_format": "delta"}),
+        ("databricks", {"materialized": "snapshot", "file_format": "hudi"}, {}),
+        ("databricks", {"materialized": "view"}, {}),
+        ("databricks", {"materialized": "incremental", "incremental_strategy": "append"}, {"file_format": "delta"}),
+        ("spark", {"materialized": "incremental"}, {}),
+    ],
+)
+def test_a_model_without_settings_has_those_of_its_adapter(
+    adapter: str, settings: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert with_defaults(adapter, settings) == {**settings, **expected}
 
 
 def test_a_batch_of_dbt_is_an_interval_of_ours() -> None:

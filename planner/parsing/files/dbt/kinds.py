@@ -21,6 +21,20 @@ REFUSED = {
     "incremental_predicates": "`merge_filter` of a model of mergeplan does what it does",
     "location_root": "tables lie where the metastore says",
     "sql_header": "",
+    # of dbt-databricks
+    **dict.fromkeys(
+        (
+            "matched_condition",
+            "not_matched_condition",
+            "not_matched_by_source_action",
+            "not_matched_by_source_condition",
+            "skip_matched_step",
+            "skip_not_matched_step",
+        ),
+        "`when_matched` of a model of mergeplan does what it does",
+    ),
+    "merge_with_schema_evolution": "",
+    "row_filter": "",
 }
 HARMLESS = re.compile(r"\s*(OPTIMIZE|VACUUM|ANALYZE|GRANT|COMMENT)\b", re.IGNORECASE)  # hooks that shape no row
 SNAPSHOT_NAMES = {
@@ -43,7 +57,7 @@ def dbt_kind(node: DbtNode) -> DbtKind:
     if node.language != "sql":
         raise _error(node, "is a Python model, which dbt runs on Databricks only")
     for setting, instead in REFUSED.items():
-        if node.settings.get(setting) is not None and (setting != "sql_header" or node.settings[setting]):
+        if node.settings.get(setting):
             raise _error(node, f"sets `{setting}`, which mergeplan does not follow", instead)
     for hook in filter(str.strip, node.hooks):
         if not HARMLESS.match(hook):

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.files.dbt.adapter_defaults import with_defaults
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 
 KINDS = ("model", "seed", "snapshot", "test")
@@ -38,6 +39,11 @@ class Manifest:
     def project(self) -> str:
         """The name of the project, which its own nodes have as that of their package."""
         return str((self.content.get("metadata") or {}).get("project_name") or "")
+
+    @property
+    def adapter(self) -> str:
+        """The adapter that it was made with."""
+        return str((self.content.get("metadata") or {}).get("adapter_type") or "")
 
     @property
     def is_full_refresh(self) -> bool:
@@ -69,10 +75,11 @@ def load_manifest(path: str, text: str, results: str | None) -> Manifest:
     if not isinstance(content.get("nodes"), dict):
         hint = "Make it by `dbt compile --full-refresh`."
         raise ProjectError("This is not dbt's manifest.json: it has no `nodes`.", place=Place(path, 1), hint=hint)
-    adapter = (content.get("metadata") or {}).get("adapter_type")
-    if adapter not in ("spark", "databricks"):
-        raise ProjectError(f"The manifest was made for `{adapter}`: mergeplan runs on Spark.", place=Place(path, 1))
-    return Manifest(path, content, run)
+    manifest = Manifest(path, content, run)
+    if manifest.adapter not in ("spark", "databricks"):
+        message = f"The manifest was made for `{manifest.adapter}`: mergeplan runs on Spark."
+        raise ProjectError(message, place=Place(path, 1))
+    return manifest
 
 
 def manifest_project(
@@ -120,7 +127,7 @@ def _node(
         "id": id, "type": node["resource_type"], "name": node["name"], "path": node["original_file_path"],
         "package": node["package_name"], "relation": node.get("relation_name") or _relation(node),
         "language": node.get("language") or "sql",
-        "settings": {**config, **({"constraints": constraints} if constraints else {})},
+        "settings": {**with_defaults(first.adapter, config), **({"constraints": constraints} if constraints else {})},
         "columns": [_column(column) for column in (node.get("columns") or {}).values()],
         "description": node.get("description") or "", "tags": sorted(node.get("tags") or ()),
         "owner": first.groups.get(str(node.get("group") or config.get("group")), ""),

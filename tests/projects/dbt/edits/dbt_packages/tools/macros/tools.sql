@@ -1,0 +1,3 @@
+{% macro upper_name(column) %}upper({{ column }}){% endmacro %}
+
+{% macro not_used(column) %}lower({{ column }}){% endmacro %}

@@ -1,0 +1,1 @@
+{% macro cents(column, factor=100) %}{{ column }} * {{ factor }}{% endmacro %}

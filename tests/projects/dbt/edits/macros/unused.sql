@@ -1,0 +1,1 @@
+{% macro unused(column) %}abs({{ column }}){% endmacro %}

@@ -1,0 +1,2 @@
+{{ config(materialized='view') }}
+select code, total from {{ ref('report') }}

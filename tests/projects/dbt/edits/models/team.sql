@@ -1,0 +1,1 @@
+select team, count(*) as members from {{ ref('people') }} group by team

@@ -1,0 +1,1 @@
+select * from {{ ref('report') }} where total < 0
