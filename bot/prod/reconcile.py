@@ -57,7 +57,7 @@ from mergeplan.bot.prod.planner_calls import Ended, OnLine, ProdPlanner, append_
 from mergeplan.bot.prod.rollback import Rollbacks
 from mergeplan.bot.projects import another_project
 from mergeplan.bot.pull_parts import NOT_REVERSED, UNRULED
-from mergeplan.bot.pulls.arguments import merge_arguments, promised_digest
+from mergeplan.bot.pulls.arguments import merge_arguments, merge_digest
 from mergeplan.bot.pulls.publish import Shower, publish
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report import notices
@@ -326,7 +326,7 @@ class _ProdReconciliation:
         """Promotes a merge: the pull request's own tables when nothing moved, else what was planned and built again."""
         self.log.info("prod_step", commit=commit, pull_request=number)
         record = self.inbox.pulls.get(self.job.repository, number)
-        planned = promised_digest(record)
+        planned = merge_digest(record)
         by = record.deploy.by
         changes = {"state": PullState.MERGED, "merge_sha": commit, "again": False, "overrides": (), "reason": ""}
         changes |= {"held": False, "unlock_by": ""}

@@ -58,7 +58,7 @@ def destructive_arguments(record: PullRecord) -> tuple[str, ...]:
     return tuple(f"--allow-destructive-model={model}" for model in record.may_be_destructive)
 
 
-def promised_digest(record: PullRecord) -> str:
+def merge_digest(record: PullRecord) -> str:
     """The digest of the plan that a merge carries out; '' where there is none, or it leaves changed models out."""
     plan = record.outcome.plan if record.outcome else None
     return "" if plan is None or plan.not_selected else plan.digest
@@ -67,7 +67,7 @@ def promised_digest(record: PullRecord) -> str:
 def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ...]:
     """What a merge's promotion is given: what people decided in the pull request, and the plan that it promised."""
     known = bool(record.environment.name and record.environment.exists)
-    planned = promised_digest(record)
+    planned = merge_digest(record)
     words = ("--overrides-from", record.environment.name) if known else ()
     expected = ("--expect-digest", planned) if planned and known and expect else ()
     forward = ("--forward-only",) if record.source.forward_only else ()

@@ -84,7 +84,7 @@ def decide(run: RunView | None, name: str, lost_seconds: float = LOST_SECONDS) -
         if run.alive:
             return Decision(Step.WAIT, "Another attempt is at work.", model)
         return Decision(Step.RESUME, "It is tried again.", model)
-    return Decision(Step.FAIL, model.message or _lost(run), model)
+    return Decision(Step.FAIL, model.message or _explain_loss(run), model)
 
 
 def _decide_absent(run: RunView, name: str, lost_seconds: float) -> Decision:
@@ -94,10 +94,10 @@ def _decide_absent(run: RunView, name: str, lost_seconds: float) -> Decision:
         return Decision(Step.NOTHING_DUE, f"Nothing of `{name}` was due.")
     if run.alive or run.quiet < lost_seconds:
         return Decision(Step.WAIT, "What is due is not known yet.")
-    return Decision(Step.FAIL, run.message or _lost(run))
+    return Decision(Step.FAIL, run.message or _explain_loss(run))
 
 
-def _lost(run: RunView) -> str:
+def _explain_loss(run: RunView) -> str:
     return f"The run `{run.id}` ended without a result {run.quiet:.0f} s ago."
 
 

@@ -56,13 +56,13 @@ def build_assets(deployment: Deployment, options: AssetOptions, name: str = "mer
     def materialize(context: dg.AssetExecutionContext, config: MaterializeConfig) -> Iterator[Event]:
         mergeplan = resource_of(context, options)
         chosen = tuple(model for key, model in by_key.items() if key in context.selected_asset_keys)
-        window = chosen_window(context, chosen)
+        window = partition_window(context, chosen)
         names = tuple(model.name for model in chosen if model.computed)
         run = ReportedRun(context.op_execution_context, mergeplan, translator, options.partitions)
         tags = run_tags(context.op_execution_context)
-        request = decide_request(mergeplan.shown_environment, names, window, Mode(config.mode), tags)
+        request = decide_request(mergeplan.target_environment, names, window, Mode(config.mode), tags)
         yield from run.events(request) if names else run.look()
-        yield from unchanged_events(context, run, chosen, window)
+        yield from observe_unchanged(context, run, chosen, window)
 
     return materialize
 
@@ -97,7 +97,7 @@ def build_run_op(options: AssetOptions, name: str = "mergeplan_run_due") -> dg.O
     def run_due(context: dg.OpExecutionContext) -> Iterator[Event]:
         mergeplan = resource_of(context, options)
         run = ReportedRun(context, mergeplan, options.translator, options.partitions)
-        yield from run.events(Request(mergeplan.shown_environment))
+        yield from run.events(Request(mergeplan.target_environment))
 
     return run_due
 
@@ -108,7 +108,7 @@ def resource_of(context: dg.OpExecutionContext | dg.AssetExecutionContext, optio
     return resource
 
 
-def chosen_window(
+def partition_window(
     context: dg.AssetExecutionContext, models: tuple[ScheduledModel, ...]
 ) -> tuple[datetime, datetime] | None:
     """The time of the partitions that are materialized; None in a run without partitions."""
@@ -119,7 +119,7 @@ def chosen_window(
     return Grid(unit).span(keys.start, keys.end)
 
 
-def unchanged_events(
+def observe_unchanged(
     context: dg.AssetExecutionContext,
     run: ReportedRun,
     models: tuple[ScheduledModel, ...],

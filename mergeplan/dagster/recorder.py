@@ -12,7 +12,7 @@ from mergeplan.dagster.deployment import Deployment, is_by_time
 from mergeplan.dagster.grid import Grid
 from mergeplan.dagster.progress import Audited, Computed
 from mergeplan.dagster.translator import COMPUTED, MergeplanTranslator, get_check_name
-from mergeplan.dagster.versions import DATA_VERSION, UNSEEN, Input, provenance, view_version, written_version
+from mergeplan.dagster.versions import DATA_VERSION, UNSEEN, Input, provenance, table_data_version, view_version
 from mergeplan.planner.contract.base import Span
 from mergeplan.planner.contract.schedule import ScheduledModel
 
@@ -56,7 +56,7 @@ class Recorder:
             metadata["dagster/partition_row_count"] = report.rows
         versions = self.versions(model) if report.unchanged else {}
         for key in keys:
-            version = versions.get(key) or written_version(model.table, key, self.writer)
+            version = versions.get(key) or table_data_version(model.table, key, self.writer)
             yield self.event(model, key, version, metadata)
 
     def partitions_of(self, model: ScheduledModel, span: Span) -> tuple[str | None, ...]:

@@ -40,7 +40,7 @@ class MergeplanResource(dg.ConfigurableResource):
     )
 
     @property
-    def shown_environment(self) -> str:
+    def target_environment(self) -> str:
         """The environment, in a branch deployment that of the pull request."""
         return environment_of(os.environ, self.environment, self.pull_request_environment)
 
@@ -48,7 +48,7 @@ class MergeplanResource(dg.ConfigurableResource):
         """What the environment shows now, read from the state; ChildEnded when there is none."""
         flags = ["--lineage"] if lineage else []
         gateway = ["--gateway", self.gateway] if self.gateway else []
-        argv = self._argv("mergeplan.dagster.export", self.shown_environment, "--project", ".", *gateway, *flags)
+        argv = self._argv("mergeplan.dagster.export", self.target_environment, "--project", ".", *gateway, *flags)
         return Deployment.model_validate_json("".join(self._stream(argv, lambda _line: None, LOOKING)))
 
     def stream(self, request: Request, on_stderr: Callable[[str], None]) -> Iterator[Line]:

@@ -14,7 +14,7 @@ from mergeplan.dagster.progress import Audited, Cleared, Computed, Failed, Progr
 from mergeplan.dagster.recorder import Recorder
 from mergeplan.dagster.request import DONE, RESTATING, Request
 from mergeplan.dagster.resource import MergeplanResource
-from mergeplan.dagster.sync import PARTITIONS, changed_views, missing_events
+from mergeplan.dagster.sync import PARTITIONS, materialize_views, missing_events
 from mergeplan.dagster.translator import MergeplanTranslator
 
 Event: TypeAlias = dg.AssetMaterialization | dg.AssetCheckEvaluation
@@ -40,7 +40,7 @@ class ReportedRun:
         """
         yield from self.look()
         yield from self._computing(request)
-        yield from changed_views(self.recorder)
+        yield from materialize_views(self.recorder)
         self._conclude(request)
 
     def look(self) -> Iterator[Event]:

@@ -14,7 +14,7 @@ import dagster as dg
 from mergeplan.dagster.grid import instant
 from mergeplan.dagster.recorder import HELD, Recorder
 from mergeplan.dagster.translator import asset_models, is_view
-from mergeplan.dagster.versions import CODE_VERSION, written_version
+from mergeplan.dagster.versions import CODE_VERSION, table_data_version
 from mergeplan.planner.contract.schedule import ScheduledModel
 
 PARTITIONS = 30  # newest ones of a model that are told of
@@ -45,7 +45,7 @@ def _model_events(recorder: Recorder, model: ScheduledModel, limit: int) -> Iter
         yield from _table_events(recorder, model, limit)
 
 
-def changed_views(recorder: Recorder) -> Iterator[dg.AssetMaterialization]:
+def materialize_views(recorder: Recorder) -> Iterator[dg.AssetMaterialization]:
     """The views that read, themselves or through others, something that got an event."""
     for model in asset_models(recorder.deployment):
         parents = recorder.deployment.parents[model.name]
@@ -67,7 +67,7 @@ def _table_events(recorder: Recorder, model: ScheduledModel, limit: int) -> Iter
     revision = recorder.deployment.schedule.revision
     how = "filled by another process" if same_code and same_table else f"promoted with revision {revision}"
     for key in keys:
-        version = versions.get(key) or written_version(model.table, key, recorder.writer)
+        version = versions.get(key) or table_data_version(model.table, key, recorder.writer)
         yield recorder.event(model, key, version, {"mergeplan/how": how})
 
 

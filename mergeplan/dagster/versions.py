@@ -28,7 +28,7 @@ class Input:
     event: int | None = None
 
 
-def written_version(table: str, partition: str | None, writer: str) -> str:
+def table_data_version(table: str, partition: str | None, writer: str) -> str:
     """The data version of rows that `writer`, a run or a promotion, put into a table."""
     return digest("rows", table, partition or "", writer)[:32]
 

@@ -40,7 +40,7 @@ class Guard:
             await self.app(scope, receive, send)  # no WebSocket is routed
             return
         headers = Headers(scope=scope)
-        guarded = _with_headers(send)
+        guarded = _add_headers(send)
         if refusal := self._refusal(scope["method"], headers):
             await respond(refusal)(scope, receive, guarded)
             return
@@ -90,7 +90,7 @@ class _Body:
         return message
 
 
-def _with_headers(send: Send) -> Send:
+def _add_headers(send: Send) -> Send:
     async def send_secure(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)

@@ -92,7 +92,7 @@ def problem(status: HTTPStatus, detail: str) -> Problem:
 
 def handle_errors(app: FastAPI) -> None:
     """Answer every error of the application with a problem."""
-    app.add_exception_handler(MergeplanError, _expected)
+    app.add_exception_handler(MergeplanError, _answer_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _defect)
@@ -121,7 +121,7 @@ def _detail(error: MergeplanError) -> ProblemDetail:
     )
 
 
-async def _expected(_: Request, error: Exception) -> JSONResponse:
+async def _answer_error(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, MergeplanError)
     return respond(problem_of(error))
 

@@ -243,7 +243,7 @@ def _fill(
     ours = {snapshot.table for snapshot in layout.snapshots.values() if snapshot.kind.is_stored}
     reuse = AuditReuse(context.store, engine, ours, context.spark)
 
-    def kept_audits(snapshot: Snapshot, interval: Interval) -> Iterator[AuditResult]:
+    def audits_again(snapshot: Snapshot, interval: Interval) -> Iterator[AuditResult]:
         return run_kept_audits(snapshot, interval, options, reuse)
 
     connection = project.config.gateways[project.gateway].connection
@@ -257,7 +257,7 @@ def _fill(
         layout, holder = replace(layout, python=python), _holder(plan)
         read = {name: read_by_audits(task.snapshot.model, project.audits) for name, task in work.items()}
         writer = TableWriter(
-            layout, engine, context.store, audits, kept_audits, project.root, holder, emit,
+            layout, engine, context.store, audits, audits_again, project.root, holder, emit,
             workers=_workers(project), check=context.check, relies=plan.relies,
             order=add_audit_parents(layout.parents, read), untouched=fresh_tables,
         )  # fmt: skip

@@ -17,7 +17,7 @@ from mergeplan.planner.wording import count_noun, printable
 COLUMN_WORDS = {ROWS: "its rows", ALL: "every column"}
 
 
-def _by_model(nodes: Iterable[Node]) -> list[tuple[str, list[str]]]:
+def _group_by_model(nodes: Iterable[Node]) -> list[tuple[str, list[str]]]:
     """The ends of edges by model, each with its columns."""
     groups: dict[str, list[str]] = {}
     for node in nodes:
@@ -50,7 +50,7 @@ def page_filters() -> Mapping[str, Callable[..., Any]]:
 
 
 def _filters() -> Iterator[tuple[str, Callable[..., Any]]]:
-    yield "by_model", _by_model
+    yield "by_model", _group_by_model
     yield "namers", _namers
     yield "breakable", _breakable
     yield "first_line", _first_line

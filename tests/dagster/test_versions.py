@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mergeplan.dagster.versions import Input, provenance, view_version, written_version
+from mergeplan.dagster.versions import Input, provenance, table_data_version, view_version
 
 
 def test_rows_have_another_version_in_another_table_partition_or_run() -> None:
     versions = {
-        written_version(*written)
+        table_data_version(*written)
         for written in (("t", "2026-01-01", "r"), ("u", "2026-01-01", "r"), ("t", None, "r"), ("t", "2026-01-01", "s"))
     }
     assert len(versions) == 4

@@ -78,7 +78,7 @@ def follow_model(
     snapshot = context.reader.read()
     start = find_model(snapshot, model)
     depths = walk(snapshot.models, start.name, query.direction, query.depth)
-    related = [_related(snapshot.models, name, depth) for name, depth in depths.items()]
+    related = [_lineage_row(snapshot.models, name, depth) for name, depth in depths.items()]
     beyond = any(near not in depths for name in depths for near in neighbours(snapshot.models, name, query.direction))
     return ModelLineage(
         model=start.name,
@@ -137,6 +137,6 @@ def walk(models: Mapping[str, CatalogModelRow], start: str, direction: Direction
     return depths
 
 
-def _related(models: Mapping[str, CatalogModelRow], name: str, depth: int) -> RelatedModel:
+def _lineage_row(models: Mapping[str, CatalogModelRow], name: str, depth: int) -> RelatedModel:
     row = models.get(name)
     return RelatedModel(name=name, kind=row.kind if row else None, depth=depth, parents=row.parents if row else ())

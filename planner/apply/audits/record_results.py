@@ -13,13 +13,13 @@ def record_results(store: StateStore, environment: str, emit: Emit) -> Emit:
 
     def record_and_emit(event: Event) -> None:
         if isinstance(event, AuditRan) and not event.result.unchanged:
-            store.audit_results.record([recorded_audit(environment, event.model, event.result)])
+            store.audit_results.record([audit_record(environment, event.model, event.result)])
         emit(event)
 
     return record_and_emit
 
 
-def recorded_audit(environment: str, model: str, result: AuditResult) -> RecordedAudit:
+def audit_record(environment: str, model: str, result: AuditResult) -> RecordedAudit:
     """A result as the state keeps it: without its query and the failing rows."""
     return RecordedAudit(
         environment, model, result.name, result.table, result.count, result.blocking, result.interval, result.arguments

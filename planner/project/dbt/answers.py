@@ -51,7 +51,7 @@ class Answers:
         Those about a node that itself waits for one are left out, unless there are no others.
         """
         waiting = {node.id for node in project.nodes if any(question in questions for question in node.asks)}
-        ready = [question for question in questions if not waiting & _needed_nodes(project, question)]
+        ready = [question for question in questions if not waiting & _source_nodes(project, question)]
         if not ready:
             message = "It asks for the columns of a model that waits for its own"
             return {question.key: _refusal(message) for question in questions}
@@ -176,7 +176,7 @@ def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> Dbt
     return project.model_copy(update={"nodes": tuple(map(refuse, project.nodes))}) if errors else project
 
 
-def _needed_nodes(project: DbtProject, question: DbtQuestion) -> set[str]:
+def _source_nodes(project: DbtProject, question: DbtQuestion) -> set[str]:
     """The nodes whose texts an answer follows from."""
     is_known = question.kind != "columns" or question.subject not in project.by_id
     return set() if is_known else _ancestors(project, question.subject)

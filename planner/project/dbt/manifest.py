@@ -20,7 +20,7 @@ def read_manifests(root: Path, config: DbtConfig, files: Iterable[str]) -> DbtPr
     """The project of `dbt: {manifest: ..., manifest_later: ...}`; ProjectErrors."""
     first = _manifest(root, config.manifest)
     later = _manifest(root, config.manifest_later) if config.manifest_later else None
-    catalog = _beside(root, config.manifest, CATALOG)
+    catalog = _sibling(root, config.manifest, CATALOG)
     types = catalog_types(json.loads(catalog)) if catalog else {}
     return manifest_project(first, later, types, files, lambda path: _text(root, path))
 
@@ -30,10 +30,10 @@ def _manifest(root: Path, path: str) -> Manifest:
     if text is None:
         hint = "`dbt compile --full-refresh` writes it to target/manifest.json."
         raise ProjectError(f"There is no `{path}` in the project.", place=Place("config.yaml", 1), hint=hint)
-    return load_manifest(path, text, _beside(root, path, RESULTS))
+    return load_manifest(path, text, _sibling(root, path, RESULTS))
 
 
-def _beside(root: Path, path: str, name: str) -> str | None:
+def _sibling(root: Path, path: str, name: str) -> str | None:
     return _text(root, str(Path(path).with_name(name)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from mergeplan.planner.apply.audits.record_results import recorded_audit
+from mergeplan.planner.apply.audits.record_results import audit_record
 from mergeplan.planner.apply.audits.reuse import AuditReuse, run_kept_audits
 from mergeplan.planner.apply.events import AuditRan
 from mergeplan.planner.checks.audits import AuditContext, AuditResult, run_audits
@@ -39,7 +39,7 @@ def stream_audits(work: Workspace, environment: Environment, audit_options: Audi
 def _record(work: Workspace, environment: Environment, result: AuditResult) -> bool:
     """False where the state cannot be written, as by who may only read it: the audits run all the same."""
     try:
-        work.store.audit_results.record([recorded_audit(environment.name, result.model, result)])
+        work.store.audit_results.record([audit_record(environment.name, result.model, result)])
     except RequestError as error:
         work.on_event(Warned(f"The results are not kept: {error.message}"))
         return False

@@ -116,7 +116,7 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
     models, unopened = merge_deployed(models, work.project.refused, deployed)
     not_selected: tuple[str, ...] = ()
     if options.select:
-        every, there = models, _deployed_environment(work, options, target, base)
+        every, there = models, _others_environment(work, options, target, base)
         models = select_models(every, there, options.select, git_change_finder(work.project))
         not_selected = find_unselected(every, models)
     request = build_request(work, options, models)
@@ -134,7 +134,7 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
         contents |= store.contents.load(compared - contents.keys())
 
 
-def _deployed_environment(work: Workspace, options: PlanOptions, target: Environment, base: Environment) -> Environment:
+def _others_environment(work: Workspace, options: PlanOptions, target: Environment, base: Environment) -> Environment:
     """The environment that the models which were not selected are taken from; RequestError when there is none."""
     if options.others_from:
         return work.environment(parse_environment_name(options.others_from))

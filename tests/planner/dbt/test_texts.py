@@ -10,7 +10,7 @@ import pytest
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, DbtVersions, History, Model
-from mergeplan.planner.parsing.files.dbt.adapter_defaults import with_defaults
+from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind
 from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, table_name
 from mergeplan.planner.parsing.files.dbt.texts import audit_texts, constraint_texts, model_text, replace_relation
@@ -101,7 +101,7 @@ def test_what_no_kind_does_as_dbt_does_it_is_refused(made: DbtNode, why: str) ->
 def test_a_model_without_settings_has_those_of_its_adapter(
     adapter: str, settings: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    assert with_defaults(adapter, settings) == {**settings, **expected}
+    assert add_adapter_defaults(adapter, settings) == {**settings, **expected}
 
 
 def test_a_batch_of_dbt_is_an_interval_of_ours() -> None:

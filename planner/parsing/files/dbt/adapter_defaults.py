@@ -11,7 +11,7 @@ from typing import Any
 STORED = ("table", "incremental", "snapshot")
 
 
-def with_defaults(adapter: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def add_adapter_defaults(adapter: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a node with the adapter's own where it has none: dbt-databricks merges, and keeps Delta."""
     settings = dict(settings)
     materialized = settings.get("materialized")

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.parsing.files.dbt.adapter_defaults import with_defaults
+from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 
 KINDS = ("model", "seed", "snapshot", "test")
@@ -127,7 +127,7 @@ def _node(
         "id": id, "type": node["resource_type"], "name": node["name"], "path": node["original_file_path"],
         "package": node["package_name"], "relation": node.get("relation_name") or _relation(node),
         "language": node.get("language") or "sql",
-        "settings": {**with_defaults(first.adapter, config), **({"constraints": constraints} if constraints else {})},
+        "settings": add_adapter_defaults(first.adapter, config) | ({"constraints": constraints} if constraints else {}),
         "columns": [_column(column) for column in (node.get("columns") or {}).values()],
         "description": node.get("description") or "", "tags": sorted(node.get("tags") or ()),
         "owner": first.groups.get(str(node.get("group") or config.get("group")), ""),

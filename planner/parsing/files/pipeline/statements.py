@@ -93,7 +93,7 @@ def _read(statement: _Statement, schema: str) -> PipelineTable:
         return PipelineTable(
             statement.path, statement.line, "", error=statement.refuse(message, f"Use one of CREATE {', '.join(KINDS)}")
         )
-    at = _after(statement.tokens, 1 + what.count(" ") + 1)
+    at = _skip_words(statement.tokens, 1 + what.count(" ") + 1)
     if [_word(token) for token in statement.tokens[at : at + 3]] == ["IF", "NOT", "EXISTS"]:
         at += 3
     parts, at = _name(statement.tokens, at)
@@ -136,8 +136,8 @@ def _clause(statement: _Statement, name: str, at: int) -> tuple[str, int]:
     if word == "COMMENT":
         return f"description {statement.text[following.start : following.end + 1]}", at + 2
     if word.startswith("PARTITIONED"):
-        start = _after(tokens[at:], 2) + at
-        return f"partitioned_by {_in_parentheses(statement, start)}", _closing(tokens, start) + 1
+        start = _skip_words(tokens[at:], 2) + at
+        return f"partitioned_by {_read_parentheses(statement, start)}", _closing(tokens, start) + 1
     if word == "TBLPROPERTIES":
         return f"physical_properties ({', '.join(_properties(statement, at + 1))})", _closing(tokens, at + 1) + 1
     why, hint = next((refused for key, refused in NOT_FOLLOWED.items() if word.startswith(key)), (f"has `{word}`", ""))
@@ -192,7 +192,7 @@ def _name(tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
     return parts, at
 
 
-def _after(tokens: Sequence[Token], words: int) -> int:
+def _skip_words(tokens: Sequence[Token], words: int) -> int:
     """The place after so many words: a token may be two of them."""
     at = 0
     while words > 0:
@@ -203,7 +203,7 @@ def _after(tokens: Sequence[Token], words: int) -> int:
 
 def _properties(statement: _Statement, at: int) -> Iterator[str]:
     """The properties in parentheses, with keys as MODEL has them."""
-    _in_parentheses(statement, at)
+    _read_parentheses(statement, at)
     tokens = statement.tokens[at + 1 : _closing(statement.tokens, at)]
     starts = [-1, *(index for index, token in enumerate(tokens) if token.text == ","), len(tokens)]
     for start, end in pairwise(starts):
@@ -216,7 +216,7 @@ def _properties(statement: _Statement, at: int) -> Iterator[str]:
         yield f"{key if _PLAIN.fullmatch(key) else repr(key)} = {value}"
 
 
-def _in_parentheses(statement: _Statement, at: int) -> str:
+def _read_parentheses(statement: _Statement, at: int) -> str:
     """The text between two parentheses, with them; ProjectError where none begin."""
     tokens = statement.tokens
     if at >= len(tokens) or tokens[at].text != "(":
