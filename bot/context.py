@@ -73,6 +73,7 @@ class PlannerCall:
     run_id: str
     gateways: Path | None = None  # the configuration whose gateways count; None: the folder's own
     own_code: bool = False  # the change brings code of its own
+    is_fork: bool = False  # the folder is a fork's, which nobody has merged
 
 
 @dataclass
@@ -192,7 +193,7 @@ class BotContext:
         except MergeplanError as error:
             return error_result(error)
         asked = (*arguments, "--output", "json")
-        task = Task(asked, call.folder, repository, child_run, call.gateways, call.own_code, packages)
+        task = Task(asked, call.folder, repository, child_run, call.gateways, call.own_code, packages, call.is_fork)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         standby = self.standby if arguments[0] in WAITED_FOR else None
         with (

@@ -31,6 +31,7 @@ from mergeplan.planner.contract.wire import Line, read_line
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import AVAILABLE, FUNCTIONS, HIDDEN, MEMORY, PACKAGES, REQUIRED, VARIABLE
 from mergeplan.planner.isolation.processes import CANCEL, LEAVE, birth, signal_group
+from mergeplan.planner.session.settings import DBT_ROWS
 
 log = structlog.get_logger(__name__)
 # What any program may need to start, and nothing that opens a door.
@@ -88,6 +89,7 @@ class Task:
     gateways: Path | None = None  # a config.yaml whose gateways hold, whatever the folder's own says
     own_code: bool = False  # the folder holds code that nobody has merged
     packages: Path | None = None  # a folder with the project's own packages
+    is_fork: bool = False  # of a fork, which nobody has merged
     trace: str = ""  # the W3C traceparent of the step that it is
 
 
@@ -210,6 +212,7 @@ def start_child(
         | _gateways(task)
         | isolation_variables(settings, own_code=task.own_code)
         | ({PACKAGES: str(task.packages)} if task.packages else {})
+        | ({DBT_ROWS: "off"} if task.is_fork else {})
         | ({"TRACEPARENT": task.trace} if task.trace else {})
     )
     if note is not None:

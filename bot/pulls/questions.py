@@ -25,6 +25,7 @@ class Questions:
     job: Job
     checkout: Checkout
     should_stop: Callable[[], str]
+    is_fork: bool = False  # the pull request comes from one
 
     def answer_all(self, record: PullRecord) -> str:
         """Asks the planner whatever was asked here; why it was stopped, '' when all is answered."""
@@ -74,7 +75,8 @@ class Questions:
             self.context.project(self.checkout, commit) as folder,
             self.context.gateways(self.checkout, base, run_id) as gateways,
         ):
-            call = PlannerCall(self.job, folder, arguments, run_id, gateways, own_code)
+            is_fork = self.is_fork and tree not in ("prod", "before")
+            call = PlannerCall(self.job, folder, arguments, run_id, gateways, own_code, is_fork)
             return self.context.plan(call, should_stop=self.should_stop)
 
 

@@ -192,7 +192,8 @@ class _Reconciliation:
 
     def _answer_questions(self) -> None:
         """What somebody only asks is answered when nothing else is left to do; news end it, and it is asked again."""
-        questions = Questions(self.context, self.job, self.checkout, self._overtaken)
+        is_fork = self.pull.is_fork_of(self.job.repository)
+        questions = Questions(self.context, self.job, self.checkout, self._overtaken, is_fork)
         if reason := questions.answer_all(self._record()):
             raise Superseded(reason)
 
@@ -366,12 +367,12 @@ class _Reconciliation:
         ):
             changed = self.checkout.diff_paths(record.base.sha, commit)
             own_code = brings_code(changed)
-            rows = self.config.diff
-            if self.pull.is_fork_of(self.job.repository):
+            rows, is_fork = self.config.diff, self.pull.is_fork_of(self.job.repository)
+            if is_fork:
                 rows = rows.without_samples()  # whoever wrote the query would choose what is shown
             edited = model_files(changed, self.checkout.project)
             arguments = plan_arguments(record, self.config, rows, edited)
-            call = PlannerCall(self.job, folder, arguments, record.run.id, gateways, own_code)
+            call = PlannerCall(self.job, folder, arguments, record.run.id, gateways, own_code, is_fork)
             initial = self._record()
             self.given = tuple((override.model, override.category) for override in pending_overrides(initial))
             events = PlanEvents(self._change, shower, self.context.settings.progress_seconds)

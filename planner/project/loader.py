@@ -106,8 +106,10 @@ class LoadOptions:
 
     `gateways_from` is another configuration whose gateways, `openlineage` and `audits` replace the folder's own. Unless
     `strict`, a model that cannot be opened is refused by itself, with what reads it. `proposed` are texts in place of
-    files, by path. `open_engine` opens the Spark that answers what templates of dbt ask; without it they are refused.
-    Unless it `runs_code`, none of the folder's Python runs: what needs it is refused.
+    files, by path. Unless it `runs_code`, none of the folder's Python runs: what needs it is refused.
+
+    `open_engine` opens the Spark that answers what templates of dbt ask; without it they are refused, and unless it
+    `gives_rows`, those that ask for rows.
     """
 
     gateways_from: Path | None = None
@@ -117,6 +119,7 @@ class LoadOptions:
     proposed: Mapping[str, str] = field(default_factory=dict)
     open_engine: Callable[[Config, str, frozenset[str]], Engine] | None = None
     runs_code: bool = True
+    gives_rows: bool = True
 
 
 def load_project(
@@ -225,7 +228,7 @@ def _open_foreign(
     """The project of another tool in the folder, as a folder of ours; None for a project of ours."""
     if is_dbt_project(reading.root):
         open_engine = options.open_engine
-        answers = Answers(partial(open_engine, config, gateway) if open_engine else None)
+        answers = Answers(partial(open_engine, config, gateway) if open_engine else None, options.gives_rows)
         compiled = compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache, answers)
         return DbtFolder(reading, compiled)
     return PipelineFolder(reading) if is_pipeline(reading.root) else None

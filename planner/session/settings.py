@@ -16,6 +16,7 @@ from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation, isolatio
 STATE_URL = "MERGEPLAN_STATE_URL"
 OPENLINEAGE_KEY = "MERGEPLAN_OPENLINEAGE_API_KEY"
 GATEWAYS_FROM = "MERGEPLAN_GATEWAYS_FROM"  # the bot's: the base branch's config.yaml rules over the pull request's
+DBT_ROWS = "MERGEPLAN_DBT_ROWS"  # `off`: the bot's, for a fork, whose templates could show rows to anybody
 LEASE_WAIT = 3600.0  # seconds to wait for an environment that somebody else is changing
 OpenEngine = Callable[[Connection, Path, str], Engine]
 
@@ -35,6 +36,7 @@ class SessionSettings:
     cache: Path | None = None  # where what was worked out before is kept; None: nowhere
     open_engine: OpenEngine | None = field(default=None, repr=False)  # None: a Spark of our own, or the one there is
     runs_code: bool = True  # the folder's Python; without it, what needs it is refused
+    gives_rows: bool = True  # to templates of dbt that ask for them
 
     @property
     def folder(self) -> Path:
@@ -55,6 +57,7 @@ def settings_of(environ: Mapping[str, str], root: Path, gateway: str | None = No
         Path(ruling) if ruling else None,
         isolation_of(environ),
         cache_of(environ),
+        gives_rows=environ.get(DBT_ROWS) != "off",
     )
 
 

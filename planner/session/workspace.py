@@ -122,6 +122,7 @@ class Workspace:
             proposed=self.proposed,
             open_engine=self._open_early,
             runs_code=settings.runs_code,
+            gives_rows=settings.gives_rows,
         )
         project = self.__dict__["project"] = load_project(settings.root, self.now, settings.gateway, options)
         self._let_go_of_early_spark()

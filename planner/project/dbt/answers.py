@@ -31,6 +31,7 @@ MOST_ROWS = 10_000
 LONGEST = 1_000_000  # characters of an answer
 INSTEAD = "A manifest made in CI has the answer (`dbt: {manifest: ...}` in config.yaml), or write it out"
 OWN = "It asks its own table while it is compiled, which holds something else after each run"
+OF_A_FORK = "It asks for rows while it is compiled, and templates of a fork get none: they could show them to anybody"
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 Answer = Mapping[str, object]
 OpenEngine = Callable[[frozenset[str]], Engine]  # the Spark of prod, which knows these table formats
@@ -38,9 +39,11 @@ OpenEngine = Callable[[frozenset[str]], Engine]  # the Spark of prod, which know
 
 @dataclass
 class Answers:
-    """The answers of one reading of a project; without `open_engine`, those that no Spark is needed for."""
+    """The answers of one reading of a project; without `open_engine`, those that no Spark is needed for, and unless it
+    `gives_rows`, those that are not rows."""
 
     open_engine: OpenEngine | None = None
+    gives_rows: bool = True
     _engine: Engine | None = None
     _sources: dict[str, tuple[Column, ...]] = field(default_factory=dict)  # by id
     _rows: dict[str, Rows] = field(default_factory=dict)  # by query
@@ -114,6 +117,8 @@ class Answers:
         word = (question.subject.split() or [""])[0].upper()
         if word.partition("(")[0] not in FIRST - {"("} | {""}:
             return _refusal(f"It runs `{word[:40]}` while it is compiled, and mergeplan answers only queries")
+        if not self.gives_rows:
+            return _refusal(OF_A_FORK)
         queried = parse_query(question.subject)
         named = {node.table: node.id for node in project.nodes}
         named |= {source.table: source.id for source in project.sources}

@@ -72,6 +72,17 @@ def child_that_prints(tmp_path: Path, *lines: dict[str, object]) -> Finished:
     )
 
 
+@pytest.mark.parametrize("is_fork", [False, True])
+def test_templates_of_a_fork_are_given_no_rows(tmp_path: Path, is_fork: bool) -> None:
+    script = "import json, os; print(json.dumps({'event': 'warning', 'message': os.environ.get('MERGEPLAN_DBT_ROWS')}))"
+    settings, heard = Settings(home=tmp_path, planner_command=(sys.executable, "-c", script)), list[object]()
+    task = Task((), tmp_path, SHOP, "run-1", is_fork=is_fork)
+
+    run_planner(settings, task, on_start=lambda pid, born: None, on_event=heard.append, should_stop=lambda: "")
+
+    assert ("off" in str(heard)) is is_fork
+
+
 def test_a_planner_of_another_version_is_refused_in_a_sentence_and_not_misread(tmp_path: Path) -> None:
     plan = {"event": "plan", "version": 2, "plan": {"id": "p1", "environment": "pr_7", "models": []}}
     result = {**plan, "event": "result", "ok": True, "applied": True}

@@ -136,6 +136,15 @@ def test_without_a_spark_a_question_of_rows_is_refused_and_says_so() -> None:
     assert "no Spark is available to answer" in ask(None, query("select 1"))["error"]
 
 
+def test_templates_of_a_fork_get_columns_and_no_rows(items: SparkEngine) -> None:
+    questions = [query("select max(code) from raw.items"), columns(ITEMS)]
+
+    rows, names = Answers(lambda _formats: items, gives_rows=False).answer(project(), questions).values()
+
+    assert "templates of a fork get none" in str(rows["error"])
+    assert "columns" in names
+
+
 def test_columns_of_a_model_that_asks_itself_wait_for_its_text() -> None:
     first, second = columns("model.shop.b"), columns("model.shop.c")
     a, b = node("a", "", "model.shop.b", asks=(first,)), node("b", "", "model.shop.c", asks=(second,))
