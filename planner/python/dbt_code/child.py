@@ -20,7 +20,7 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
-from mergeplan.planner.parsing.files.dbt.adapter_defaults import with_defaults
+from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
@@ -149,7 +149,7 @@ class Compiling:
         """A node as data."""
         kind = str(getattr(node.resource_type, "value", node.resource_type))
         config = node.config.to_dict() if hasattr(node.config, "to_dict") else dict(node.config)
-        config = with_defaults(self.adapter.type(), config)
+        config = add_adapter_defaults(self.adapter.type(), config)
         data = {
             "id": node.unique_id, "type": kind, "name": node.name, "path": node.original_file_path,
             "package": node.package_name, "relation": self.relation(node), "language": getattr(node, "language", "sql"),
