@@ -207,7 +207,7 @@ def test_the_unit_tests_of_a_project_are_listed_before_a_file_is_open(settings: 
             return session.client.protocol.send_request_async("mergeplan/tests", {"root": root.as_uri()})
 
         test = {"name": "test_totals", "path": "tests/test_totals.yaml", "line": 0, "model": "shop.totals"}
-        assert await asyncio.wait_for(ask(settings.root), PATIENCE) == (test,)
+        assert await asyncio.wait_for(ask(settings.root), PATIENCE) == [test]
         with pytest.raises(JsonRpcException, match="is no project"):
             await asyncio.wait_for(ask(settings.root / "models"), PATIENCE)
 
