@@ -2,7 +2,7 @@
 import * as path from "node:path";
 
 export interface Place {
-  /** The setting `mergeplan.command`. */
+  /** The setting `mergeplan.command`; of an untrusted folder, the editor reads that of the user alone. */
   readonly setting: readonly string[];
   /** The workspace folder, and the projects in it. */
   readonly folder: string;
@@ -16,12 +16,12 @@ export interface Place {
 const ENVIRONMENTS = [".venv", "venv"];
 const NAME = "mergeplan";
 
-/** The program and its first arguments; undefined where there is none. Of an untrusted folder, no file is a program. */
+/** The program and its first arguments; undefined where there is none. Of an untrusted folder, no file is started. */
 export function findCommand(place: Place): readonly string[] | undefined {
+  if (place.setting[0] && (place.trusted || isApart(place.setting, place))) {
+    return resolveSetting(place.setting, place.folder);
+  }
   if (place.trusted) {
-    if (place.setting[0]) {
-      return resolveSetting(place.setting, place.folder);
-    }
     for (const folder of [...place.roots, place.folder]) {
       for (const environment of ENVIRONMENTS) {
         const program = path.join(folder, environment, "bin", NAME);
@@ -33,10 +33,17 @@ export function findCommand(place: Place): readonly string[] | undefined {
   }
   const program = place.searchPath
     .split(path.delimiter)
-    .filter((folder) => path.isAbsolute(folder) && (place.trusted || !isOfFolder(folder, place)))
+    .filter((folder) => path.isAbsolute(folder) && (place.trusted || !isOfFolder(path.normalize(folder), place)))
     .map((folder) => path.join(folder, NAME))
     .find(place.isProgram);
   return program === undefined ? undefined : [program];
+}
+
+/** True for a setting that starts nothing of the folder, whatever the folder holds. */
+function isApart(setting: readonly string[], place: Place): boolean {
+  const [program = ""] = setting;
+  const namesFolder = setting.some((word) => word.includes("${workspaceFolder}"));
+  return path.isAbsolute(program) && !isOfFolder(path.normalize(program), place) && !namesFolder;
 }
 
 function isOfFolder(folder: string, place: Place): boolean {

@@ -6,6 +6,7 @@ import { Plans } from "./plans";
 import { CONFIG_GLOB } from "./project";
 import { RenderedQueries } from "./rendered";
 import { Servers } from "./servers";
+import { Texts } from "./texts";
 import { UnitTests } from "./unitTests";
 import { addSchemas } from "./yaml";
 
@@ -19,11 +20,13 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const plans = new Plans(servers);
   const rendered = new RenderedQueries(servers);
   const tests = new UnitTests(servers);
+  const texts = new Texts();
   const configs = vscode.workspace.createFileSystemWatcher(CONFIG_GLOB, false, true, false);
   context.subscriptions.push(
     plans,
     rendered,
     tests,
+    texts,
     configs,
     configs.onDidCreate(() => void servers.refresh()),
     configs.onDidDelete(() => void servers.refresh()),
@@ -34,7 +37,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         void servers.refresh(true);
       }
     }),
-    ...addCommands(servers, plans, rendered, tests),
+    ...addModelCommands(servers, plans, rendered, tests),
+    ...addProjectCommands(servers, texts),
   );
   await servers.refresh();
   await addSchemas(context, servers).catch((error: unknown) => servers.output.warn(`No schema of config.yaml: ${String(error)}`));
@@ -44,15 +48,20 @@ export async function deactivate(): Promise<void> {
   await running?.dispose();
 }
 
-function addCommands(servers: Servers, plans: Plans, rendered: RenderedQueries, tests: UnitTests): vscode.Disposable[] {
-  const add = (name: string, run: (...args: string[]) => unknown): vscode.Disposable =>
-    vscode.commands.registerCommand(name, async (...args: string[]) => {
-      try {
-        await run(...args);
-      } catch (error) {
-        void vscode.window.showErrorMessage(`mergeplan: ${error instanceof Error ? error.message : String(error)}`);
-      }
-    });
+/** Register a command, whose error is shown as a sentence. */
+function add(name: string, run: (...args: string[]) => unknown): vscode.Disposable {
+  return vscode.commands.registerCommand(name, async (...args: string[]) => {
+    try {
+      await run(...args);
+    } catch (error) {
+      void vscode.window.showErrorMessage(`mergeplan: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  });
+}
+
+function addModelCommands(
+  servers: Servers, plans: Plans, rendered: RenderedQueries, tests: UnitTests,
+): vscode.Disposable[] {
   return [
     add("mergeplan.render", (uri = "", model = "") => rendered.show(uri, model)),
     add("mergeplan.renderModel", () => {
@@ -77,6 +86,11 @@ function addCommands(servers: Servers, plans: Plans, rendered: RenderedQueries, 
         await showLineage(place, effect.model);
       }
     }),
+  ];
+}
+
+function addProjectCommands(servers: Servers, texts: Texts): vscode.Disposable[] {
+  return [
     add("mergeplan.showGraph", async () => {
       const place = await pickPlace(servers);
       if (place) {
@@ -86,7 +100,7 @@ function addCommands(servers: Servers, plans: Plans, rendered: RenderedQueries, 
     add("mergeplan.compare", async () => {
       const place = await pickPlace(servers);
       if (place) {
-        await compare(place);
+        await compare(place, texts);
       }
     }),
     add("mergeplan.restart", () => servers.refresh(true)),

@@ -4,6 +4,7 @@ import { runVerb } from "./cli";
 import { environmentRows, errorMessage, readLines } from "./jsonLines";
 import { securePage } from "./page";
 import type { Server } from "./servers";
+import type { Texts } from "./texts";
 
 const SECONDS = 120;
 
@@ -28,7 +29,7 @@ export async function showPage(place: Place, title: string, args: readonly strin
 }
 
 /** Let the user pick an environment, and show how the saved files differ from it. */
-export async function compare(place: Place): Promise<void> {
+export async function compare(place: Place, texts: Texts): Promise<void> {
   const listed = await answer(place, "Environments", ["environments", "--output", "json"]);
   if (listed === undefined) {
     return;
@@ -42,9 +43,7 @@ export async function compare(place: Place): Promise<void> {
   if (choice) {
     const text = await answer(place, `Difference from ${choice.label}`, ["diff", choice.label], [0, 1]);
     if (text !== undefined) {
-      const content = text.trim() ? text : `The files are as in ${choice.label}.\n`;
-      const document = await vscode.workspace.openTextDocument({ content, language: "diff" });
-      await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preview: true });
+      await texts.show(`Difference from ${choice.label}.diff`, place.root, text);
     }
   }
 }
@@ -64,8 +63,8 @@ async function answer(
       return undefined;
     }
     if (code === null || !codes.includes(code)) {
-      const told = readLines(stdout).flatMap((line) => errorMessage(line) ?? []);
-      throw new Error(told[0] ?? (stderr.trim() || `mergeplan ${args[0]} ended with code ${code}.`));
+      const errors = readLines(stdout).flatMap((line) => errorMessage(line) ?? []);
+      throw new Error(errors[0] ?? (stderr.trim() || `mergeplan ${args[0]} ended with code ${code}.`));
     }
     return stdout;
   });

@@ -1,9 +1,10 @@
 // The servers: one `mergeplan lsp` for each workspace folder that has a project.
 import { constants, accessSync, existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
+import * as path from "node:path";
 import * as vscode from "vscode";
-import { LanguageClient, RevealOutputChannelOn } from "vscode-languageclient/node";
-import type { DynamicFeature, LanguageClientOptions, StaticFeature } from "vscode-languageclient/node";
+import { FileChangeType, LanguageClient, RevealOutputChannelOn } from "vscode-languageclient/node";
+import type { DynamicFeature, FileEvent, LanguageClientOptions, StaticFeature } from "vscode-languageclient/node";
 import { findCommand } from "./command";
 import type { Effects } from "./effects";
 import * as project from "./project";
@@ -14,6 +15,7 @@ export interface Server {
   readonly roots: readonly string[];
   readonly command: readonly string[];
   readonly client: LanguageClient;
+  readonly watchers: readonly vscode.Disposable[];
 }
 
 const MISSING = "mergeplan is neither in the project's virtual environment nor in PATH: pip install 'mergeplan[lsp]'";
@@ -59,7 +61,7 @@ export class Servers implements vscode.Disposable {
 
   async dispose(): Promise<void> {
     await this.turn;
-    await Promise.all(this.all.map(({ client }) => stop(client)));
+    await Promise.all(this.all.map(stop));
     this.output.dispose();
   }
 
@@ -72,7 +74,7 @@ export class Servers implements vscode.Disposable {
     for (const [folder, server] of [...this.servers]) {
       if (anew || String(shares.get(folder) ?? "") !== String(server.roots)) {
         this.servers.delete(folder);
-        await stop(server.client);
+        await stop(server);
       }
     }
     for (const folder of folders) {
@@ -101,7 +103,11 @@ export class Servers implements vscode.Disposable {
       return;
     }
     const gateway = settings.get<string>("gateway", "");
-    const client = this.makeClient(folder, roots, command, gateway ? ["--gateway", gateway] : []);
+    const watchers = roots.map((root) =>
+      vscode.workspace.createFileSystemWatcher(new vscode.RelativePattern(root, project.WATCHED_GLOB)),
+    );
+    const args = ["lsp", ...(gateway ? ["--gateway", gateway] : [])];
+    const client = this.makeClient(folder, roots, [...command, ...args], watchers);
     client.onNotification("mergeplan/effects", (effects: Effects) => this.effects.fire(effects));
     this.output.info(`${folder.name}: ${command.join(" ")} lsp, for ${roots.join(", ")}`);
     try {
@@ -109,17 +115,20 @@ export class Servers implements vscode.Disposable {
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       this.output.error(`${folder.name}: ${why}`);
+      watchers.forEach((watcher) => watcher.dispose());
       void this.offerSetting(`mergeplan lsp did not start in ${folder.name}: its output says why.`);
       return;
     }
-    this.servers.set(folder.uri.fsPath, { folder, roots, command, client });
+    this.servers.set(folder.uri.fsPath, { folder, roots, command, client, watchers });
   }
 
   private makeClient(
-    folder: vscode.WorkspaceFolder, roots: readonly string[], command: readonly string[], args: readonly string[],
+    folder: vscode.WorkspaceFolder,
+    roots: readonly string[],
+    [program = "", ...args]: readonly string[],
+    watchers: vscode.FileSystemWatcher[],
   ): Client {
     const trusted = vscode.workspace.isTrusted;
-    const [program = "", ...first] = command;
     const cwd = trusted ? folder.uri.fsPath : homedir();
     const bases = roots.map((root) => vscode.Uri.file(root).toString());
     const options: LanguageClientOptions = {
@@ -132,25 +141,12 @@ export class Servers implements vscode.Disposable {
       initializationOptions: { trusted },
       diagnosticCollectionName: "mergeplan",
       connectionOptions: { maxRestartCount: 3 },
-      synchronize: {
-        fileEvents: roots.map((root) =>
-          vscode.workspace.createFileSystemWatcher(new vscode.RelativePattern(root, project.WATCHED_GLOB)),
-        ),
-      },
+      synchronize: { fileEvents: watchers },
       middleware: {
-        workspace: {
-          didChangeWatchedFile: async (event, next) => {
-            const uri = vscode.Uri.parse(event.uri);
-            const root = project.rootOf(uri.fsPath, roots);
-            const isKnown = event.type === 2 && vscode.workspace.textDocuments.some(({ uri: open }) => String(open) === String(uri));
-            if (root !== undefined && !isKnown && project.isWatched(vscode.workspace.asRelativePath(uri, false))) {
-              await next(event);
-            }
-          },
-        },
+        workspace: { didChangeWatchedFile: async (event, next) => (isNews(event, roots) ? next(event) : undefined) },
       },
     };
-    const executable = { command: program, args: [...first, "lsp", ...args], options: { cwd } };
+    const executable = { command: program, args, options: { cwd } };
     return new Client("mergeplan", `mergeplan (${folder.name})`, executable, options);
   }
 
@@ -164,7 +160,17 @@ export class Servers implements vscode.Disposable {
   }
 }
 
-async function stop(client: LanguageClient): Promise<void> {
+/** True for a file's change of which a server does not hear by the document: an open file that is saved is no news. */
+function isNews(event: FileEvent, roots: readonly string[]): boolean {
+  const uri = vscode.Uri.parse(event.uri);
+  const root = project.rootOf(uri.fsPath, roots);
+  const isOpen = vscode.workspace.textDocuments.some((document) => String(document.uri) === String(uri));
+  const isEdit = event.type === FileChangeType.Changed && isOpen;
+  return root !== undefined && !isEdit && project.isWatched(path.relative(root, uri.fsPath));
+}
+
+async function stop({ client, watchers }: Server): Promise<void> {
+  watchers.forEach((watcher) => watcher.dispose());
   await client.dispose().catch(() => undefined); // it may have ended by itself
 }
 

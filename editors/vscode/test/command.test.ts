@@ -23,6 +23,16 @@ test("a path in the setting is of the folder", () => {
   assert.deepEqual(findCommand(place({ setting: ["${workspaceFolder}/x", "-q"] })), ["/w/x", "-q"]);
 });
 
+test("the user's own setting holds in an untrusted folder, unless it names the folder", () => {
+  const find = (...setting: string[]) => findCommand(place({ trusted: false, setting }));
+
+  assert.deepEqual(find("/opt/venv/bin/mergeplan"), ["/opt/venv/bin/mergeplan"]);
+  assert.equal(find("/opt/../w/shop/mergeplan"), undefined);
+  assert.equal(find("tools/mergeplan"), undefined);
+  assert.equal(find("mergeplan"), undefined);
+  assert.equal(find("/usr/bin/uv", "run", "--project", "${workspaceFolder}", "mergeplan"), undefined);
+});
+
 test("no program of an untrusted folder is started", () => {
   const programs = ["/w/shop/.venv/bin/mergeplan", "/w/bin/mergeplan", "bin/mergeplan", "/opt/bin/mergeplan"];
   const searchPath = ":bin:/w/bin:/opt/bin";
