@@ -57,7 +57,8 @@ async function answer(
   }
   const place = { location: vscode.ProgressLocation.Notification, title: `mergeplan: ${title}`, cancellable: true };
   return vscode.window.withProgress(place, async (_, token) => {
-    const verb = { command: server.command, args: [...args, "--project", root], cwd: root, seconds: SECONDS, token };
+    const all = [...args, ...server.options, "--project", root];
+    const verb = { command: server.command, args: all, cwd: root, seconds: SECONDS, token };
     const { code, stdout, stderr } = await runVerb(verb);
     if (token.isCancellationRequested) {
       return undefined;

@@ -14,6 +14,8 @@ export interface Server {
   readonly folder: vscode.WorkspaceFolder;
   readonly roots: readonly string[];
   readonly command: readonly string[];
+  /** Options of every verb. */
+  readonly options: readonly string[];
   readonly client: LanguageClient;
   readonly watchers: readonly vscode.Disposable[];
 }
@@ -106,8 +108,8 @@ export class Servers implements vscode.Disposable {
     const watchers = roots.map((root) =>
       vscode.workspace.createFileSystemWatcher(new vscode.RelativePattern(root, project.WATCHED_GLOB)),
     );
-    const args = ["lsp", ...(gateway ? ["--gateway", gateway] : [])];
-    const client = this.makeClient(folder, roots, [...command, ...args], watchers);
+    const options = gateway ? ["--gateway", gateway] : [];
+    const client = this.makeClient(folder, roots, [...command, "lsp", ...options], watchers);
     client.onNotification("mergeplan/effects", (effects: Effects) => this.effects.fire(effects));
     this.output.info(`${folder.name}: ${command.join(" ")} lsp, for ${roots.join(", ")}`);
     try {
@@ -119,7 +121,7 @@ export class Servers implements vscode.Disposable {
       void this.offerSetting(`mergeplan lsp did not start in ${folder.name}: its output says why.`);
       return;
     }
-    this.servers.set(folder.uri.fsPath, { folder, roots, command, client, watchers });
+    this.servers.set(folder.uri.fsPath, { folder, roots, command, options, client, watchers });
   }
 
   private makeClient(

@@ -130,8 +130,8 @@ export class UnitTests implements vscode.Disposable {
   private async runProject(
     run: vscode.TestRun, root: string, items: readonly [vscode.TestItem, Origin][], token: vscode.CancellationToken,
   ): Promise<void> {
-    const command = items[0]?.[1].server.command;
-    if (!command) {
+    const server = items[0]?.[1].server;
+    if (!server) {
       return;
     }
     const waiting = new Map(items.map(([item, { test }]) => [`${test.path}::${test.name}`, item]));
@@ -153,9 +153,9 @@ export class UnitTests implements vscode.Disposable {
         }
       }
     };
-    const args = ["test", "--output", "json", "--project", root, "--", ...waiting.keys()];
+    const args = ["test", "--output", "json", ...server.options, "--project", root, "--", ...waiting.keys()];
     try {
-      const finished = await runVerb({ command, args, cwd: root, seconds: SECONDS, token, onLine });
+      const finished = await runVerb({ command: server.command, args, cwd: root, seconds: SECONDS, token, onLine });
       run.appendOutput(finished.stderr.replaceAll("\n", "\r\n"));
       if (!token.isCancellationRequested) {
         fail(errors[0] ?? (finished.stderr.trim() || `mergeplan test ended with code ${finished.code}.`));
