@@ -25,7 +25,7 @@ SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compil
 
 unexport PYTHONDONTWRITEBYTECODE  # each process of the tests would compile what the one before it compiled
 
-.PHONY: docs docs-serve pictures
+.PHONY: docs docs-serve pictures vscode
 .PHONY: help demo test lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
 .PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-release bench-editor
 
@@ -34,6 +34,7 @@ help:
 	@echo "make test    style, types and tests"
 	@echo "make docs    the documentation site, in build/site (make docs-serve shows it while you write)"
 	@echo "make pictures   the documentation's pictures, from a running demo"
+	@echo "make vscode   the extension for VS Code, checked and packaged, in editors/vscode/build (needs Node 20)"
 	@echo "make prove   what the rules promise, run on Spark: 2,000 random edits and the case book"
 	@echo "make prove-lakehouse   every model kind, and runs that are killed, on each table format (fetches its jars once)"
 	@echo "make coverage   the tests, and which lines none of them runs"
@@ -200,6 +201,10 @@ docs-serve: $(VENV)/.group-docs
 pictures: $(READY)  # needs chromium (or CHROMIUM) and a font with emoji
 	@$(BIN)/python -m tests.pictures
 
+vscode:
+	@cd editors/vscode && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@cd editors/vscode && npm run --silent check && npm run --silent test && npm run --silent package
+
 lock: $(READY)  # the newest of everything that fits pyproject.toml
 	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --group docs --group release --group workflows --group coverage --editable .
 	@{ $(BIN)/python -m pip freeze --exclude-editable; grep '^pyspark-client==' requirements.lock; } | LC_ALL=C sort -f -t= -k1,1 -o requirements.lock
@@ -228,3 +233,4 @@ $(ARCHIVE): $(READY)
 
 clean:
 	@rm -rf $(VENV) $(PEER) $(PROOFS) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	@cd editors/vscode && rm -rf node_modules build dist LICENSE

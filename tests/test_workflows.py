@@ -60,7 +60,7 @@ def test_what_publishes_waits_for_the_tests_and_runs_no_code_of_a_dependency() -
         direct = {needs} if isinstance(needs, str) else set(needs)
         return direct.union(*(before(name) for name in direct))
 
-    for job in ("pypi", "image", "github", "action", "pages"):
+    for job in ("pypi", "image", "github", "openvsx", "action", "pages"):
         assert {"check", "test", "dist"} <= before(job)
     for job in ("attest", "pypi", "pages"):
         assert not [step for step in RELEASE[job]["steps"] if "run" in step]

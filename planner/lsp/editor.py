@@ -23,6 +23,7 @@ from mergeplan.planner.lsp.remembered_state import ProdState, read_prod_state
 from mergeplan.planner.lsp.rename import rename_edits
 from mergeplan.planner.lsp.texts import Edit
 from mergeplan.planner.parsing.definitions.formatting import Style, format_file, pretty
+from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.render import render
 from mergeplan.planner.parsing.sql.names import without_default
@@ -179,6 +180,12 @@ class Editor:
         sql = render(model, {}, view.project.models_to_inline, None, datetime.now(UTC))
         return pretty(spark_tree(sql), "spark")
 
+    def unit_tests(self) -> tuple[UnitTest, ...]:
+        """The project's unit tests; none while it cannot be opened."""
+        if self.view is None and not self.live.loads:
+            self.live.load()
+        return self.view.project.tests if self.view is not None else ()
+
     def _open_view(self) -> ProjectView:
         if self.view is None:
             raise RequestError("The project cannot be opened: see its errors.")
@@ -200,7 +207,12 @@ def is_of_project(path: str) -> bool:
 
 def find_project(file: Path) -> Path | None:
     """The nearest folder above a file that is a project; None where there is none."""
-    return next((folder for folder in file.parents if any((folder / name).is_file() for name in CONFIGS)), None)
+    return next(filter(is_project, file.parents), None)
+
+
+def is_project(folder: Path) -> bool:
+    """True for a folder with a configuration."""
+    return any((folder / name).is_file() for name in CONFIGS)
 
 
 def _file_models(state: ProdState, path: str) -> set[str]:

@@ -65,15 +65,19 @@ class Desk:
         root = find_project(file)
         if root is None:
             return None
-        if root not in self.editors:
-            self.editors[root] = Editor(replace(self.settings, root=root), self.trusted)
-        editor = self.editors[root]
+        editor = self.editor(root)
         path = editor.path_of(file)
         if not is_of_project(path):
             return None
         document = OpenDocument(uri, path, editor, text.replace("\r\n", "\n"))
         self.documents[uri] = document
         return document
+
+    def editor(self, root: Path) -> Editor:
+        """The editor of a project's folder, which is opened once."""
+        if root not in self.editors:
+            self.editors[root] = Editor(replace(self.settings, root=root), self.trusted)
+        return self.editors[root]
 
     def change(self, uri: str, text: str) -> OpenDocument | None:
         """The newest text of a document."""

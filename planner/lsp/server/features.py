@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
+from pygls.uris import to_fs_path
 
 from mergeplan.planner.lsp import outline
 from mergeplan.planner.lsp.actions import actions_at
 from mergeplan.planner.lsp.completion import complete, signature
+from mergeplan.planner.lsp.editor import is_project
 from mergeplan.planner.lsp.hover import hover_text
 from mergeplan.planner.lsp.navigation import definitions, references, target_at
 from mergeplan.planner.lsp.project_view import ProjectView
@@ -267,6 +270,10 @@ def add_commands(server: Server) -> None:
     async def render(params: Any) -> dict[str, str] | None:
         return await render_model(server, params.uri, params.model)
 
+    @server.feature("mergeplan/tests")
+    async def list_tests(params: Any) -> list[dict[str, Any]]:
+        return await list_unit_tests(server, params.root)
+
     @server.command("mergeplan.render")
     async def render_command(uri: str, model: str) -> dict[str, str] | None:
         return await render_model(server, uri, model)
@@ -285,6 +292,15 @@ def add_commands(server: Server) -> None:
 async def render_model(server: Server, uri: str, model: str) -> dict[str, str] | None:
     """A model's query as Spark runs it."""
     return await server.ask(uri, lambda document, _: {"model": model, "sql": document.editor.render(model)})
+
+
+async def list_unit_tests(server: Server, uri: str) -> list[dict[str, Any]]:
+    """The unit tests of a project's folder, as its files and open texts have them; JsonRpcException for no project."""
+    folder = Path(to_fs_path(uri) or "").resolve()
+    if not is_project(folder):
+        raise JsonRpcException(f"`{folder}` is no project.", REFUSED)
+    tests = await server.desk.read(server.desk.editor(folder).unit_tests)
+    return [{"name": t.name, "path": t.path, "line": max(t.line - 1, 0), "model": t.model} for t in tests]
 
 
 async def unit_test_lenses(server: Server, document: OpenDocument) -> list[lsp.CodeLens]:

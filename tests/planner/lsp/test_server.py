@@ -199,3 +199,16 @@ def test_a_strangers_folder_is_opened_without_its_code(settings: SessionSettings
         assert ran.exists()
 
     talk(settings.root, story, trusted=False)
+
+
+def test_the_unit_tests_of_a_project_are_listed_before_a_file_is_open(settings: SessionSettings) -> None:
+    async def story(session: Session) -> None:
+        def ask(root: Path) -> Awaitable[Any]:
+            return session.client.protocol.send_request_async("mergeplan/tests", {"root": root.as_uri()})
+
+        test = {"name": "test_totals", "path": "tests/test_totals.yaml", "line": 0, "model": "shop.totals"}
+        assert await asyncio.wait_for(ask(settings.root), PATIENCE) == [test]
+        with pytest.raises(JsonRpcException, match="is no project"):
+            await asyncio.wait_for(ask(settings.root / "models"), PATIENCE)
+
+    talk(settings.root, story, trusted=False)

@@ -1,0 +1,72 @@
+// Lineage and graph as panels, and the comparison with an environment: what the program's verbs print of saved files.
+import * as vscode from "vscode";
+import { runVerb } from "./cli";
+import { environmentRows, errorMessage, readLines } from "./jsonLines";
+import { securePage } from "./page";
+import type { Server } from "./servers";
+import type { Texts } from "./texts";
+
+const SECONDS = 120;
+
+export interface Place {
+  readonly server: Server;
+  readonly root: string;
+}
+
+/** Open a panel with the page that a verb prints as HTML. */
+export async function showPage(place: Place, title: string, args: readonly string[]): Promise<void> {
+  const html = await answer(place, title, [...args, "--output", "html"]);
+  if (html !== undefined) {
+    const column = vscode.ViewColumn.Beside;
+    const panel = vscode.window.createWebviewPanel("mergeplan.page", title, { viewColumn: column, preserveFocus: true }, {
+      enableScripts: false,
+      enableForms: false,
+      enableCommandUris: false,
+      localResourceRoots: [],
+    });
+    panel.webview.html = securePage(html);
+  }
+}
+
+/** Let the user pick an environment, and show how the saved files differ from it. */
+export async function compare(place: Place, texts: Texts): Promise<void> {
+  const listed = await answer(place, "Environments", ["environments", "--output", "json"]);
+  if (listed === undefined) {
+    return;
+  }
+  const rows = environmentRows(listed).map(({ name, text }) => ({ label: name, description: text }));
+  if (rows.length === 0) {
+    void vscode.window.showInformationMessage("There is no environment yet: `mergeplan plan` makes prod.");
+    return;
+  }
+  const choice = await vscode.window.showQuickPick(rows, { placeHolder: "Compare the project's files with this environment" });
+  if (choice) {
+    const text = await answer(place, `Difference from ${choice.label}`, ["diff", choice.label], [0, 1]);
+    if (text !== undefined) {
+      await texts.show(`Difference from ${choice.label}.diff`, place.root, text);
+    }
+  }
+}
+
+/** What a verb prints; undefined where it was cancelled. An Error where it fails, with its sentence. */
+async function answer(
+  { server, root }: Place, title: string, args: readonly string[], codes: readonly number[] = [0],
+): Promise<string | undefined> {
+  if (!vscode.workspace.isTrusted) {
+    throw new Error("Trust the folder first: until then its code does not run and its state is not opened.");
+  }
+  const place = { location: vscode.ProgressLocation.Notification, title: `mergeplan: ${title}`, cancellable: true };
+  return vscode.window.withProgress(place, async (_, token) => {
+    const all = [...args, ...server.options, "--project", root];
+    const verb = { command: server.command, args: all, cwd: root, seconds: SECONDS, token };
+    const { code, stdout, stderr } = await runVerb(verb);
+    if (token.isCancellationRequested) {
+      return undefined;
+    }
+    if (code === null || !codes.includes(code)) {
+      const errors = readLines(stdout).flatMap((line) => errorMessage(line) ?? []);
+      throw new Error(errors[0] ?? (stderr.trim() || `mergeplan ${args[0]} ended with code ${code}.`));
+    }
+    return stdout;
+  });
+}
