@@ -177,7 +177,16 @@ def fail_where_wanted(name: str, found: list[dict[str, Any]]) -> None:
         fail("Spark refused a query.", "models/orders.sql", 1, "QueryError", "")
     if turn.get("audit"):
         found_rows = {"reads": [], "query": "", "sample": {"columns": [], "rows": []}, "path": "", "line": 0}
-        say("audit", model="shop.orders", name="not_null", ok=False, blocking=True, count=3, **found_rows)
+        say(
+            "audit",
+            model="shop.orders",
+            name="not_null",
+            ok=False,
+            blocking=True,
+            count=3,
+            unchanged=False,
+            **found_rows,
+        )
         fail("The audit not_null found rows.", "models/orders.sql", 1, "AuditFailed", "", 4)
 
 
@@ -325,6 +334,7 @@ def wait(name: str) -> None:
                 seconds=0.1,
                 copied=False,
                 unchanged=False,
+                audits_unchanged=0,
             )
         time.sleep(0.05)
 

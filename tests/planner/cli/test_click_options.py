@@ -23,7 +23,8 @@ from mergeplan.planner.session.options import (
 COMMON = {"root", "gateway", "output", "execution_time"}
 OWN = {"plan": {"max_bytes", "max_seconds"}, "run": {"moved_code"},
        "table_diff": {"sides", "model", "show_sample", "limit", "schema_diff_ignore_case"},
-       "test": {"verbose", "junit"}, "audit": {"environment"}, "data_diff": {"environment"}}  # fmt: skip
+       "test": {"verbose", "junit"}, "audit": {"environment", "history", "limit"},
+       "data_diff": {"environment"}}  # fmt: skip
 
 
 @pytest.mark.parametrize(

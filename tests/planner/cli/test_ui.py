@@ -31,7 +31,7 @@ def start_server(root: Path, *options: str, **variables: str) -> Iterator[tuple[
             assert server.stdout
             line = server.stdout.readline()
             assert line.startswith("http://"), server.communicate()
-            yield server, line.partition("/api/")[0]
+            yield server, line.strip().rstrip("/")
         finally:
             server.kill()
 

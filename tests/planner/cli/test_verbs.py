@@ -119,7 +119,7 @@ def test_audit_counts_what_ran_and_what_failed(mergeplan: CommandLine) -> None:
     assert mergeplan("audit", "--model", "shop.total").out == "0 audits ran, 0 failed.\n"
     found, result = mergeplan("audit", "--output", "json").lines
     assert (found["path"], found["line"], found["ok"]) == ("models/daily.sql", 5, True)
-    assert result["audit_counts"] == {"passed": 1, "failed": 0}
+    assert result["audit_counts"] == {"passed": 1, "failed": 0, "unchanged": 0}
 
 
 def test_render_prints_the_query_as_spark_runs_it(mergeplan: CommandLine) -> None:
