@@ -13,7 +13,7 @@ from typing import Any
 
 from mergeplan.planner.agents.audit_log import AuditEntry, AuditLog
 from mergeplan.planner.agents.job_tools import JobTools
-from mergeplan.planner.agents.policy import Policy
+from mergeplan.planner.agents.policy import SCOPES, Policy
 from mergeplan.planner.agents.tools import Tools
 from mergeplan.planner.api.access import Principal
 from mergeplan.planner.errors import MergeplanError, Refused
@@ -112,6 +112,9 @@ def _refusal(caller: Principal, name: str, decision: Decision, answer: Answer | 
     """Why a call is not allowed; None when it is."""
     if decision is Decision.ALLOW or (decision is Decision.ASK and answer is Answer.APPROVED):
         return None
+    needed = SCOPES[TOOLS[name]]
+    if not caller.scope.includes(needed):
+        return Refused(f"`{name}` needs a token of the scope `{needed}`.")
     if decision is Decision.DENY:
         return Refused(f"The policy does not let `{caller.name}` call `{name}`.", hint="Ask the operator.")
     if answer is Answer.DECLINED:

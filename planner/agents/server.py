@@ -104,13 +104,14 @@ def _answering(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], cal
         if caller is None:
             raise ToolError("This request has no sender.")
         try:
-            approved = None
+            answered: Answer | None = None
             if calls.decide(caller, name) is Decision.ASK:
                 question = await anyio.to_thread.run_sync(partial(calls.make_question, caller, name, arguments))
-                approved = await _ask(context, question, _digest(caller, name, arguments, question))
-                if isinstance(approved, InputRequiredResult):
-                    return approved
-            return await anyio.to_thread.run_sync(partial(calls.answer, caller, name, arguments, approved))
+                response = await _ask(context, question, _digest(caller, name, arguments, question))
+                if isinstance(response, InputRequiredResult):
+                    return response
+                answered = response
+            return await anyio.to_thread.run_sync(partial(calls.answer, caller, name, arguments, answered))
         except MergeplanError as error:
             place = f"{error.place}: " if error.place else ""
             raise ToolError(f"{place}{error.message} {error.hint}".strip()) from None
