@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -34,7 +33,6 @@ from mergeplan.planner.session.settings import SessionSettings
 Json = dict[str, Any]
 B = TypeVar("B", bound=BaseModel)
 LONGEST_WAIT = 30  # seconds for a job to end, in one call
-POLL = 0.2
 DIFF_DETAILS = ("counts", "sample")
 
 
@@ -123,11 +121,8 @@ class JobTools:
 
         `limit` and `offset` page each of its lists; `totals` says how long these are.
         """
-        context, until = self.jobs.context(), time.monotonic() + max(0, min(wait, LONGEST_WAIT))
-        record = find_job(context, job_id[:100], caller)
-        while not record.status.is_final and time.monotonic() < until:
-            time.sleep(POLL)
-            record = context.jobs.get(record.id) or record
+        context = self.jobs.context()
+        record = self.jobs.wait_for(find_job(context, job_id[:100], caller), max(0, min(wait, LONGEST_WAIT)))
         checks = tuple(read_results(context.jobs, record))
         return job_answer(context.jobs.view(record), checks, limit, offset)
 

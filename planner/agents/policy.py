@@ -60,7 +60,7 @@ def find_decision(rules: AgentsConfig, principal: Principal, tool: str, group: T
     for part in _parts(rules, principal):
         for name in (tool, str(group)):
             if name in part.tools:
-                return part.tools[name]
+                return Decision(part.tools[name])
     return None
 
 

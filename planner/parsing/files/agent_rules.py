@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -40,7 +41,7 @@ NAMES = frozenset({*TOOLS, *ToolGroup})
 class AgentRules(Section):
     """What an agent may do."""
 
-    tools: dict[str, Decision] = Field(
+    tools: dict[str, Literal["allow", "ask", "deny"]] = Field(
         default={},
         description="By tool, or by group (`read`, `plan`, `check`, `apply`): `allow`, `ask` or `deny`. A tool's own "
         "rule counts before that of its group.",
@@ -51,7 +52,7 @@ class AgentRules(Section):
 
     @field_validator("tools")
     @classmethod
-    def _check_names(cls, tools: dict[str, Decision]) -> dict[str, Decision]:
+    def _check_names(cls, tools: dict[str, str]) -> dict[str, str]:
         for name in tools:
             if name not in NAMES:
                 raise ValueError(f"`{name}` is neither a tool nor a group of tools")
