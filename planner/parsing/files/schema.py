@@ -8,9 +8,9 @@ Keys of SQLMesh that mergeplan does not use are grouped by the effect of ignorin
                                 always_recreate_environment}, username, infer_python_dependencies,
                                 gateways.*.{test_connection,state_schema}, default_test_connection,
                                 a `scheduler` of type builtin, model_defaults.{optimize_query,validate_query}
-    accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot, agents, linter,
-                                default_target_environment, format, openlineage, audits, how long things are kept
-                                (environment_ttl, ...) and what they are called (environment_suffix_target, ...)
+    accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot, linter,
+                                default_target_environment, format, openlineage, audits, agents, how long things are
+                                kept (environment_ttl, ...) and what they are called (environment_suffix_target, ...)
     refused with a sentence     all others: they would change tables, names or results
 """
 

@@ -19,6 +19,7 @@ import pytest
 from mcp.client import Client
 
 from mergeplan.planner.agents import applying
+from mergeplan.planner.agents.answers import HIDDEN
 from mergeplan.planner.agents.applying import check_plan
 from mergeplan.planner.agents.opening import open_toolbox
 from mergeplan.planner.agents.server import make_server
@@ -46,13 +47,14 @@ FORBIDDEN = ("--auto-apply", "--restate", "--where", "--unmasked", "--samples=fu
 FAKE = f"""
 import json, sys
 verb = sys.argv[1]
+write = lambda line: print(json.dumps(line, separators=(",", ":")))
 rows = {{"columns": ["email"], "rows": [[{CANARY["row"]!r}]]}}
 audit = {{"model": "shop.daily", "name": "a", "ok": False, "count": 1, "sample": rows}}
-if verb != "plan" and verb != "test":
-    print(json.dumps({{"event": "audit", **audit}}))
-    print(json.dumps({{"event": "error", "kind": "QueryError", "exit_code": 1, "message": {CANARY["message"]!r}}}))
-    print(json.dumps({{"event": "error", "kind": "MergeplanError", "exit_code": 1, "message": {CANARY["message"]!r}}}))
-print(json.dumps({{"event": "result", "version": 1, "ok": False, "audits": [audit]}}))
+if verb not in ("plan", "test"):
+    write({{"event": "audit", **audit}})
+    write({{"event": "error", "kind": "QueryError", "exit_code": 1, "message": {CANARY["message"]!r}}})
+    write({{"event": "error", "kind": "MergeplanError", "exit_code": 1, "message": {CANARY["message"]!r}}})
+write({{"event": "result", "version": 1, "ok": False, "audits": [audit]}})
 """
 TOTAL = "MODEL (name shop.total, kind FULL);\nSELECT {} AS total"
 CONFIG = f"""
@@ -197,6 +199,7 @@ def test_no_sequence_of_tools_reaches_prod_secrets_rows_or_files(
     leaks = {name for name, secret in CANARY.items() for text in (*answers, log) if secret in text}
     assert leaks == set(), [text[:500] for text in answers for name in leaks if CANARY[name] in text][:3]
     assert not [text for text in answers if "root:x:0:0" in text]
+    assert [text for text in answers if HIDDEN in text] and [text for text in answers if '"audits": [{' in text]
     applied = [record.arguments[-1] for record in records if record.kind == "apply"]
     assert set(applied) == {target.plans["dev"]}
     for record in records:
