@@ -21,7 +21,8 @@ CHECKS = (
     ("data_diff", {"environment": "dev", "detail": "sample"}),
     ("physical_plan", {"environment": "dev"}),
 )
-EDITED = FILES["models/daily.sql"].replace("SELECT id, day, price FROM", "SELECT id, day, price + 1 AS price FROM")
+DAILY = FILES["models/daily.sql"].replace(", batch_size 1", "")  # one batch of all days
+EDITED = DAILY.replace("SELECT id, day, price FROM", "SELECT id, day, price + 1 AS price FROM")
 AUDITED = """MODEL (name shop.total, kind FULL, audits (forall_non_blocking(criteria := (total < 0))));
 SELECT sum(price) AS total, 'ann@shop.example' AS email FROM shop.daily"""
 TEST = """test_total:
@@ -40,7 +41,7 @@ def apply_prod(root: Path) -> None:
 
 @pytest.mark.prove
 def test_an_agent_plans_applies_and_checks_an_edit(tmp_path: Path) -> None:
-    write_shop(tmp_path, apart="", config=FILES["config.yaml"] + "audits: {show_samples: full}\n")
+    write_shop(tmp_path, apart="", daily=DAILY, config=FILES["config.yaml"] + "audits: {show_samples: full}\n")
     apply_prod(tmp_path)
     (tmp_path / "models/daily.sql").write_text(EDITED)
     (tmp_path / "models/total.sql").write_text(AUDITED)
