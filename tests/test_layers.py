@@ -20,7 +20,7 @@ STAGES = """
     planner.plan
     planner.cache planner.isolation planner.engine planner.python planner.project planner.tables planner.checks
     planner.state planner.apply planner.catalog planner.contract planner.session
-    planner.site planner.exports planner.agents planner.api planner.ui planner.lsp mergeplan planner.cli
+    planner.site planner.exports planner.api planner.agents planner.ui planner.lsp mergeplan planner.cli
     bot.sandbox
     bot.projects bot.secret_files bot.settings bot.roles bot.freezes bot.codeowners bot.approvals bot.promotion_rules
     bot.inflight bot.branches bot.cicd_section bot.results bot.pull_parts bot.records bot.budgets

@@ -1,63 +1,156 @@
-"""The tools as a server of the Model Context Protocol, on standard input and output. The one door to the `mcp` SDK."""
+"""The tools as a server of the Model Context Protocol, on stdio or over HTTP. The one door to the `mcp` SDK."""
 
 from __future__ import annotations
 
-import functools
-import threading
-from collections.abc import Callable
-from typing import Any, ParamSpec
+import hashlib
+import inspect
+import json
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
-from mcp.server.mcpserver import MCPServer
+import anyio.to_thread
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
+from mcp.server.request_state import RequestStateSecurity
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import (
+    ClientCapabilities,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    ToolAnnotations,
+)
+from pydantic import BaseModel, Field
+from starlette.types import ASGIApp
 
-from mergeplan.planner.agents.tools import Tools
+from mergeplan.planner.agents.calls import Answer, Calls, Toolbox
+from mergeplan.planner.agents.policy import LOCAL
+from mergeplan.planner.api.access import Access, Principal
+from mergeplan.planner.api.guard import Guard
 from mergeplan.planner.errors import MergeplanError
+from mergeplan.planner.parsing.files.agent_rules import TOOLS, Decision, ToolGroup
 from mergeplan.planner.versions import mergeplan_version
 
-P = ParamSpec("P")
 INSTRUCTIONS = (
-    "Questions about the Spark models of one mergeplan project. Nothing here writes, computes or reads rows of tables. "
-    "Before you edit a model, ask `impact` with the text that you propose. Lists are paged: `total`, `limit`, `offset`."
+    "Tools for the Spark models of one mergeplan project. Before you edit a model, ask `impact` with the text that you "
+    "propose. What takes long is a job: a tool starts it, and `job` reads it. Rows of tables are masked or left out. "
+    "You can apply a plan by its id to an environment that is not prod; to prod you can only open a pull request. "
+    "Lists are paged: `total`, `limit`, `offset`."
 )
-READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+KEY = "approval"
+FIRST_WITH_INPUT = "2026-07-28"  # the protocol that asks by an answer; those before ask by a request of the server
+CallerOf = Callable[[Context[Any, Any]], Principal | None]
 
 
-def make_server(tools: Tools) -> MCPServer[Any]:
-    """The server; calls are answered one after another."""
-    server: MCPServer[Any] = MCPServer("mergeplan", instructions=INSTRUCTIONS, version=mergeplan_version())
-    turn = threading.Lock()
-    for tool in (
-        tools.models,
-        tools.model,
-        tools.lineage,
-        tools.environments,
-        tools.history,
-        tools.explain,
-        tools.impact,
-        tools.lint,
-        tools.rollback,
-    ):
+class Approval(BaseModel):
+    """What a person answers."""
+
+    approve: bool = Field(description="Allow this call.")
+
+
+def make_server(toolbox: Toolbox, caller_of: CallerOf = lambda _: LOCAL) -> MCPServer[Any]:
+    """The server; `caller_of` says who sent a request, None for nobody who may call a tool."""
+
+    server: MCPServer[Any] = MCPServer(
+        "mergeplan",
+        instructions=INSTRUCTIONS,
+        version=mergeplan_version(),
+        log_level="WARNING",
+        request_state_security=RequestStateSecurity(keys=[os.urandom(32)]),
+    )
+    calls = Calls(toolbox)
+    for name, tool in toolbox.tools.items():
         description = " ".join((tool.__doc__ or "").split())
-        server.tool(tool.__name__, description=description, annotations=READ_ONLY)(_answering(tool, turn))
+        group = TOOLS[name]
+        changes = group is ToolGroup.APPLY
+        reads = group is ToolGroup.READ
+        hints = ToolAnnotations(
+            read_only_hint=reads, destructive_hint=changes, idempotent_hint=reads, open_world_hint=False
+        )
+        server.tool(name, description=description, annotations=hints)(_answering(calls, name, tool, caller_of))
     return server
 
 
-def serve_stdio(tools: Tools) -> None:
+def serve_stdio(toolbox: Toolbox) -> None:
     """Answer on standard input and output until the client is gone."""
-    make_server(tools).run("stdio")
+    try:
+        make_server(toolbox).run("stdio")
+    finally:
+        toolbox.close()
 
 
-def _answering(tool: Callable[P, dict[str, Any]], turn: threading.Lock) -> Callable[P, dict[str, Any]]:
-    """The tool with our errors as sentences for the agent."""
+def make_http_app(toolbox: Toolbox, access: Access) -> ASGIApp:
+    """The server at `/mcp`, behind the rules of the API: host, origin, token."""
+    server = make_server(toolbox, _sender)
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # Guard knows the hosts and origins
+    return Guard(server.streamable_http_app(transport_security=unchecked), access)
 
-    @functools.wraps(tool)
-    def answer(*args: P.args, **kwargs: P.kwargs) -> dict[str, Any]:
+
+def _sender(context: Context[Any, Any]) -> Principal | None:
+    """The principal that the guard put into an HTTP request; None for what did not pass it."""
+    request = context.request_context.request
+    principal = getattr(getattr(request, "state", None), "principal", None)
+    return principal if isinstance(principal, Principal) else None
+
+
+def _answering(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], caller_of: CallerOf) -> Callable[..., Any]:
+    """The tool as the SDK calls it: with the caller known, asked for where the policy says so, and errors as text."""
+
+    async def answer(context: Context[Any, Any], **arguments: Any) -> Any:
+        caller = caller_of(context)
+        if caller is None:
+            raise ToolError("This request has no sender.")
         try:
-            with turn:
-                return tool(*args, **kwargs)
+            answered: Answer | None = None
+            if calls.decide(caller, name) is Decision.ASK:
+                question = await anyio.to_thread.run_sync(partial(calls.make_question, caller, name, arguments))
+                response = await _ask(context, question, _digest(caller, name, arguments, question))
+                if isinstance(response, InputRequiredResult):
+                    return response
+                answered = response
+            return await anyio.to_thread.run_sync(partial(calls.answer, caller, name, arguments, answered))
         except MergeplanError as error:
             place = f"{error.place}: " if error.place else ""
             raise ToolError(f"{place}{error.message} {error.hint}".strip()) from None
 
+    own = inspect.signature(tool, eval_str=True)
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=Context)
+    parameters = [parameter for parameter in own.parameters.values() if parameter.name != "caller"]
+    answer.__signature__ = own.replace(parameters=[*parameters, context])  # type: ignore[attr-defined]
+    answer.__annotations__ = {p.name: p.annotation for p in (*parameters, context)} | {"return": dict[str, Any]}
     return answer
+
+
+async def _ask(context: Context[Any, Any], question: str, digest: str) -> Answer | InputRequiredResult:
+    """The answer of a person by the client; UNASKED where it cannot ask, InputRequiredResult for one still to come."""
+    if not _can_ask(context.client_capabilities):
+        return Answer.UNASKED
+    if (context.protocol_version or "") < FIRST_WITH_INPUT:
+        try:
+            answer = await context.elicit(question, Approval)
+        except ValueError:
+            return Answer.DECLINED
+        return Answer.APPROVED if answer.action == "accept" and answer.data.approve else Answer.DECLINED
+    response = (context.input_responses or {}).get(KEY)
+    if response is None or context.request_state != digest:
+        schema = Approval.model_json_schema()
+        request = ElicitRequest(params=ElicitRequestFormParams(message=question, requested_schema=schema))
+        return InputRequiredResult(input_requests={KEY: request}, request_state=digest)
+    accepted = isinstance(response, ElicitResult) and response.action == "accept"
+    content = response.content if isinstance(response, ElicitResult) else None
+    return Answer.APPROVED if accepted and (content or {}).get("approve") is True else Answer.DECLINED
+
+
+def _can_ask(capabilities: ClientCapabilities | None) -> bool:
+    """True when the client shows forms; one that only opens addresses does not."""
+    elicitation = capabilities.elicitation if capabilities else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def _digest(caller: Principal, name: str, arguments: Mapping[str, Any], question: str) -> str:
+    """What an approval is for: it counts for no other caller, call or question."""
+    text = json.dumps([caller.name, name, arguments, question], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

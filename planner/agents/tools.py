@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel
-
+from mergeplan.planner.agents.answers import MOST, dump, page
 from mergeplan.planner.contract.catalog import CatalogModelRow
 from mergeplan.planner.contract.from_catalog import model_row
 from mergeplan.planner.contract.from_events import lint_line
-from mergeplan.planner.contract.from_history import environment_row, revision_row, rollback_view
+from mergeplan.planner.contract.from_history import audit_history_row, environment_row, revision_row, rollback_view
 from mergeplan.planner.contract.from_plan import diff_row, plan_view
 from mergeplan.planner.contract.from_tables import lineage_result
 from mergeplan.planner.errors import RequestError
@@ -24,6 +23,7 @@ from mergeplan.planner.project.lineage import lineage_of
 from mergeplan.planner.session.events import silent
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.session.unopened import lint_refusals
+from mergeplan.planner.session.use_cases.audits import audit_history
 from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.use_cases.diff import difference, find_impact
 from mergeplan.planner.session.use_cases.environments import plan_rollback
@@ -33,8 +33,7 @@ from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 
 Json = dict[str, Any]
-T = TypeVar("T")
-MOST = 200  # of a list in one answer
+RESULTS = 1000  # of audits, the newest, that are looked through
 SHORT = ("name", "kind", "owner", "description", "tags", "path", "line", "schedule", "parents", "readers")
 
 
@@ -56,21 +55,21 @@ class Tools:
         rows = [model_row(model) for name, model in catalog.models.items() if name in chosen]
         matches = [row for row in rows if all(word in _text(row) for word in words)]
         unopened = [str(file.place) for file in catalog.unopened]
-        listed = [row.model_dump(mode="json", include=set(SHORT)) for row in _page(matches, limit, offset)]
+        listed = [row.model_dump(mode="json", include=set(SHORT)) for row in page(matches, limit, offset)]
         return {"total": len(matches), "offset": offset, "models": listed, "unopened_files": unopened}
 
     def model(self, name: str, environment: str = PROD) -> Json:
         """One model: columns with types, descriptions and lineage, queries, schedule, tests, audits, intervals."""
         with self._open() as work:
             called = _model_name(work, name)
-            return _data(model_row(make_catalog(work, parse_environment_name(environment)).models[called]))
+            return dump(model_row(make_catalog(work, parse_environment_name(environment)).models[called]))
 
     def lineage(self, target: str, downstream: bool = False, limit: int = MOST) -> Json:
         """What a model or column (`shop.orders.amount`) is made from; with `downstream`, what a change would affect."""
         with self._open() as work:
             models, catalog = work.project.models, work.project.catalogs.default
             lineage = lineage_of(models, strip_default_catalog(target, catalog), downstream=downstream)
-        answer = _data(lineage_result(lineage, models))
+        answer = dump(lineage_result(lineage, models))
         kept: Json = {key: answer[key] for key in ("model", "column", "direction", "unfollowed") if key in answer}
         edges = answer["edges"]
         return {**kept, "total": len(edges), "edges": edges[: max(1, min(limit, MOST))]}
@@ -78,7 +77,7 @@ class Tools:
     def environments(self) -> Json:
         """List the environments: revision, when promoted, models, expiry."""
         with self._open() as work:
-            return {"environments": [_data(environment_row(one)) for one in work.store.environments.all()]}
+            return {"environments": [dump(environment_row(one)) for one in work.store.environments.all()]}
 
     def history(self, environment: str = PROD, limit: int = 50, offset: int = 0) -> Json:
         """What an environment has shown so far, newest first: plans, rollbacks, who and why."""
@@ -86,7 +85,7 @@ class Tools:
             revisions = work.store.environments.history(work.environment(parse_environment_name(environment)).name)
             return {
                 "total": len(revisions),
-                "revisions": [_data(revision_row(r)) for r in _page(revisions, limit, offset)],
+                "revisions": [dump(revision_row(r)) for r in page(revisions, limit, offset)],
             }
 
     def explain(self, environment: str = PROD, model: str = "", limit: int = 50, offset: int = 0) -> Json:
@@ -96,7 +95,7 @@ class Tools:
             if model:
                 called = _model_name(work, model)
                 rows = [row for row in rows if row.name == called]
-        return {"total": len(rows), "changes": [_data(row) for row in _page(rows, limit, offset)]}
+        return {"total": len(rows), "changes": [dump(row) for row in page(rows, limit, offset)]}
 
     def impact(self, path: str, text: str, environment: str = PROD, limit: int = 50, offset: int = 0) -> Json:
         """What a proposed text of a SQL file below `models/` would change, without writing it.
@@ -105,16 +104,16 @@ class Tools:
         """
         with self._open() as work:
             view = plan_view(find_impact(work, environment, path, text), {})
-        changes = [change.model_dump(mode="json", exclude={"estimate"}) for change in _page(view.models, limit, offset)]
-        blockers = [_data(blocker) for blocker in view.blockers]
-        exposures = [_data(exposure) for exposure in view.exposures]
+        changes = [change.model_dump(mode="json", exclude={"estimate"}) for change in page(view.models, limit, offset)]
+        blockers = [dump(blocker) for blocker in view.blockers]
+        exposures = [dump(exposure) for exposure in view.exposures]
         return {"total": len(view.models), "changes": changes, "blockers": blockers, "exposures": exposures}
 
     def lint(self, select: str = "", limit: int = 50, offset: int = 0) -> Json:
         """The rules of the linter that models break, each with its file and line; `select` is a selector."""
         with self._open() as work:
             report = lint_project(work, [select] if select else [], lint_refusals(work.project))
-        violations = [_data(lint_line(violation)) for violation in _page(report.violations, limit, offset)]
+        violations = [dump(lint_line(violation)) for violation in page(report.violations, limit, offset)]
         return {"total": len(report.violations), "ok": report.ok, "violations": violations}
 
     def rollback(self, environment: str = PROD, revision: int | None = None) -> Json:
@@ -125,7 +124,20 @@ class Tools:
         with self._open() as work:
             plan = plan_rollback(work, parse_environment_name(environment), revision)
         refusal = plan.refusal
-        return {"possible": refusal is None, "refusal": str(refusal or ""), "rollback": _data(rollback_view(plan))}
+        return {"possible": refusal is None, "refusal": str(refusal or ""), "rollback": dump(rollback_view(plan))}
+
+    def audits(
+        self, environment: str = PROD, select: str = "", failed: bool = False, limit: int = 50, offset: int = 0
+    ) -> Json:
+        """What the audits of an environment found in the last three months, those that passed too, newest first.
+
+        Of the newest 1,000 results; `select` is a selector of models, `failed` leaves out what passed.
+        """
+        with self._open() as work:
+            shown = work.environment(parse_environment_name(environment))
+            results = audit_history(work, shown, [select] if select else [], RESULTS)
+        rows = [result for result in results if not (failed and result.outcome == "passed")]
+        return {"total": len(rows), "audits": [dump(audit_history_row(row)) for row in page(rows, limit, offset)]}
 
     @contextmanager
     def _open(self) -> Iterator[Workspace]:
@@ -155,12 +167,3 @@ def _text(row: CatalogModelRow) -> str:
     """What a search looks through."""
     columns = (column.name for column in row.columns or ())
     return " ".join((row.name, row.owner, row.description, *row.tags, *columns)).lower()
-
-
-def _page(rows: Sequence[T], limit: int, offset: int) -> Sequence[T]:
-    start = max(offset, 0)
-    return rows[start : start + max(1, min(limit, MOST))]
-
-
-def _data(row: BaseModel) -> Json:
-    return row.model_dump(mode="json", by_alias=True)

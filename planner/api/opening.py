@@ -29,6 +29,7 @@ def open_context(
     """
     reader = CatalogReader(replace(settings, open_engine=refuse_spark))
     launch = Launch(settings, environ, passed)
-    jobs = JobStore(settings.folder / "jobs", launch, limits or JobLimits(), reader.expire)
+    limits = limits or JobLimits()
+    jobs = JobStore(settings.folder / limits.folder, launch, limits, reader.expire)
     jobs.open()
     return ApiContext(settings, access, reader, jobs, CheckHistory(jobs), edit)

@@ -32,6 +32,10 @@ VERBS = {
         f"{CLI}.checks.data_diff:data_diff",
         "Compare the rows of an environment's changed models with prod's.",
     ),
+    "physical_plan": (
+        f"{CLI}.checks.physical_plan:physical_plan",
+        "Compare Spark's physical plans of an environment's edited queries with prod's.",
+    ),
     "render": (f"{CLI}.texts.rendering:render", "Print a model's query as Spark runs it."),
     "dag": (f"{CLI}.verbs.dag:dag", "Show the graph of models."),
     "schedule": (f"{CLI}.verbs.schedule:schedule", "Print an environment's models for schedulers, as JSON."),

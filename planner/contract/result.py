@@ -231,8 +231,8 @@ class ResultLine(Data):
     )
     physical_plan: Maybe[tuple[PhysicalPlanRow, ...]] = Field(
         default=None,
-        description="`plan`, `apply` of an environment: what the edits do to Spark's physical plans, a model each "
-        "whose query runs otherwise",
+        description="`physical_plan`, and `plan`, `apply` of an environment: what the edits do to Spark's physical "
+        "plans, a model each whose query runs otherwise",
     )
     table_diffs: Maybe[tuple[TableDifference, ...]] = Field(
         default=None, description="`table_diff`: the `table_diff` lines again"

@@ -29,6 +29,7 @@ TITLES: Mapping[JobKind, str] = {
     JobKind.TEST: "Unit tests",
     JobKind.TABLE_DIFF: "Table diff",
     JobKind.DATA_DIFF: "Data diff of {environment}",
+    JobKind.PHYSICAL_PLAN: "Physical plans of {environment}",
     JobKind.EVALUATION: "Rows of a query",
 }
 

@@ -32,6 +32,7 @@ class JobKind(StrEnum):
     TEST = "test"
     TABLE_DIFF = "table_diff"
     DATA_DIFF = "data_diff"
+    PHYSICAL_PLAN = "physical_plan"
     EVALUATION = "evaluation"
 
     @property

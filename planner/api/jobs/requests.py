@@ -124,6 +124,12 @@ class DataDiffBody(Closed):
     where: Sql = Field(default="", description="only rows for which this holds: it needs the scope `apply`")
 
 
+class PhysicalPlanBody(Closed):
+    """Whose queries are explained beside prod's."""
+
+    environment: EnvironmentName = Field(min_length=1, description="the environment")
+
+
 class EvaluationBody(Closed):
     """What rows of a model's query are fetched."""
 
@@ -200,6 +206,10 @@ class Jobs:
         """An environment's rows compared with prod's; samples are masked."""
         options = [f"--detail={body.detail}", *([f"--where={body.where}"] if body.where else [])]
         return self._job(JobKind.DATA_DIFF, options, [body.environment, *body.models], body, body.environment)
+
+    def physical_plan(self, body: PhysicalPlanBody) -> JobRequest:
+        """The physical plans of an environment's edited queries beside prod's."""
+        return self._job(JobKind.PHYSICAL_PLAN, [], [body.environment], body, body.environment)
 
     def evaluation(self, sql: str, body: EvaluationBody) -> JobRequest:
         """The first rows of a query."""

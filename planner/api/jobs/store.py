@@ -29,11 +29,12 @@ GRACE = 120.0  # seconds that a job has to end after it was cancelled
 
 @dataclass(frozen=True)
 class JobLimits:
-    """How many jobs there may be."""
+    """How many jobs there may be, and where they are kept."""
 
     running: int = 1  # at the same time: an embedded catalog admits one process
     waiting: int = 20
     kept: int = 200  # finished ones; the oldest go
+    folder: str = "jobs"  # below the project's own
 
 
 @dataclass(frozen=True)

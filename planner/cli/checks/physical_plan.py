@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
-from mergeplan.planner.cli.output import Output
+from pathlib import Path
+
+import click
+
+from mergeplan.planner.cli.output import Output, output_of, output_option, showing
 from mergeplan.planner.cli.terminal import Terminal
+from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.from_tables import physical_plan_row
 from mergeplan.planner.contract.physical import PhysicalPlanRow
 from mergeplan.planner.contract.physical_words import is_worse, physical_sentence
+from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.errors import Cancelled, MergeplanError
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.session.use_cases.physical_plan import physical_diffs_of_plan
+from mergeplan.planner.session.use_cases.physical_plan import physical_diffs_of_environment, physical_diffs_of_plan
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD
+
+
+@click.command()
+@click.argument("environment")
+@output_option
+@workspace
+def physical_plan(environment: str, root: Path, gateway: str | None, output: str) -> int:
+    """Compare the physical plans of ENVIRONMENT's edited queries with prod's, over the same tables; no rows are read.
+
+    \b
+    mergeplan physical_plan dev
+    """
+    out = output_of(output)
+    with open_workspace(root, gateway, on_event=showing(out), only_looks=True) as work:
+        work.look()
+        rows = tuple(physical_plan_row(diff) for diff in physical_diffs_of_environment(work, environment))
+    if isinstance(out, Terminal):
+        _show(out, rows)
+        if not rows:
+            out.say(f"`{environment}` runs prod's queries.")
+    else:
+        out.result(ResultLine(ok=True, physical_plan=rows))
+    return 0
 
 
 def physical_of_plan(

@@ -1,32 +1,63 @@
-"""mcp: questions of an agent about the project, on standard input and output."""
+"""mcp: tools for an agent over the project, on standard input and output or over HTTP."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
-from mergeplan.planner.agents.tools import Tools
 from mergeplan.planner.cli.workspace import settings, workspace
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.session.settings import refuse_spark
+from mergeplan.planner.isolation.system import hide_process
+
+AGENTS, API = "mergeplan.planner.agents", "mergeplan.planner.api"
 
 
 @click.command()
+@click.option("--http", is_flag=True, help="Serve over HTTP, at /mcp, instead of standard input and output.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; any other host needs tokens.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8090, show_default=True, help="0: any that is free.")
+@click.option(
+    "--policy",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What agents may do; a file outside of the project's repository.",
+)
+@click.option("--env", "passed", multiple=True, metavar="NAME", help="An environment variable that jobs see too.")
 @workspace
-def mcp(root: Path, gateway: str | None) -> int:
-    """Answer an agent's questions about the project, by the Model Context Protocol; its tools only read.
+def mcp(root: Path, gateway: str | None, http: bool, host: str, port: int, **option_values: Any) -> int:
+    """Give an agent tools over the project, by the Model Context Protocol: it reads, plans, and changes prod never.
 
     \b
     mergeplan mcp --project shop
+    mergeplan mcp --http --port 8090 --policy ~/agents.yaml
     """
     if find_spec("mcp") is None:
         raise RequestError("`mergeplan mcp` needs the `mcp` package.", hint="Run `pip install 'mergeplan[mcp]'`.")
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
-    tools = Tools(replace(settings(root, gateway), open_engine=refuse_spark))
-    import_module("mergeplan.planner.agents.server").serve_stdio(tools)
+    access = import_module(f"{API}.access")
+    tokens = access.read_tokens(os.environ) if http else {}
+    hide_process()  # project code may run as the same user
+    for name in access.token_variables():
+        os.environ.pop(name, None)
+    rules = access.Access(host=host, tokens=tokens) if http else access.Access()
+    project, opening = settings(root, gateway), import_module(f"{AGENTS}.opening")
+    toolbox = opening.open_toolbox(project, rules, dict(os.environ), **option_values)
+    server = import_module(f"{AGENTS}.server")
+    if not http:
+        server.serve_stdio(toolbox)
+        return 0
+    serving = import_module(f"{API}.serving")
+    with serving.open_socket(host, port) as listener:
+        name, number = listener.getsockname()[:2]
+        click.echo(f"http://{f'[{name}]' if ':' in name else name}:{number}/mcp")
+        try:
+            serving.serve(server.make_http_app(toolbox, rules), listener)
+        finally:
+            toolbox.close()
     return 0

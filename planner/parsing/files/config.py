@@ -21,7 +21,8 @@ from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.sessions import default_session
 from mergeplan.planner.parsing.files.environments import check_environments
 from mergeplan.planner.parsing.files.gateways import gateway_variables, gateways_apart
-from mergeplan.planner.parsing.files.schema import Config, ModelDefaults, Section
+from mergeplan.planner.parsing.files.schema import Config, ModelDefaults
+from mergeplan.planner.parsing.files.section import Section
 from mergeplan.planner.parsing.sql.dates import instant, moves
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.parsing.sql.yaml_documents import Document

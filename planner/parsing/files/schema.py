@@ -9,8 +9,8 @@ Keys of SQLMesh that mergeplan does not use are grouped by the effect of ignorin
                                 gateways.*.{test_connection,state_schema}, default_test_connection,
                                 a `scheduler` of type builtin, model_defaults.{optimize_query,validate_query}
     accepted, others read them  gateways, default_gateway, model_defaults, variables, ignore_patterns, cicd_bot, linter,
-                                default_target_environment, format, openlineage, audits, how long things are kept
-                                (environment_ttl, ...) and what they are called (environment_suffix_target, ...)
+                                default_target_environment, format, openlineage, audits, agents, how long things are
+                                kept (environment_ttl, ...) and what they are called (environment_suffix_target, ...)
     refused with a sentence     all others: they would change tables, names or results
 """
 
@@ -20,17 +20,13 @@ from datetime import date, datetime
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_core.core_schema import CoreSchema, literal_schema
 
 from mergeplan.planner.model.table_format import TABLE_FORMATS
+from mergeplan.planner.parsing.files.agent_rules import AgentsConfig
+from mergeplan.planner.parsing.files.section import Section
 from mergeplan.planner.parsing.sql.dates import text_of
-
-
-class Section(BaseModel):
-    """A mapping of config.yaml: frozen, and no key that is not named here."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), defer_build=True)
 
 
 @dataclass(frozen=True)
@@ -391,6 +387,9 @@ class Config(Section):
     cicd_bot: dict[str, Any] | None = Field(
         default=None, description="The rules of the bot."
     )  # the bot reads and checks it
+    agents: AgentsConfig = Field(
+        default=AgentsConfig(), description="What agents of `mergeplan mcp` may do: it only narrows what they may."
+    )
     dbt: DbtConfig = Field(default=DbtConfig(), description="How the dbt project of this folder is compiled.")
     plan: PlanConfig = Field(default=PlanConfig(), description="Settings of `mergeplan plan`.")
     promotion: PromotionConfig = Field(default=PromotionConfig(), description="Settings of promotions to prod.")

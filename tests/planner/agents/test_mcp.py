@@ -3,60 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import anyio
 import pytest
 from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp_types import CallToolResult, TextContent
 
 from mergeplan.planner.errors import RequestError
+from mergeplan.planner.parsing.files.agent_rules import TOOLS
 from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.session.use_cases.diff import check_proposal
+from tests.planner.agents.sessions import converse_inside, data, message, talk
 from tests.planner.session.conftest import shop
 from tests.planner.shop import write_shop
 
 __all__ = ["shop"]
-Call = Callable[..., dict[str, Any]]
 DAILY = """MODEL (
   name shop.daily,
   kind INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 1),
   audits (not_null(columns := (id)))
 );
 SELECT id, day, price{} FROM shop.items WHERE day BETWEEN @start_date AND @end_date"""
-
-
-def talk(root: Path, *calls: tuple[str, dict[str, Any]]) -> list[CallToolResult]:
-    """The answers of one session with a server of its own."""
-
-    async def session() -> list[CallToolResult]:
-        environment = {**os.environ, "MERGEPLAN_HOME": str(root / ".mergeplan")}
-        server = StdioServerParameters(
-            command=sys.executable, args=["-m", "mergeplan", "mcp", "-p", str(root)], env=environment
-        )
-        async with Client(stdio_client(server)) as client:
-            return [await client.call_tool(name, arguments) for name, arguments in calls]
-
-    return anyio.run(session)
-
-
-def data(result: CallToolResult) -> dict[str, Any]:
-    assert not result.is_error, result.content
-    assert result.structured_content is not None
-    return result.structured_content
-
-
-def message(result: CallToolResult) -> str:
-    assert result.is_error
-    (content,) = result.content
-    assert isinstance(content, TextContent)
-    return content.text
 
 
 def digests(root: Path) -> dict[str, str]:
@@ -142,18 +112,15 @@ def test_broken_rules_and_a_rollback_are_told_and_nothing_is_done(shop: Callable
     assert (lint["ok"], lint["violations"][0]["path"]) == (False, "models/total.sql")
 
 
-def test_every_tool_says_that_it_only_reads(tmp_path: Path) -> None:
-    from mergeplan.planner.agents.server import make_server
-    from mergeplan.planner.agents.tools import Tools
-    from mergeplan.planner.session.settings import SessionSettings
-
-    async def listed() -> dict[str, bool]:
-        async with Client(make_server(Tools(SessionSettings(tmp_path)))) as client:
-            tools = (await client.list_tools()).tools
+def test_every_tool_is_described_and_says_whether_it_only_reads(tmp_path: Path) -> None:
+    async def listed(client: Client) -> dict[str, bool]:
+        tools = (await client.list_tools()).tools
+        assert all(tool.description and "caller" not in tool.input_schema["properties"] for tool in tools)
         return {tool.name: bool(tool.annotations and tool.annotations.read_only_hint) for tool in tools}
 
-    names = ("models", "model", "lineage", "environments", "history", "explain", "impact", "lint", "rollback")
-    assert anyio.run(listed) == dict.fromkeys(names, True)
+    write_shop(tmp_path)
+    tools = converse_inside(SessionSettings(tmp_path), listed)
+    assert tools == {name: group == "read" for name, group in TOOLS.items()}
 
 
 def test_without_the_package_the_verb_says_what_to_install(tmp_path: Path) -> None:
@@ -168,7 +135,7 @@ def test_without_the_package_the_verb_says_what_to_install(tmp_path: Path) -> No
     assert "pip install 'mergeplan[mcp]'" in ran.stderr
 
 
-@pytest.mark.parametrize("verb", [["--help"], ["mcp", "--help"], ["docs", "--help"]])
+@pytest.mark.parametrize("verb", [["--help"], ["mcp", "--help"], ["plan", "-p", "no"], ["apply", "x", "-p", "no"]])
 def test_the_sdk_is_imported_where_it_is_asked_for_only(verb: list[str]) -> None:
     from tests.planner.cli.test_start import imports_of
 

@@ -50,6 +50,7 @@ TELL: dict[str, tuple[str, ...]] = {
     "audit": ("audit",),
     "table_diff": ("table_diff", "prod:dev"),
     "data_diff": ("data_diff", "dev"),
+    "physical_plan": ("physical_plan", "dev"),
     "table_diff of tables": ("table_diff", "shop.a:shop.b"),
     "fetchdf": ("fetchdf", "select 1"),
     "create_test": ("create_test", "shop.b", "--overwrite"),

@@ -1,0 +1,98 @@
+"""What is checked before an agent applies a plan: whose tables it writes, and how many."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mergeplan.planner.api.context import ApiContext
+from mergeplan.planner.api.jobs.job import JobKind, JobStatus
+from mergeplan.planner.api.problems import Conflict
+from mergeplan.planner.contract.from_plan import plan_view
+from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.errors import Refused, RequestError
+from mergeplan.planner.session.use_cases.plan import rebuild_plan
+from mergeplan.planner.session.use_cases.planning import load_request
+from mergeplan.planner.snapshot.environment import PROD
+
+PLAN_ID = re.compile(r"[0-9a-f]{1,64}")
+SHOWN = 5  # names in a sentence
+TO_PROD = "An agent cannot change prod: it can only open a pull request, where people approve what it does."
+
+
+@dataclass(frozen=True)
+class Applicable:
+    """A kept plan that an agent may apply, as far as its environment and its size go."""
+
+    plan_id: str
+    environment: str
+    tables: int  # that it computes
+
+    @property
+    def question(self) -> str:
+        """What a person is asked about it."""
+        tables = "1 table" if self.tables == 1 else f"{self.tables} tables"
+        return f"Apply the plan `{self.plan_id}` to the environment `{self.environment}`? It computes {tables}."
+
+
+def check_plan(context: ApiContext, plan_id: str, most: int) -> Applicable:
+    """The plan, rebuilt: Refused for one of prod, one that writes tables of prod, or one of more tables than `most`.
+
+    PlanMoved when it comes out otherwise now; RequestError when there is none.
+    """
+    if not PLAN_ID.fullmatch(plan_id):
+        raise RequestError(f"`{plan_id[:50]}` is no id of a plan.", hint="`job` has it as `plan_id`.")
+    context.reader.expire()
+    with context.reader.open_state() as work:
+        saved = work.store.plans.get(plan_id)
+        check_environment(saved.environment)
+        if load_request(work, plan_id).restate:
+            message = "An agent applies no restatement: it writes tables that other environments show."
+            raise Refused(message, hint="A person applies it with `mergeplan apply`.")
+        shown_by_prod = {snapshot.table for snapshot in work.store.environments.get(PROD).snapshots.values()}
+    view = _view(context, plan_id)
+    if view.blockers:
+        raise Refused(f"The plan is blocked: {view.blockers[0].message}")
+    if view.empty:
+        raise Conflict("The plan has nothing to apply.")
+    computed = [model for model in view.models if model.intervals]
+    if names := [model.name for model in computed if model.table in shown_by_prod]:
+        message = f"The plan computes tables that prod shows: {_names(names)}."
+        raise Refused(f"{message} {TO_PROD}", hint="`mergeplan run` computes what is due in prod.")
+    _check_size(computed, most)
+    if any(job.plan_id == plan_id and not job.status.is_final for job in context.jobs.list([JobKind.APPLY])):
+        raise Conflict("The plan is being applied already.", retry=True)
+    return Applicable(plan_id, saved.environment, len(computed))
+
+
+def check_environment(name: str) -> None:
+    """Refused for prod."""
+    if name == PROD:
+        raise Refused(TO_PROD, hint="Commit the change to a branch and open a pull request.")
+
+
+def _view(context: ApiContext, plan_id: str) -> PlanView:
+    """The plan as it comes out now; where that needs Spark, as the job that made it recorded it: the job that applies
+    it makes it again, and applies no other."""
+    with context.reader.open() as work:
+        try:
+            return plan_view(rebuild_plan(work, plan_id)[0], {})
+        except RequestError as error:
+            if "needs Spark" not in error.message:
+                raise
+    for record in context.jobs.list([JobKind.PLAN]):
+        if record.status is JobStatus.DONE and (view := context.jobs.view(record)).plan and view.plan.id == plan_id:
+            return view.plan
+    raise Refused(f"What `{plan_id}` computes is not known without Spark.", hint="Make the plan with `make_plan`.")
+
+
+def _check_size(computed: Sequence[ModelChange], most: int) -> None:
+    if len(computed) > most:
+        message = f"The plan computes {len(computed)} tables, and an agent may have {most} computed at most."
+        raise Refused(message, hint="Plan fewer models with `select`, or let a person apply it.")
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(f"`{name}`" for name in names[:SHOWN]) + more

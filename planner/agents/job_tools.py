@@ -1,0 +1,172 @@
+"""The tools that start jobs, and read them: a job is a `mergeplan` of its own with a journal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from mergeplan.planner.agents.answers import dump, job_answer, page
+from mergeplan.planner.agents.applying import Applicable, check_plan
+from mergeplan.planner.agents.jobs import AgentJobs
+from mergeplan.planner.agents.policy import Policy
+from mergeplan.planner.api.access import Principal
+from mergeplan.planner.api.dates import check_dates
+from mergeplan.planner.api.jobs.job import JobKind, JobRecord
+from mergeplan.planner.api.jobs.requests import (
+    ApplyBody,
+    AuditBody,
+    DataDiffBody,
+    Jobs,
+    PhysicalPlanBody,
+    PlanBody,
+    TestBody,
+)
+from mergeplan.planner.api.jobs.results import read_results
+from mergeplan.planner.api.jobs.store import JobRequest
+from mergeplan.planner.api.routes.environments import check_exists
+from mergeplan.planner.api.routes.jobs import cancel, find_job, row_of
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.session.settings import SessionSettings
+
+Json = dict[str, Any]
+B = TypeVar("B", bound=BaseModel)
+LONGEST_WAIT = 30  # seconds for a job to end, in one call
+DIFF_DETAILS = ("counts", "sample")
+
+
+@dataclass(frozen=True)
+class JobTools:
+    """The tools over the jobs of one server; `caller` is the principal who calls."""
+
+    settings: SessionSettings
+    jobs: AgentJobs
+    policy: Policy
+
+    def make_plan(
+        self,
+        caller: Principal,
+        environment: str,
+        start: str = "",
+        end: str = "",
+        select: tuple[str, ...] = (),
+        skip_backfill: bool = False,
+    ) -> Json:
+        """Start a job that plans an environment and keeps the plan; nothing is applied. `job` reads its plan and id.
+
+        `select` plans the changes of these models only: selectors. `start` and `end` are days; with `skip_backfill`
+        new tables stay empty.
+        """
+        body = _body(
+            PlanBody,
+            environment=environment,
+            start=start or None,
+            end=end or None,
+            select=select,
+            skip_backfill=skip_backfill,
+        )
+        if not body.environment:
+            raise RequestError("`environment` is empty.", hint="Name the environment, such as `dev`.")
+        check_dates(body.start, body.end)
+        return self._submit(self._requests(caller).plan(body))
+
+    def apply_plan(self, caller: Principal, plan_id: str, note: str = "") -> Json:
+        """Start a job that applies a kept plan by its id, to an environment that is not prod.
+
+        To prod an agent can only open a pull request. `note` says why, for the environment's history.
+        """
+        plan = self.check_apply(caller, plan_id)
+        body = _body(ApplyBody, note=note)
+        return self._submit(self._requests(caller).apply(plan.plan_id, plan.environment, body))
+
+    def check_apply(self, caller: Principal, plan_id: str) -> Applicable:
+        """The plan that `apply_plan` would apply; Refused for one that it would not."""
+        return check_plan(self.jobs.context(), plan_id, self.policy.max_tables(caller))
+
+    def run_audits(
+        self, caller: Principal, environment: str, select: tuple[str, ...] = (), start: str = "", end: str = ""
+    ) -> Json:
+        """Start a job that runs the audits of an environment's models on what its tables hold. No rows are shown."""
+        body = _body(AuditBody, environment=environment, select=select, start=start or None, end=end or None)
+        check_dates(body.start, body.end)
+        self._check_environment(body.environment)
+        return self._submit(self._requests(caller).audit(body))
+
+    def run_tests(self, caller: Principal, names: tuple[str, ...] = ()) -> Json:
+        """Start a job that runs unit tests: all, or those of these names, models or files."""
+        return self._submit(self._requests(caller).test(_body(TestBody, names=names)))
+
+    def data_diff(
+        self, caller: Principal, environment: str, models: tuple[str, ...] = (), detail: str = "counts"
+    ) -> Json:
+        """Start a job that compares the rows of an environment's changed models with prod's.
+
+        `detail` is `counts`, or `sample` for rows that differ, masked.
+        """
+        if detail not in DIFF_DETAILS:
+            raise RequestError(f"`{detail[:50]}` is no detail.", hint="It is `counts` or `sample`.")
+        body = _body(DataDiffBody, environment=environment, models=models, detail=detail)
+        self._check_environment(body.environment)
+        return self._submit(self._requests(caller).data_diff(body))
+
+    def physical_plan(self, caller: Principal, environment: str) -> Json:
+        """Start a job that compares Spark's physical plans of an environment's edited queries with prod's."""
+        body = _body(PhysicalPlanBody, environment=environment)
+        self._check_environment(body.environment)
+        return self._submit(self._requests(caller).physical_plan(body))
+
+    def job(self, caller: Principal, job_id: str, wait: int = 0, limit: int = 50, offset: int = 0) -> Json:
+        """A job: its status, plan, result, errors, audits and unit tests. Waits up to `wait` seconds (30) for its end.
+
+        `limit` and `offset` page each of its lists; `totals` says how long these are.
+        """
+        context = self.jobs.context()
+        record = self.jobs.wait_for(find_job(context, job_id[:100], caller), max(0, min(wait, LONGEST_WAIT)))
+        checks = tuple(read_results(context.jobs, record))
+        return job_answer(context.jobs.view(record), checks, limit, offset)
+
+    def jobs_list(self, caller: Principal, kind: str = "", limit: int = 50, offset: int = 0) -> Json:
+        """List the jobs that this server keeps, the newest first; `kind` is `plan`, `apply`, `audit`, `test`, ..."""
+        if kind and kind not in list(JobKind):
+            raise RequestError(f"`{kind[:50]}` is no kind of job.", hint=f"It is one of {', '.join(JobKind)}.")
+        records = self.jobs.context().jobs.list([JobKind(kind)] if kind else ())
+        return {"total": len(records), "jobs": [dump(row_of(record)) for record in page(records, limit, offset)]}
+
+    def cancel(self, caller: Principal, job_id: str) -> Json:
+        """Ask a job to end; a promotion that has begun comes to its end."""
+        context = self.jobs.context()
+        return dump(cancel(context, find_job(context, job_id[:100], caller), caller))
+
+    def tests(self, caller: Principal, model: str = "", limit: int = 50, offset: int = 0) -> Json:
+        """List the unit tests, each with its last result in the jobs that are kept; `model` is a name."""
+        context = self.jobs.context()
+        last = {result.name: result for result in reversed(context.checks.list("test"))}
+        rows = [
+            {**dump(test), "model": row.name, "last": dump(last[test.name]) if test.name in last else None}
+            for row in context.reader.read().view.models
+            for test in row.tests
+            if model in ("", row.name)
+        ]
+        return {"total": len(rows), "tests": page(rows, limit, offset)}
+
+    def _requests(self, caller: Principal) -> Jobs:
+        return Jobs(self.settings, f"agent:{caller.name}")
+
+    def _submit(self, request: JobRequest) -> Json:
+        record: JobRecord = self.jobs.context().submit(request)
+        return dump(row_of(record))
+
+    def _check_environment(self, name: str) -> None:
+        with self.jobs.context().reader.open_state() as work:
+            check_exists(work, name)
+
+
+def _body(kind: type[B], **values: object) -> B:
+    """A request's body; RequestError with what is wrong."""
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise RequestError(f"`{place}`: {str(first['msg']).rstrip('.')}.") from None
