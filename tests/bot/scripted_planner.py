@@ -262,7 +262,7 @@ def restate(name: str) -> None:
         "id": "again", "digest": "", "environment": name, "base": "prod", "virtual": False, "empty": False,
         "models": [again], "views": {"added": [], "swapped": [], "dropped": []}, "comparisons": [], "warnings": [],
         "exposures": [], "blockers": [], "overrides": [], "unused_overrides": [], "refused": [], "left_out": [],
-        "restatement": {"left_out": [], "environments": []},
+        "not_selected": [], "restatement": {"left_out": [], "environments": []},
     }  # fmt: skip
     say("result", ok=True, plan=shown, applied=True)
 
