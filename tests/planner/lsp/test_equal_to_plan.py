@@ -26,7 +26,7 @@ from tests.planner.session.conftest import refuse_engine
 
 pytestmark = pytest.mark.sampled
 
-CASES = min(int(os.environ.get("MERGEPLAN_CASES", "30")), 300)
+CASES = min(int(os.environ.get("MERGEPLAN_CASES", "10")), 300)
 SEED = int(os.environ.get("MERGEPLAN_SEED", "1"))
 BLOCK = 10
 CONFIG = "gateways: {local: {connection: {type: spark}}}\nmodel_defaults: {dialect: spark, start: 2026-01-01}\n"

@@ -160,6 +160,7 @@ def test_every_question_has_an_answer(settings: SessionSettings) -> None:
     talk(settings.root, story)
 
 
+@pytest.mark.prove
 def test_malformed_and_huge_files_end_nothing(settings: SessionSettings) -> None:
     values = ",\n".join(f"({number}, 'x{number}')" for number in range(10_000))
     texts = {
