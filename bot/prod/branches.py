@@ -14,9 +14,10 @@ from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.context import BotContext, Later, PlannerCall, error_result, unreadable
 from mergeplan.bot.git.call import BadCommit
+from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.github.together import CheckRequest
-from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.inbox.queue import BRANCHES, Job
 from mergeplan.bot.prod.decide import may_retry
 from mergeplan.bot.prod.planner_calls import reasons
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord
@@ -32,6 +33,20 @@ from mergeplan.bot.rules import BotConfig
 from mergeplan.planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
+
+
+def wake_branches(context: BotContext, job: Job, checkout: Checkout, branch: str) -> None:
+    """Have the environments of other branches looked at when prod shows rules that name some, or named some."""
+    prod = context.inbox.prods.get(job.repository)
+    if prod.state is not Prod.READY or not prod.promoted_commit:
+        return
+    try:
+        config = context.config(checkout, prod.promoted_commit, branch)
+    except ProjectError:
+        return
+    records = merge_records(prod.branches, (config.branch_environments if config else None) or {})
+    if records != prod.branches or any(not record.commit for record in records):
+        context.inbox.queue.wake(job.repository, BRANCHES)
 
 
 def reconcile_branches(context: BotContext, job: Job) -> None:

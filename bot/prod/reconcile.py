@@ -13,14 +13,14 @@ from typing import Any
 
 import structlog
 
-from mergeplan.bot.branches import merge_records
 from mergeplan.bot.child.planner_process import new_run_id
 from mergeplan.bot.context import BotContext, Later
 from mergeplan.bot.git.checkout import Checkout, changes_no_model
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.github.together import CheckRequest
-from mergeplan.bot.inbox.queue import BRANCHES, Job
+from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.prod.branch import prod_branch, wake_pulls
+from mergeplan.bot.prod.branches import wake_branches
 from mergeplan.bot.prod.decide import (
     DEFECT_TRIES,
     Action,
@@ -69,7 +69,6 @@ from mergeplan.bot.results import pack_outcome
 from mergeplan.planner.contract.lines import BatchLine
 from mergeplan.planner.contract.result import EnvironmentRow
 from mergeplan.planner.contract.wire import Line
-from mergeplan.planner.errors import ProjectError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 50
@@ -126,27 +125,13 @@ class _ProdReconciliation:
             if isinstance(action, ProdAtRest):
                 if not facts.prod.swept_at:
                     self._change(swept_at=facts.now)  # the janitor's time runs from here
-                self._wake_branches()
+                wake_branches(self.context, self.job, self.checkout, self.branch)
                 return
             self._show_places(facts)
             self._act(action)
             if facts.steps and isinstance(action, (SkipStep, PassOver, PromoteMerge, PromotePush)):
                 self.pass_ = replace(self.pass_, taken=facts.taken + 1)
         raise Later(5.0, "it keeps moving")
-
-    def _wake_branches(self) -> None:
-        """The environments of other branches are looked at when prod shows rules that name some, or named some."""
-        prod = self._prod()
-        if prod.state is not Prod.READY or not prod.promoted_commit:
-            return
-        try:
-            config = self.context.config(self.checkout, prod.promoted_commit, self.branch)
-        except ProjectError:
-            return
-        named = (config.branch_environments if config else None) or {}
-        records = merge_records(prod.branches, named)
-        if records != prod.branches or any(not record.commit for record in records):
-            self.inbox.queue.wake(self.job.repository, BRANCHES)
 
     def _same_project(self) -> None:
         """RequestError where the branch still has the project that prod was promoted from, and we were given another.

@@ -103,10 +103,8 @@ class _Reconciliation:
     """One pass over one pull request."""
 
     def __init__(self, context: BotContext, job: Job, gateway: RepositoryGateway, pull: Pull) -> None:
-        self.context = context
-        self.job = job
-        self.gateway = gateway
-        self.pull = pull
+        self.context, self.job, self.gateway, self.pull = context, job, gateway, pull
+        self.is_fork = pull.is_fork_of(job.repository)
         self.inbox = context.inbox
         self.checkout = context.checkout(gateway)
         self.config = BotConfig(prod_branch_name=gateway.default_branch)
@@ -192,8 +190,7 @@ class _Reconciliation:
 
     def _answer_questions(self) -> None:
         """What somebody only asks is answered when nothing else is left to do; news end it, and it is asked again."""
-        is_fork = self.pull.is_fork_of(self.job.repository)
-        questions = Questions(self.context, self.job, self.checkout, self._overtaken, is_fork)
+        questions = Questions(self.context, self.job, self.checkout, self._overtaken, self.is_fork)
         if reason := questions.answer_all(self._record()):
             raise Superseded(reason)
 
@@ -236,7 +233,7 @@ class _Reconciliation:
         branch = prod.branch or self.gateway.default_branch
         try:
             # With the head, which will be planned; a fork's only when somebody has let it in.
-            soon = self.pull.is_open and not self.pull.is_fork_of(self.job.repository)
+            soon = self.pull.is_open and not self.is_fork
             self.checkout.fetch(branch, self.pull.number if soon else 0)
             self.fetched = branch
         except CheckoutFailed:
@@ -367,12 +364,12 @@ class _Reconciliation:
         ):
             changed = self.checkout.diff_paths(record.base.sha, commit)
             own_code = brings_code(changed)
-            rows, is_fork = self.config.diff, self.pull.is_fork_of(self.job.repository)
-            if is_fork:
+            rows = self.config.diff
+            if self.is_fork:
                 rows = rows.without_samples()  # whoever wrote the query would choose what is shown
             edited = model_files(changed, self.checkout.project)
             arguments = plan_arguments(record, self.config, rows, edited)
-            call = PlannerCall(self.job, folder, arguments, record.run.id, gateways, own_code, is_fork)
+            call = PlannerCall(self.job, folder, arguments, record.run.id, gateways, own_code, self.is_fork)
             initial = self._record()
             self.given = tuple((override.model, override.category) for override in pending_overrides(initial))
             events = PlanEvents(self._change, shower, self.context.settings.progress_seconds)
