@@ -55,12 +55,9 @@ else:
 
     def __getattr__(name: str) -> object:
         """A name from where it is defined."""
-        from importlib import import_module
+        from mergeplan.lazy_names import import_name
 
-        for home, names in HOMES.items():
-            if name in names:
-                return getattr(import_module(home), name)
-        raise AttributeError(f"module 'mergeplan' has no attribute {name!r}")
+        return import_name(__name__, HOMES, name)
 
     def __dir__() -> list[str]:
         return __all__

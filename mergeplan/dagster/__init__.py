@@ -26,18 +26,15 @@ else:
 
     def __getattr__(name: str) -> object:
         """A name from where it is defined."""
-        from importlib import import_module
+        from mergeplan.lazy_names import import_name
 
-        for home, names in HOMES.items():
-            if name in names:
-                try:
-                    return getattr(import_module(home), name)
-                except ModuleNotFoundError as error:
-                    if (error.name or "").partition(".")[0] != "dagster":
-                        raise
-                    message = f"`mergeplan.dagster.{name}` needs Dagster: pip install 'mergeplan[dagster]'"
-                    raise ImportError(message) from error
-        raise AttributeError(f"module 'mergeplan.dagster' has no attribute {name!r}")
+        try:
+            return import_name(__name__, HOMES, name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "dagster":
+                raise
+            message = f"`mergeplan.dagster.{name}` needs Dagster: pip install 'mergeplan[dagster]'"
+            raise ImportError(message) from error
 
     def __dir__() -> list[str]:
         return __all__

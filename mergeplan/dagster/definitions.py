@@ -86,7 +86,7 @@ def build_schedules(
 
 
 def build_state_sensor(options: MergeplanOptions) -> dg.SensorDefinition:
-    """A sensor that reports what the state has and Dagster has not been told: promotions, and runs of others."""
+    """A sensor that reports what the state has and Dagster does not know: promotions, and runs of others."""
     status = dg.DefaultSensorStatus.RUNNING if options.running else dg.DefaultSensorStatus.STOPPED
 
     @dg.sensor(
@@ -102,10 +102,10 @@ def build_state_sensor(options: MergeplanOptions) -> dg.SensorDefinition:
         writer = f"revision {deployment.schedule.revision}"
         recorder = Recorder(context.instance, options.translator, deployment, writer)
         recorder.load()
-        told = 0
+        count = 0
         for event in missing_events(recorder, options.partitions, MOST):
             context.instance.report_runless_asset_event(event)
-            told += 1
-        return dg.SkipReason(f"{told} new in the state." if told else "Nothing new in the state.")
+            count += 1
+        return dg.SkipReason(f"{count} new in the state." if count else "Nothing new in the state.")
 
     return look

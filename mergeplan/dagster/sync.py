@@ -1,4 +1,4 @@
-"""What the state has and Dagster has not been told: tables that a merge promoted, and time that other processes filled.
+"""What the state has and Dagster does not know: tables that a merge promoted, and time that other processes filled.
 
 A merge computes nothing: it shows tables that a pull request built. A run from a terminal, or one whose Dagster process
 was killed, fills tables too. Both are read from the state, and only what is new becomes an event.
@@ -17,7 +17,7 @@ from mergeplan.dagster.translator import asset_models, is_view
 from mergeplan.dagster.versions import CODE_VERSION, table_data_version
 from mergeplan.planner.contract.schedule import ScheduledModel
 
-PARTITIONS = 30  # newest ones of a model that are told of
+PARTITIONS = 30  # newest ones of a model that are reported
 
 
 def missing_events(
@@ -25,7 +25,7 @@ def missing_events(
 ) -> Iterator[dg.AssetMaterialization]:
     """The events that Dagster lacks, parents first; each must be stored before the next is asked for.
 
-    Of a model with many partitions only the `limit` newest are told of. After `most` events no other model is begun:
+    Of a model with many partitions only the `limit` newest are reported. After `most` events no other model is begun:
     the next look goes on there.
     """
     count = 0
@@ -76,8 +76,8 @@ def _unknown(
 ) -> list[str | None]:
     """Those of the partitions that Dagster has no event of; a whole table when it was filled further since."""
     if keys == [None]:
-        told = before.metadata.get(HELD) if before else None
+        reported = before.metadata.get(HELD) if before else None
         held = recorder.deployment.held[model.name][-1][1]
-        return [] if told and instant(str(told.value)) >= instant(held) else keys
+        return [] if reported and instant(str(reported.value)) >= instant(held) else keys
     known = recorder.instance.get_materialized_partitions(recorder.translator.get_asset_key(model.name))
     return [key for key in keys if key not in known]

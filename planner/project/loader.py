@@ -158,11 +158,10 @@ def load_project(
     models = _under_settings(reading, refusing, config, ruled_by, chosen, models)
     models, refused = _without_refused(reading, refusing, _under_catalogs(refusing, config, catalogs, models))
     tests, refused = _read_tests(reading, refusing, config, models, defaults, refused)
-    known_names = {*models, *refused.names} if refused.clear else None
-    exposures = load_exposures(reading, config, defaults.catalog, known_names)
+    names = {*models, *refused.names} if refused.clear else None
+    exposures = load_exposures(reading, config, defaults.catalog, names)
     reading.finish()
     note_file("")
-    rule_files = read_python_texts(reading) if rules.own else {}
     return Project(
         reading.root,
         config,
@@ -174,7 +173,7 @@ def load_project(
         defaults,
         code,
         rules,
-        rule_files,
+        read_python_texts(reading) if rules.own else {},
         refused,
         catalogs,
         config_path=document.path,

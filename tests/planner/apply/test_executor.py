@@ -182,8 +182,8 @@ def test_the_next_apply_runs_a_failed_audit_again(root: Path, engine: SparkEngin
 
     outcome = plan_and_apply(project, engine, store, emit=events.append)
 
-    audits = [event for event in events if isinstance(event, AuditRan)]
-    assert [(event.result.count, str(event.interval)) for event in audits] == [(1, "2026-01-04 - 2026-01-04")]
+    audits = [event.result for event in events if isinstance(event, AuditRan)]
+    assert [(audit.count, str(audit.interval)) for audit in audits] == [(1, "2026-01-04 - 2026-01-04")]
     assert ModelFailed in kinds(events)
     assert outcome.promoted is None
 
