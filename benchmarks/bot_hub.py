@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.bot_pace import SHOP, Scene, scene, told
+from benchmarks.bot_pace import SHOP, Scene, print_profile, scene
 from benchmarks.plan_command import COLUMN
 from benchmarks.projects import HUB, write_project
 
@@ -95,8 +95,8 @@ def main(size: int) -> None:
                 rounds.append(play(made, files, turn))
                 print("round {}: {:.1f} s; CPU: service {:.2f} s, children {:.2f} s".format(turn, *rounds[-1][1:]))
             print("The last round, by the bot's log:")
-            told(made, rounds[-1][0])
-    medians = [statistics.median(each[at] for each in rounds[1:]) for at in (1, 2, 3)]
+            print_profile(made, rounds[-1][0])
+    medians = [statistics.median(figures[at] for figures in rounds[1:]) for at in (1, 2, 3)]
     print(f"{size} models, hub edited, medians without the first round:")
     print("  webhook to plan comment {:.1f} s; CPU: service {:.2f} s, children {:.2f} s".format(*medians))
 

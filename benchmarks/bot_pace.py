@@ -160,25 +160,26 @@ def print_profile(scene: Scene, since: float) -> None:
 
 ASKING = """
 import sys, time
-began, told = time.time(), []
+began, calls = time.time(), []
 from pyspark.sql.connect.client import SparkConnectClient as Client
 def timed(name):
     plain = getattr(Client, name)
-    def asked(self, *given, **more):
+    def call(self, *arguments, **more):
         at = time.time()
         try:
-            return plain(self, *given, **more)
+            return plain(self, *arguments, **more)
         finally:
-            told.append((at - began, time.time() - at, name.strip("_"), " ".join(str(given[:1])[:4000].split())[-90:]))
-    setattr(Client, name, asked)
+            sql = " ".join(str(arguments[:1])[:4000].split())[-90:]
+            calls.append((at - began, time.time() - at, name.strip("_"), sql))
+    setattr(Client, name, call)
 for name in ("execute_command", "to_table", "to_pandas", "_analyze", "config"):
     timed(name)
 from mergeplan.planner.cli.main import run, VERBS
 code = run(VERBS)
-for at, took, name, what in sorted(told):
+for at, took, name, what in sorted(calls):
     sys.stderr.write(f"  {at:6.2f} s  took {took:5.2f}  {name:16} {what}\\n")
-total = sum(each[1] for each in told)
-sys.stderr.write(f"  {len(told)} questions, {total:.2f} s of {time.time() - began:.2f} s\\n")
+total = sum(took for _, took, _, _ in calls)
+sys.stderr.write(f"  {len(calls)} questions, {total:.2f} s of {time.time() - began:.2f} s\\n")
 raise SystemExit(code)
 """
 
