@@ -61,6 +61,7 @@ class TableWriter:
     untouched: dict[str, int] = field(default_factory=dict)  # new table -> the token of the lease under which it came
     done: Filled = field(default_factory=Filled)
     _stop: threading.Event = field(default_factory=threading.Event)
+    _unversioned: set[str] = field(default_factory=set)  # tables of others
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -89,7 +90,7 @@ class TableWriter:
                 return
             if todo:
                 self.emit(ModelStarted(snapshot.name, len(todo)))
-                inputs = inputs_of(self.layout, work, todo, self.store, self.engine)
+                inputs = inputs_of(self.layout, work, todo, self.store, self.engine, self._unversioned)
                 if loaded and inputs and inputs == self.store.contents.load_inputs(snapshot.table):
                     self._keep_rows(work, todo[0], lease)
                 else:

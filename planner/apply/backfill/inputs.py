@@ -18,8 +18,12 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 
 
-def inputs_of(layout: Layout, work: Work, todo: tuple[Interval, ...], store: StateStore, engine: Engine) -> str:
+def inputs_of(
+    layout: Layout, work: Work, todo: tuple[Interval, ...], store: StateStore, engine: Engine, unversioned: set[str]
+) -> str:
     """A digest of what the table would be made from now; '' where its rows may follow from more than that.
+
+    Tables of others without a version are added to `unversioned`: a run asks Spark once for each.
 
     The text of the query has dates and physical names in it: another date, or another version of a table, is another
     query. Ask before the query runs: what is written meanwhile is then another input of the next run.
@@ -29,12 +33,13 @@ def inputs_of(layout: Layout, work: Work, todo: tuple[Interval, ...], store: Sta
         return ""
     ours, others = source_tables(layout, snapshot.name)
     marks = store.contents.mark_tables({*ours, snapshot.table})
-    if marks is None:
+    if marks is None or not unversioned.isdisjoint(others):
         return ""
     versions: dict[str, str] = {}
     for name in sorted(others):
         versions[name] = _version(engine.engine_for(snapshot.model.gateway), name)
         if not versions[name]:
+            unversioned.add(name)
             return ""
     read = [part for name in sorted(ours) for part in (name, marks[name])]
     read += [part for pair in versions.items() for part in ("of others", *pair)]

@@ -21,6 +21,7 @@ NEVER = {
     "dated": "SELECT @execution_ds AS at, price FROM shop.items",
     "chance": "SELECT rand() AS x FROM shop.items",
     "outside": "SELECT n FROM default.others",
+    "beside": "SELECT n + 1 AS n FROM default.others",
 }
 
 
@@ -89,15 +90,21 @@ def test_an_audit_that_finds_rows_fails_a_model_that_is_unchanged(mergeplan: Com
     assert "shop.over" not in {line["model"] for line in first.lines if line["event"] == "batch"}
 
 
-def test_what_follows_from_more_than_our_tables_is_computed_each_time(shop: Shop, engine: SparkEngine) -> None:
+def test_what_follows_from_more_than_our_tables_is_computed_each_time(
+    shop: Shop, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine.fetch("CREATE TABLE default.others USING parquet AS SELECT 1 AS n")
     files = {name: f"MODEL (name shop.{name}, kind FULL);\n{query}" for name, query in NEVER.items()}
     opened = shop(shown="", apart="", total="", daily="", **files)
     assert opened("plan", "--auto-apply", "--execution-time", "2026-01-06 05:00:00").code == 0
 
+    version, names = engine.tables.version, list[str]()
+    monkeypatch.setattr(engine.tables, "version", lambda name: [names.append(name), version(name)][1])
+
     ran = run_at(opened, "2026-01-07 05:00:00")
 
     assert models(ran) == {f"shop.{name}": False for name in NEVER}
+    assert names.count("default.others") == 1  # of a table without a version Spark is asked once
 
 
 @pytest.mark.prove
