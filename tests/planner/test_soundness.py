@@ -64,6 +64,7 @@ def too_trusting(before: Models, after: Models) -> dict[str, Change]:
     }
 
 
+@pytest.mark.prove
 def test_a_wrong_verdict_is_noticed_and_the_case_made_small(shared_engine: SparkEngine) -> None:
     def models(where: str) -> Models:
         rest = "FROM s.orders AS o LEFT JOIN s.items AS i ON o.item = i.item"

@@ -1,6 +1,6 @@
 """A hostile pull request through the service: nothing is read, written, run or reached.
 
-One test, for one service and one prod serve all attacks. `test_not_isolated.py` shows that the same attacks are real.
+Few tests, for one service and one prod serve many attacks. `test_not_isolated.py` shows that the same attacks are real.
 """
 
 from __future__ import annotations
@@ -32,8 +32,13 @@ def test_hostile_pull_requests_get_nothing_from_a_service(stage: Stage) -> None:
     assert attacked.doors.keys() == DOORS.keys()
     assert attacked.paths_changed == set()
     assert SECRET not in attacked.comment
-    assert_what_is_no_python_gets_nothing(stage)
     assert_rows_do_not_leave_by_sql(stage)
+    assert stage.bench.context.inbox.prods.get(SHOP).revision == 1
+
+
+@pytest.mark.prove
+def test_files_get_nothing_from_a_service_and_code_is_held_where_it_cannot_be_isolated(stage: Stage) -> None:
+    assert_what_is_no_python_gets_nothing(stage)
     assert_code_is_held_where_landlock_is_missing(stage)
     assert stage.bench.context.inbox.prods.get(SHOP).revision == 1
 

@@ -41,7 +41,7 @@ async def plan_and_apply(client: Client) -> tuple[dict[str, Any], Any, list[dict
     return planned, applied, data(await client.call_tool("jobs", {}))["jobs"]
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.prove)])
 def test_a_person_is_asked_before_a_plan_is_applied(tmp_path: Path, mode: str) -> None:
     write_shop(tmp_path)
     person = Person(approves=True)

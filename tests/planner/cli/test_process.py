@@ -92,6 +92,7 @@ def test_an_interrupted_backfill_ends_with_130_and_the_next_one_goes_on(
     assert sorted(days(before) + days(after)) == DAYS
 
 
+@pytest.mark.prove
 def test_nothing_but_what_was_asked_for_is_on_either_stream(processes: Processes) -> None:
     asked = ("fetchdf", "select count(*) as n from range(3)")
 

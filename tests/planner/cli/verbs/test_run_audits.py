@@ -57,6 +57,7 @@ def test_a_pass_that_still_holds_is_reused_and_told(mergeplan: CommandLine) -> N
     assert "2 audits unchanged" in mergeplan("run", "--execution-time", "2026-01-09 05:00:00").out
 
 
+@pytest.mark.prove
 def test_a_written_table_or_an_edited_audit_runs_anew(mergeplan: CommandLine) -> None:
     run_at(mergeplan, "2026-01-07 05:00:00")
     at = ("--auto-apply", "--execution-time", "2026-01-07 06:00:00")
@@ -70,6 +71,7 @@ def test_a_written_table_or_an_edited_audit_runs_anew(mergeplan: CommandLine) ->
     assert reused(run_at(mergeplan, "2026-01-10 05:00:00"))["no_gap"] is False
 
 
+@pytest.mark.prove
 def test_audit_skips_what_is_unchanged_when_asked(mergeplan: CommandLine) -> None:
     skipping = ("audit", "--model", "shop.top", "--skip-unchanged")
     assert not any(reused(mergeplan(*skipping, "--output", "json")).values())

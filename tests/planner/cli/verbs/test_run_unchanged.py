@@ -54,6 +54,7 @@ def test_a_full_model_of_which_nothing_was_written_is_not_computed(mergeplan: Co
     assert "Computed 2 models in 2 batches" in shown
 
 
+@pytest.mark.prove
 def test_a_restated_model_is_computed_though_nothing_changed(mergeplan: CommandLine, engine: SparkEngine) -> None:
     table = mergeplan.state.environments.get("prod").snapshots["shop.top"].table
     engine.fetch(f"INSERT INTO {table} SELECT 99")  # by hand

@@ -38,6 +38,7 @@ def versions_after(engine: SparkEngine, history: History, *days: str) -> list[tu
     )
 
 
+@pytest.mark.prove
 def test_a_deleted_key_has_a_version_without_values_as_in_dbt_spark(shared_engine: SparkEngine) -> None:
     one, other = "(1, 'a', '2026-01-01')", "(2, 'b', '2026-01-01')"
 
@@ -49,6 +50,7 @@ def test_a_deleted_key_has_a_version_without_values_as_in_dbt_spark(shared_engin
     ]
 
 
+@pytest.mark.prove
 def test_a_key_that_is_back_as_it_was_begins_no_version(shared_engine: SparkEngine) -> None:
     history = replace(BY_TIME, invalidates_deleted=True, dbt=DbtVersions("at"))
     one, other = "(1, 'a', '2026-01-01')", "(2, 'b', '2026-01-01')"
