@@ -65,7 +65,8 @@ def references_at(editor: Editor, path: str, text: str, offset: int) -> tuple[Fi
     if view is None:
         return ()
     if (called := _macro(editor, path, text, offset)) is not None:
-        return tuple(macro_references(view, called[0], macros_of(editor.root, editor.live.texts)))
+        macros = macros_of(editor.root, editor.live.texts)
+        return tuple(dict.fromkeys(macro_references(view, called[0], macros)))
     target = _target(editor, path, text, offset)
     return tuple(references(view, target[0])) if target else ()
 

@@ -12,7 +12,7 @@ from mergeplan.planner.contract.catalog import catalog_schema
 from mergeplan.planner.contract.config_schema import config_schema
 from mergeplan.planner.contract.schedule import schedule_schema
 from mergeplan.planner.contract.wire import lines_schema
-from mergeplan.planner.contract.yaml_schemas import exposures_schema, external_models_schema, unit_tests_schema
+from mergeplan.planner.lsp.yaml_files.file_schemas import exposures_schema, external_models_schema, unit_tests_schema
 
 DOCUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "plan": lines_schema,

@@ -1,4 +1,4 @@
-"""The garbage collector beside a large project: what lives as long as the server is not looked at by each collection."""
+"""The garbage collector beside a large project: what lives as long as the server is left out of its collections."""
 
 from __future__ import annotations
 

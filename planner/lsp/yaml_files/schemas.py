@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from mergeplan.planner.contract.config_schema import config_schema
-from mergeplan.planner.contract.yaml_schemas import exposures_schema, external_models_schema, unit_tests_schema
+from mergeplan.planner.lsp.yaml_files.file_schemas import exposures_schema, external_models_schema, unit_tests_schema
 from mergeplan.planner.lsp.yaml_files.places import ITEM, Step
 
 Schema = dict[str, Any]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.lsp.editor import Editor
-from mergeplan.planner.lsp.project_files import Layout, is_of_project
+from mergeplan.planner.lsp.project_files import is_of_project
 from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.lsp.conftest import ORDERS, TOTALS, ask_effects
 
@@ -129,7 +129,8 @@ def test_none_of_a_folders_code_runs_until_it_is_trusted(settings: SessionSettin
 @pytest.mark.parametrize(
     ("path", "expected"),
     [("models/a/b.sql", True), ("tests/t.yaml", True), ("config.yaml", True), ("external_models.yaml", True),
-     ("models/m.py", True), ("signals/m.py", False), ("config.py", False), ("notes.sql", False), ("target/run.sql", False)],
+     ("models/m.py", True), ("signals/m.py", False), ("config.py", False), ("notes.sql", False),
+     ("target/run.sql", False)],
 )  # fmt: skip
 def test_texts_of_the_project_alone_are_judged(path: str, expected: bool) -> None:
     assert is_of_project(path) is expected
