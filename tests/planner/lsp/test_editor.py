@@ -9,6 +9,8 @@ import pytest
 
 from mergeplan.planner.lsp.editor import Editor
 from mergeplan.planner.lsp.project_files import is_of_project
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.project.lineage import FollowedModels
 from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.lsp.conftest import ORDERS, TOTALS, ask_effects
 
@@ -79,6 +81,27 @@ def test_only_the_edited_file_is_read_anew(editor: Editor) -> None:
         editor.judge(PATH, ORDERS.replace("AS twice", f"AS twice, {number} AS tax"))
 
     assert editor.live.loads == 1
+
+
+def test_what_is_kept_between_edits_is_what_reading_all_would_give(editor: Editor) -> None:
+    edits = {
+        PATH: ORDERS.replace("AS twice", "AS doubled, 1 AS tax"),
+        "models/latest.sql": "MODEL (name shop.latest, kind VIEW); SELECT * FROM shop.orders",
+        "models/totals.sql": "MODEL (name shop.totals, kind FULL); SELECT tax FROM shop.latest",
+    }
+    assert editor.view is not None
+    for name in editor.view.project.models:
+        editor.view.columns(name)
+    for path, text in edits.items():
+        assert editor.judge(path, text) == ()
+    view = editor.view
+    graph = graph_of(view.project.models)
+    fresh = FollowedModels(graph)
+
+    assert editor.live.loads == 1
+    assert (view.graph.parents, view.graph.children, view.graph.order) == (graph.parents, graph.children, graph.order)
+    assert {name: view.lineage[name].table for name in graph.order} == {name: fresh[name].table for name in graph.order}
+    assert view.columns("shop.latest") == ("id", "day", "amount", "doubled", "tax")
 
 
 def test_a_file_that_is_broken_when_it_is_opened_comes_back(editor: Editor, tmp_path: Path) -> None:
