@@ -30,7 +30,7 @@ pytestmark = pytest.mark.prove
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-PATIENCE = 60.0  # seconds, on a machine that does other things
+PATIENCE = 150.0  # seconds, on a machine that does other things
 SPARK = 240.0  # seconds that a unit test may take
 ENVIRONMENT = '.statusbar-item[id$=".mergeplan.mergeplan.environment"]'
 MERGEPLAN = str(Path(sys.executable).parent / "mergeplan")
@@ -199,9 +199,7 @@ def test_the_plan_of_saved_files_is_a_panel_for_the_environment_that_is_picked(p
     wait_for_panel(page, "environment dev", "shop.latest", "tax")
     plan = next(frame for frame in page.frames[1:] if "environment dev" in frame.locator("body").inner_text())
     assert plan.locator("script").count() == plan.locator("form >> visible=true").count() == 0
-    plan.locator("h2", has_text="Models").evaluate(
-        "heading => heading.scrollIntoView()"
-    )  # tables of this prod are gone
+    plan.locator("h2", has_text="Models").evaluate("heading => heading.scrollIntoView()")
     take_picture(page, "editor-plan")
 
 

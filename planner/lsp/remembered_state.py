@@ -21,7 +21,6 @@ from mergeplan.planner.project.loader import Project
 from mergeplan.planner.session.events import silent
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.settings import SessionSettings, url_of
-from mergeplan.planner.session.use_cases.planning import build_request, check_request
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.content_hash import Contents
 from mergeplan.planner.snapshot.environment import PROD, Environment
@@ -59,6 +58,9 @@ class ProdState:
 
 def read_prod_state(settings: SessionSettings, project: Project) -> ProdState | None:
     """Prod of a project as it is now; None where there is no state yet. MergeplanError when it cannot be read."""
+    # what speaks to the database is imported here: the first diagnostics do without
+    from mergeplan.planner.session.use_cases.planning import build_request, check_request
+
     work = Workspace(settings, "metadata", datetime.now(UTC), silent, only_looks=True)
     with closing(work):
         work.reuse(project)

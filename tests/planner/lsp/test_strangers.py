@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from lsprotocol import types as lsp
 
 from mergeplan.planner.lsp.editor import Editor
@@ -60,6 +61,7 @@ def test_line_ends_and_a_byte_order_mark_change_nothing(settings: SessionSetting
     talk(settings.root, story)
 
 
+@pytest.mark.prove
 def test_a_storm_of_edits_is_answered_for_its_last_text(settings: SessionSettings) -> None:
     async def story(session: Session) -> None:
         session.open(PATH, ORDERS)
@@ -104,6 +106,7 @@ def test_a_file_that_is_renamed_while_it_is_open_is_the_same_model(settings: Ses
     talk(settings.root, story)
 
 
+@pytest.mark.prove
 def test_each_of_many_projects_has_its_own_names(tmp_path: Path) -> None:
     for number in range(20):
         table = f"MODEL (name s{number}.a, kind FULL); SELECT 1 AS c{number}"
