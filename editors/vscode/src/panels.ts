@@ -27,13 +27,13 @@ export class Panels implements vscode.Disposable {
     this.stop();
   }
 
-  /** Plan an environment against the saved files, and show the plan. */
+  /** Plan an environment against the saved files, and show the plan; unit tests have a view of their own. */
   async showPlan(place: Place, environment: string): Promise<void> {
     const title = `Plan of ${environment}`;
     const progress = { location: vscode.ProgressLocation.Notification, title: `mergeplan: ${title}`, cancellable: true };
     const path = await vscode.window.withProgress(progress, async (_, token) => {
       const server = this.pagesOf(place);
-      let job = JSON.parse(await server.post("/api/v1/plans", { environment })) as Job;
+      let job = JSON.parse(await server.post("/api/v1/plans", { environment, skip_tests: true })) as Job;
       while (WAITING.has(job.status) && !token.isCancellationRequested) {
         await new Promise((resolve) => setTimeout(resolve, PAUSE));
         job = JSON.parse(await server.get(`/api/v1/plans/${encodeURIComponent(job.id)}`)) as Job;
