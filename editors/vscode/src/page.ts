@@ -5,7 +5,7 @@ const POLICY = "default-src 'none'; style-src 'unsafe-inline'";
 const COLOURS = `:root { --ink: var(--vscode-editor-foreground) !important; --dim: var(--vscode-descriptionForeground) !important;
   --page: var(--vscode-editor-background) !important; --box: var(--vscode-editorWidget-background) !important }`;
 // What leads nowhere in a panel: forms, the bar above the page, what scripts would fill.
-const HIDDEN = "form, .top, .skip, button, select { display: none !important }";
+const HIDDEN = "form, .top, .skip, button, select, td[data-label=Category] { display: none !important }";
 
 /** The page with a policy that forbids scripts, frames, pictures and connections, and with the editor's colours. */
 export function securePage(html: string, styles = ""): string {
