@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from mergeplan.planner.lsp import editor
+from mergeplan.planner.lsp import project_files
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "editors" / "vscode"
@@ -36,12 +36,14 @@ def test_the_extension_claims_what_the_server_reads() -> None:
     layout = json.loads((FOLDER / "src" / "layout.json").read_text())
 
     assert layout == {
-        "configs": list(editor.CONFIGS),
-        "texts": list(editor.TEXTS),
-        "folders": list(editor.FOLDERS),
+        "configs": list(project_files.CONFIGS),
+        "foreign": [name for name in project_files.CONFIGS if name not in project_files.OWN_CONFIGS],
+        "texts": list(project_files.TEXTS),
+        "folders": list(project_files.FOLDERS),
+        "codeFolders": list(project_files.CODE_FOLDERS),
     }
     started = {event.removeprefix("workspaceContains:**/") for event in PACKAGE["activationEvents"]}
-    assert started >= set(editor.CONFIGS)
+    assert started >= set(project_files.CONFIGS)
 
 
 def test_dependencies_are_pinned_and_named_without_a_registry() -> None:

@@ -1,4 +1,4 @@
-// The extension as one file, with the schema of config.yaml beside it; `--tests`: its unit tests, for node's runner.
+// The extension as one file, with the schemas of YAML files beside it; `--tests`: its unit tests, for node's runner.
 import { build } from "esbuild";
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 
@@ -15,7 +15,9 @@ if (process.argv.includes("--tests")) {
     ...shared, entryPoints: ["src/extension.ts"], outfile: "dist/extension.js", external: ["vscode"], minify: true, metafile: true,
   });
   writeFileSync("dist/licenses.txt", licenses(Object.keys(outcome.metafile.inputs)));
-  cpSync("../../docs/schema/config.json", "dist/schemas/config.json");
+  for (const name of ["config", "tests", "external_models", "exposures"]) {
+    cpSync(`../../docs/schema/${name}.json`, `dist/schemas/${name}.json`);
+  }
   cpSync("../../LICENSE", "LICENSE");
 }
 

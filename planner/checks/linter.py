@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
@@ -67,6 +68,8 @@ class LintedProject:
 
     project: Project
     memory: ShapeMemory = NO_MEMORY
+    lineage: Mapping[str, Followed] | None = None  # where it is known already
+    _trees: dict[str, exp.Query | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def models(self) -> Mapping[str, Model]:
@@ -80,24 +83,31 @@ class LintedProject:
     @cached_property
     def column_lineage(self) -> Mapping[str, Followed]:
         """What is known of each model's columns, for those that a rule asks for."""
-        return FollowedModels(graph_of(self.models), self.memory)
+        return FollowedModels(graph_of(self.models), self.memory) if self.lineage is None else self.lineage
 
     def tree(self, model: Model) -> exp.Query | None:
-        """The model's query, None when it has none."""
-        tree = sqlglot.parse_one(model.sql, dialect="spark") if model.sql else None
-        return tree if isinstance(tree, exp.Query) else None
+        """The model's query, None when it has none; no rule changes it."""
+        if model.name not in self._trees:
+            tree = sqlglot.parse_one(model.sql, dialect="spark") if model.sql else None
+            self._trees.clear()  # the rules ask for one model after the other
+            self._trees[model.name] = tree if isinstance(tree, exp.Query) else None
+        return self._trees[model.name]
 
 
 def lint(
-    project: Project, only: Collection[str] | None = None, memory: ShapeMemory = NO_MEMORY
+    project: Project, only: AbstractSet[str] | None = None, memory: ShapeMemory = NO_MEMORY
 ) -> tuple[Violation, ...]:
     """The violations of the project's rules by its models, or only by those of these names, by file and
     line; ProjectError at the line of a rule of the project's own that fails. `memory` recalls analysed queries."""
-    linted = LintedProject(project, memory)
+    return lint_models(LintedProject(project, memory), only)
+
+
+def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> tuple[Violation, ...]:
+    """As `lint`, of a project of which something is known already."""
+    project = linted.project
     violations: list[Violation] = []
-    for name, model in project.models.items():
-        if only is not None and name not in only:
-            continue
+    for name in project.models if only is None else sorted(only & project.models.keys()):
+        model = project.models[name]
         rules = applicable(project.rules, model)
         wanted = rules.every | (ALWAYS.keys() - rules.ignored)
         for rule in sorted(wanted & CHECKS.keys() - {own.name for own in project.rules.own}):

@@ -57,7 +57,7 @@ VERBS = {
     "doctor": (f"{CLI}.verbs.doctor:doctor", "Check Java, Spark, the catalog, the state and isolation."),
     "info": (f"{CLI}.verbs.upkeep:info", "Show the project, its Spark and its state."),
     "clean": (f"{CLI}.verbs.upkeep:clean", "Remove caches and logs."),
-    "schema": (f"{CLI}.verbs.schema:schema", "Print the JSON Schema of plans, catalogs or config.yaml."),
+    "schema": (f"{CLI}.verbs.schema:schema", "Print the JSON Schema of plans, catalogs or YAML files."),
     "completion": (f"{CLI}.completion:completion", "Print the shell completion for bash, zsh or fish."),
     "ui": (f"{CLI}.verbs.ui:ui", "Serve the catalog, environments and plans over HTTP."),
     "mcp": (f"{CLI}.verbs.mcp:mcp", "Answer an agent's questions about the project."),

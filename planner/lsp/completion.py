@@ -17,6 +17,7 @@ from mergeplan.planner.lsp.sql_file import SqlFile, read_sql_file
 from mergeplan.planner.lsp.texts import Span
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.table_format import FILE_FORMATS, TABLE_FORMATS
+from mergeplan.planner.parsing.definitions.audits.audits import property_names as audit_property_names
 from mergeplan.planner.parsing.definitions.audits.builtin_audits import BUILT_IN as AUDITS
 from mergeplan.planner.parsing.files.lint_config import BUILT_IN as RULES
 from mergeplan.planner.parsing.files.model_file import property_names
@@ -41,7 +42,10 @@ VALUES = {
     "table_format": tuple(TABLE_FORMATS),
     "audits": tuple(sorted(AUDITS)),
     "ignored_rules": tuple(sorted(RULES)),
-    **dict.fromkeys(("allow_partials", "contract", "enabled", "formatting", "optimize_query"), ("true", "false")),
+    **dict.fromkeys(
+        ("allow_partials", "blocking", "contract", "enabled", "formatting", "optimize_query", "skip", "standalone"),
+        ("true", "false"),
+    ),
 }
 
 
@@ -120,14 +124,14 @@ def _block_items(file: SqlFile, text: str, span: Span) -> Iterator[Item] | None:
     if depth < 1:
         return None
     key = tokens[last + 1] if last + 1 < len(tokens) else None
-    return _keys(file, span) if key is None else _values(key, text, span)
+    return _keys(file, span, tokens[0].text.upper()) if key is None else _values(key, text, span)
 
 
-def _keys(file: SqlFile, span: Span) -> Iterator[Item]:
+def _keys(file: SqlFile, span: Span, block: str) -> Iterator[Item]:
     written = {prop.key for prop in file.properties if prop.at.start != span.start}
-    for name in property_names():
+    for name in property_names() if block == "MODEL" else audit_property_names():
         if name not in written:
-            yield Item(name, ItemKind.PROPERTY, span, "property of MODEL")
+            yield Item(name, ItemKind.PROPERTY, span, f"property of {block}")
 
 
 def _values(key: Token, text: str, span: Span) -> Iterator[Item]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from mergeplan.planner.checks.linter import CHECKS, LintedProject, Violation, lint
+from mergeplan.planner.checks.linter import CHECKS, LintedProject, Violation, lint_models
 from mergeplan.planner.errors import MergeplanError, Place, ProjectError
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.texts import Lines, Span
@@ -42,19 +42,20 @@ def diagnose_models(view: ProjectView, path: str, text: str, *, own_rules: bool 
         return ()
     lines, names = Lines(text), {model.name for model in models}
     project = view.project if own_rules else replace(view.project, rules=replace(view.project.rules, own=()))
+    linted = LintedProject(project, lineage=view.lineage)
     try:
-        violations = [*lint(project, names), *_certain(view, names)]
+        violations = [*lint_models(linted, names), *_certain(linted, names)]
     except ProjectError as error:  # a rule of the project's own fails
         return diagnose_errors(path, text, (error,))
     results = (_diagnostic(lines, violation) for violation in violations if violation.place.path == path)
     return tuple({(result.span, result.message): result for result in results}.values())
 
 
-def _certain(view: ProjectView, names: set[str]) -> Iterator[Violation]:
+def _certain(linted: LintedProject, names: set[str]) -> Iterator[Violation]:
     """The violations of rules that nobody asked for, by models that do not ignore them."""
-    linted, rules = LintedProject(view.project), view.project.rules
+    rules = linted.project.rules
     for name in sorted(names):
-        model = view.project.models[name]
+        model = linted.models[name]
         for rule in CERTAIN:
             if rule not in rules.every | rules.ignored and not {rule, "all"} & set(model.ignored_rules):
                 for message, place in CHECKS[rule](linted, model):

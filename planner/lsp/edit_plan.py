@@ -8,9 +8,9 @@ from datetime import datetime
 
 from mergeplan.planner.errors import MergeplanError, Place
 from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.remembered_state import ProdState
 from mergeplan.planner.model.graph import Graph, graph_of
-from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Plan, build_plan
 from mergeplan.planner.plan.change import Change, ChangeKind
 from mergeplan.planner.plan.costs import Estimate
@@ -44,13 +44,13 @@ class EditEffect:
 
 
 def plan_edit(
-    project: Project, state: ProdState, edited: Collection[str], now: datetime, shapes: ShapeMemory | None = None
+    view: ProjectView, state: ProdState, edited: Collection[str], now: datetime, shapes: ShapeMemory | None = None
 ) -> Plan:
     """The plan for what was edited, as `mergeplan plan prod` would make it of the whole project: a decision follows
     from a model and those above it, so that of the others none is needed. MergeplanError as `plan` raises it."""
-    deployed = {name: snapshot.model for name, snapshot in state.base.snapshots.items()}
+    project, deployed = view.project, state.graph.models
     models, unopened = merge_deployed(project.models, project.refused, deployed)
-    names = _reach(graph_of(models), deployed, edited)
+    names = _reach(view.graph if models is project.models else graph_of(models), state.graph, edited)
     part = {name: model for name, model in models.items() if name in names}
     snapshots = {name: snapshot for name, snapshot in state.base.snapshots.items() if name in names}
     base = replace(state.base, snapshots=snapshots, views=state.base.views & names)
@@ -104,8 +104,7 @@ def _time(change: Change) -> Timeline:
     return change.missing if change.kind.is_incremental else ()
 
 
-def _reach(graph: Graph, deployed: Mapping[str, Model], edited: Collection[str]) -> frozenset[str]:
+def _reach(graph: Graph, before: Graph, edited: Collection[str]) -> frozenset[str]:
     """The edited models and what an edit reaches, with all that these read, now or as they are deployed."""
-    before = graph_of(deployed)
     hit = {*edited, *graph.downstream(edited), *before.downstream(edited)}
     return frozenset(hit | graph.upstream(hit) | before.upstream(hit))

@@ -13,12 +13,13 @@ from pathlib import Path, PurePosixPath
 
 from mergeplan.planner.cache.store import Cache, Lookups
 from mergeplan.planner.cache.version import reader_version
-from mergeplan.planner.errors import MergeplanError, RequestError
+from mergeplan.planner.errors import MergeplanError, Place, ProjectError, RequestError
 from mergeplan.planner.lsp.diagnostics import Diagnostic, diagnose_errors, diagnose_models
 from mergeplan.planner.lsp.edit_plan import EditEffect, describe_edit, effect_text, error_text, plan_edit
 from mergeplan.planner.lsp.live import LiveProject
 from mergeplan.planner.lsp.navigation import Target
-from mergeplan.planner.lsp.project_view import ProjectView
+from mergeplan.planner.lsp.project_files import CONFIGS, Layout, layout_of
+from mergeplan.planner.lsp.project_view import ProjectView, file_of
 from mergeplan.planner.lsp.remembered_state import ProdState, read_prod_state
 from mergeplan.planner.lsp.rename import rename_edits
 from mergeplan.planner.lsp.texts import Edit
@@ -32,9 +33,6 @@ from mergeplan.planner.session.settings import SessionSettings
 
 UNTRUSTED = "Trust the folder to see the plan: until then its code does not run and its state is not opened."
 LINTED = 100_000  # characters of a text that is held to rules while it is typed, and not when it is saved only
-CONFIGS = ("config.yaml", "config.yml", "config.py", "dbt_project.yml")
-TEXTS = ("config.yaml", "config.yml", "external_models.yaml", "external_models.yml", "exposures.yaml", "exposures.yml")
-FOLDERS = ("models", "audits", "tests", "macros", "external_models", "exposures")
 
 
 @dataclass(frozen=True)
@@ -76,6 +74,11 @@ class Editor:
         return self.live.view
 
     @property
+    def layout(self) -> Layout:
+        """Whose files it has."""
+        return layout_of(self.root)
+
+    @property
     def state(self) -> ProdState | None:
         """Prod as it is remembered."""
         return self._state
@@ -101,14 +104,25 @@ class Editor:
             self.live.change(path, text)
         if saved:
             self._state_read = False
-            if self.view is not None and self.view.project.is_dbt:
+            if self.view is None or not self.live.reads_texts(path):
                 self.live.load()
         errors = self.live.errors.get(path, ())
-        whole = self.live.errors.get("", ()) if path in CONFIGS else ()
-        diagnostics = diagnose_errors(path, text, (*errors, *whole))
+        diagnostics = diagnose_errors(path, text, (*errors, *self._errors_elsewhere(path)))
         if self.view is None or errors or (len(text) > LINTED and not saved):
             return diagnostics
         return (*diagnostics, *diagnose_models(self.view, path, text, own_rules=saved and self.trusted))
+
+    def _errors_elsewhere(self, path: str) -> tuple[MergeplanError, ...]:
+        """What a file shows of errors that are not its own: those of no file, and why the project cannot be opened."""
+        if path in CONFIGS:
+            return self.live.errors.get("", ())
+        if self.view is not None:
+            return ()
+        others = [error for file, errors in sorted(self.live.errors.items()) for error in errors if file != path]
+        return tuple(
+            ProjectError(f"The project cannot be opened: {error}", place=Place(path, 1), hint=error.hint)
+            for error in others[:1]
+        )
 
     def other_errors(self) -> dict[str, tuple[MergeplanError, ...]]:
         """The errors of files that are not open, and of none."""
@@ -122,7 +136,7 @@ class Editor:
             return () if not models else None
         if not self.trusted:
             return tuple(Effect(model.name, model.line, UNTRUSTED) for model in models)
-        state = self._remember_state()
+        state = self._remember_state(view)
         if not is_newest():
             return None
         if state is None:
@@ -130,18 +144,19 @@ class Editor:
             return tuple(Effect(model.name, model.line, why) for model in models)
         names = {model.name for model in models} | _file_models(state, path)
         try:
-            plan = plan_edit(view.project, state, names, datetime.now(UTC), self._shapes())
+            plan = plan_edit(view, state, names, datetime.now(UTC), self._shapes())
         except MergeplanError as error:
             return tuple(Effect(model.name, model.line, error_text(error)) for model in models)
         estimates = state.estimates(plan)
         described = (describe_edit(view.project, plan, model.name, estimates) for model in models)
-        return tuple(Effect(e.model, e.place.line, effect_text(e), e.title, e) for e in described)
+        as_saved = "" if self.live.reads_texts(path) or self.live.is_saved(path) else "As saved: "
+        return tuple(Effect(e.model, e.place.line, as_saved + effect_text(e), e.title, e) for e in described)
 
-    def _remember_state(self) -> ProdState | None:
+    def _remember_state(self, view: ProjectView) -> ProdState | None:
         with self._lock:
             if not self._state_read or (self._state is not None and self._state.is_old):
                 try:
-                    self._state, self._state_error = read_prod_state(self.settings, self.live.texts), None
+                    self._state, self._state_error = read_prod_state(self.settings, view.project), None
                 except MergeplanError as error:
                     self._state, self._state_error = None, error
                 self._state_read = True
@@ -197,23 +212,5 @@ class Editor:
             self._lookups.close()
 
 
-def is_of_project(path: str) -> bool:
-    """True for a file whose text the project reads, by its path from there: SQL and YAML, and no code."""
-    folder, _, name = path.rpartition("/")
-    if not folder:
-        return name in TEXTS
-    return name.endswith((".sql", ".yaml", ".yml")) and folder.partition("/")[0] in FOLDERS
-
-
-def find_project(file: Path) -> Path | None:
-    """The nearest folder above a file that is a project; None where there is none."""
-    return next(filter(is_project, file.parents), None)
-
-
-def is_project(folder: Path) -> bool:
-    """True for a folder with a configuration."""
-    return any((folder / name).is_file() for name in CONFIGS)
-
-
 def _file_models(state: ProdState, path: str) -> set[str]:
-    return {name for name, snapshot in state.base.snapshots.items() if snapshot.model.path == path}
+    return {name for name, snapshot in state.base.snapshots.items() if file_of(snapshot.model) == path}

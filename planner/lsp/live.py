@@ -5,6 +5,7 @@ Texts that are not saved stand in place of files. A text that cannot be read lea
 
 from __future__ import annotations
 
+import ast
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.errors import MergeplanError, Place, ProjectError, ProjectErrors
+from mergeplan.planner.lsp.project_files import CONFIGS
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.sql_file import LARGEST
 from mergeplan.planner.project.dbt.compile import is_dbt_project
@@ -43,9 +45,11 @@ class LiveProject:
 
     def load(self) -> None:
         """Read the whole folder, with the open texts in place of files."""
-        proposed = {path: text for path, text in self.texts.items() if len(text) <= LARGEST and _is_unicode(text)}
-        if is_dbt_project(self.settings.root):
-            proposed = {}  # dbt compiles files, and takes no text
+        proposed = {
+            path: text
+            for path, text in self.texts.items()
+            if self.reads_texts(path) and len(text) <= LARGEST and _is_unicode(text)
+        }
         self.loads += 1
         try:
             project = self._load(proposed)
@@ -73,7 +77,10 @@ class LiveProject:
     def change(self, path: str, text: str) -> None:
         """Take the newest text of a file."""
         self.texts[path] = text
-        if self.view is not None and self.view.project.is_dbt:
+        if path.endswith(".py"):
+            self._check_syntax(path, text)
+            return
+        if not self.reads_texts(path) or (self.view is None and not self._may_open(path)):
             return  # until it is saved
         if self.view is None or not _is_model(path) or path in self._wrong or "" in self.errors:
             if len(text) > LARGEST:
@@ -83,6 +90,29 @@ class LiveProject:
             return
         self._reread(path, text)
 
+    def reads_texts(self, path: str) -> bool:
+        """True for a file whose text is read while it is typed; of others, what is saved: code runs then alone."""
+        return not path.endswith(".py") and not is_dbt_project(self.settings.root)
+
+    def is_saved(self, path: str) -> bool:
+        """True where a file is on the disk as it is open."""
+        return _is_text_of(self.settings.root / path, self.texts.get(path, ""))
+
+    def _may_open(self, path: str) -> bool:
+        """True where a text may be why the project cannot be opened: what else is in error may run code."""
+        return path in CONFIGS or not self.errors or not self.errors.keys().isdisjoint(self.texts)
+
+    def _check_syntax(self, path: str, text: str) -> None:
+        """The errors of Python's parser; the code does not run."""
+        self.errors.pop(path, None)
+        try:
+            ast.parse(text if len(text) <= LARGEST else "")
+        except SyntaxError as error:
+            place = Place(path, error.lineno or 1, error.offset or 0)
+            self.errors[path] = (ProjectError(f"This is not Python: {error.msg}.", place=place),)
+        except (ValueError, RecursionError, MemoryError) as error:
+            self.errors[path] = (ProjectError(f"This is not Python: {error}.", place=Place(path, 1)),)
+
     def _reread(self, path: str, text: str) -> None:
         assert self.view is not None
         self.errors.pop(path, None)
@@ -91,7 +121,7 @@ class LiveProject:
             self.errors[path] = (ProjectError(message, place=Place(path, 1)),)
             return
         try:
-            project = reread_file(self.view.project, path, text)
+            project = reread_file(self.view.project, path, text, self.view.graph)
         except NeedsLoad:
             self.load()
         except ProjectErrors as errors:
@@ -100,13 +130,13 @@ class LiveProject:
             self.errors[path] = (error,)
         else:
             files = dict(project.hashes) | {path: hashlib.sha256(text.encode()).hexdigest()}
-            self._put(replace(project, hashes=files))
+            self.view = self.view.update(replace(project, hashes=files), path)
 
     def _change_slowly(self, path: str, text: str) -> None:
         """Of a file that the project does not hold: try it alone first, for its errors; load where it may open."""
         if self.view is not None and _is_model(path) and "" not in self.errors:
             try:
-                reread_file(self.view.project, path, text)
+                reread_file(self.view.project, path, text, self.view.graph)
             except NeedsLoad:
                 pass
             except ProjectErrors as errors:

@@ -73,12 +73,15 @@ class QueryNames:
         return min(covering, key=lambda name: name.span.end - name.span.start, default=None)
 
 
-def names_of(file: SqlFile, own: str, columns: Columns, catalog: str) -> QueryNames:
-    """The names of a file's query, whose outputs are the columns of the table `own`; none where it cannot be read."""
+def names_of(file: SqlFile, own: str, columns: Columns, catalog: str, schema: str = "") -> QueryNames:
+    """The names of a file's query, whose outputs are the columns of the table `own`; none where it cannot be read.
+
+    `schema` is that of tables without one; '' where each has its own.
+    """
     if file.query is None:
         return QueryNames()
     try:
-        reader = _Reader(file, own, columns, catalog, tuple(traverse_scope(file.query)))
+        reader = _Reader(file, own, columns, (catalog, schema), tuple(traverse_scope(file.query)))
         return reader.read()
     except (SqlglotError, RecursionError, ValueError, KeyError, AttributeError):
         return QueryNames()
@@ -87,8 +90,11 @@ def names_of(file: SqlFile, own: str, columns: Columns, catalog: str) -> QueryNa
 class _Reader:
     """One query's scopes, read from the inside out."""
 
-    def __init__(self, file: SqlFile, own: str, columns: Columns, catalog: str, scopes: tuple[Scope, ...]) -> None:
-        self._file, self._own, self._columns, self._catalog, self._scopes = file, own, columns, catalog, scopes
+    def __init__(
+        self, file: SqlFile, own: str, columns: Columns, defaults: tuple[str, str], scopes: tuple[Scope, ...]
+    ) -> None:
+        self._file, self._own, self._columns, self._scopes = file, own, columns, scopes
+        self._catalog, self._schema = defaults
         self._outputs: dict[int, tuple[str, ...] | None] = {}
 
     def read(self) -> QueryNames:
@@ -119,7 +125,7 @@ class _Reader:
             )
             if not table.db and isinstance(source, Scope):
                 yield Name(NameKind.CTE, table.name.lower(), whole, (self._owner(source),))
-            elif table.db:
+            elif table.db or self._schema:
                 yield Name(NameKind.TABLE, self._table(table), whole)
 
     def _ctes(self) -> Iterator[Name]:
@@ -266,7 +272,7 @@ class _Reader:
         return self._scope_owner(scope) or Owner(at=-2 - id(scope) % 1_000_000_007)
 
     def _table(self, table: exp.Table) -> str:
-        parts = (table.catalog, table.db, table.name)
+        parts = (table.catalog, table.db or self._schema, table.name)
         return without_default(".".join(part for part in parts if part).lower(), self._catalog)
 
 

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.lsp.names import QueryNames, names_of
 from mergeplan.planner.lsp.sql_file import SqlFile, read_sql_file
-from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.graph import Graph, graph_of, update_graph
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.files.pipeline.spec import PipelineSpec, parse_spec
 from mergeplan.planner.project.lineage import FollowedModels
 from mergeplan.planner.project.loader import Project
+from mergeplan.planner.project.pipeline_folder import SPECS
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,11 @@ class FileView:
     file: SqlFile
     names: QueryNames
     models: tuple[Model, ...]
+
+
+def file_of(model: Model) -> str:
+    """The file of a model: of several in one file of another tool, a path has the model's name behind it."""
+    return model.path.partition("#")[0]
 
 
 @dataclass(frozen=True)
@@ -42,12 +50,22 @@ class ProjectView:
         """Each model's columns and lineage, followed when it is first asked for."""
         return FollowedModels(self.graph)
 
+    def update(self, project: Project, path: str) -> ProjectView:
+        """The view of a project of which one file was read anew, with all that holds of the others."""
+        view = ProjectView(project, self.texts)
+        now = tuple(model for model in project.models.values() if model.path == path)
+        names = {model.name for model in (*self.path_models.get(path, ()), *now)}
+        graph = update_graph(self.graph, project.models, names & project.models.keys())
+        lineage = self.lineage.update(graph, names)
+        vars(view).update(graph=graph, lineage=lineage, path_models={**self.path_models, path: now})
+        return view
+
     @cached_property
     def path_models(self) -> Mapping[str, tuple[Model, ...]]:
         """The models of each file."""
         files: dict[str, list[Model]] = {}
         for model in self.project.models.values():
-            files.setdefault(model.path, []).append(model)
+            files.setdefault(file_of(model), []).append(model)
         return {path: tuple(models) for path, models in files.items()}
 
     @cached_property
@@ -74,22 +92,48 @@ class ProjectView:
         """The text of a file of the project: as it is open, or as its model was read."""
         if path in self.texts:
             return self.texts[path]
+        if self.is_foreign:
+            return self._saved_text(path)  # the source of a model is what we made of its file
         models = self.path_models.get(path)
         return models[0].source if models and not models[0].kind.is_external else None
+
+    @property
+    def is_foreign(self) -> bool:
+        """True for a project of another tool."""
+        return self.project.is_dbt or self.spec is not None
+
+    @cached_property
+    def spec(self) -> PipelineSpec | None:
+        """The specification of a pipeline."""
+        name = next((name for name in SPECS if (self.project.root / name).is_file()), None)
+        if name is None or self.project.is_dbt:
+            return None
+        try:
+            return parse_spec(name, self.texts.get(name) or self._saved_text(name) or "")
+        except ProjectError:
+            return PipelineSpec(name="")
+
+    def _saved_text(self, path: str) -> str | None:
+        try:
+            return (self.project.root / path).read_text("utf-8-sig").replace("\r\n", "\n")
+        except (OSError, UnicodeDecodeError):
+            return None
 
     def file(self, path: str, text: str | None = None) -> FileView:
         """The names in a file; of one that no model is read from, those of its query."""
         text = text if text is not None else self.text(path) or ""
         key = path, hash(text)
         if key not in self._files:
-            parts = read_sql_file(path, text, self.project.defaults.dialect)
+            is_sql = path.endswith(".sql")
+            parts = read_sql_file(path, text, self.project.defaults.dialect) if is_sql else SqlFile(text)
             models = self.path_models.get(path, ())
             own = models[0].name if models else ""
-            names = names_of(parts, own, self.columns, self.project.catalogs.default)
+            schema = self.spec.schema_name if self.spec is not None else ""
+            names = names_of(parts, own, self.columns, self.project.catalogs.default, schema)
             self._files[key] = FileView(path, parts, names, models)
         return self._files[key]
 
     def files_reading(self, table: str) -> Iterator[FileView]:
         """The SQL files whose models read a table."""
-        paths = {self.project.models[name].path for name in self.readers.get(table, ())}
+        paths = {file_of(self.project.models[name]) for name in self.readers.get(table, ())}
         yield from (self.file(path) for path in sorted(paths) if path.endswith(".sql"))

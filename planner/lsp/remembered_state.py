@@ -9,16 +9,18 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 
+from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.plan.build import Plan, Request
 from mergeplan.planner.plan.change import Override
 from mergeplan.planner.plan.costs import Cost, Estimate, estimate
 from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.project.loader import Project
 from mergeplan.planner.session.events import silent
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.settings import SessionSettings, url_of
-from mergeplan.planner.session.use_cases.planning import build_request, check_request
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.content_hash import Contents
 from mergeplan.planner.snapshot.environment import PROD, Environment
@@ -39,6 +41,11 @@ class ProdState:
     contents: Mapping[str, Contents] = field(default_factory=dict)
     read_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
+    @cached_property
+    def graph(self) -> Graph:
+        """Which deployed model reads which."""
+        return graph_of({name: snapshot.model for name, snapshot in self.base.snapshots.items()})
+
     @property
     def is_old(self) -> bool:
         """True when it is to be read again."""
@@ -49,10 +56,14 @@ class ProdState:
         return {change.name: estimate(change, self.costs, {}) for change in plan.backfills}
 
 
-def read_prod_state(settings: SessionSettings, proposed: Mapping[str, str]) -> ProdState | None:
-    """Prod as it is now; None where there is no state yet. MergeplanError when it cannot be read."""
-    work = Workspace(settings, "metadata", datetime.now(UTC), silent, only_looks=True, proposed=dict(proposed))
+def read_prod_state(settings: SessionSettings, project: Project) -> ProdState | None:
+    """Prod of a project as it is now; None where there is no state yet. MergeplanError when it cannot be read."""
+    # what speaks to the database is imported here: the first diagnostics do without
+    from mergeplan.planner.session.use_cases.planning import build_request, check_request
+
+    work = Workspace(settings, "metadata", datetime.now(UTC), silent, only_looks=True)
     with closing(work):
+        work.reuse(project)
         if not _has_state(work):
             return None
         base, loaded = work.store.environments.get(PROD), load_state(work)

@@ -19,7 +19,7 @@ from mergeplan.planner.lsp.names import Name, NameKind, Owner
 from mergeplan.planner.lsp.navigation import Target, is_meant, references
 from mergeplan.planner.lsp.project_view import FileView, ProjectView
 from mergeplan.planner.lsp.texts import Edit, Span, apply_edits
-from mergeplan.planner.lsp.unit_test_edits import unit_test_edits
+from mergeplan.planner.lsp.yaml_files.unit_test_edits import unit_test_edits
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.plan.build import Request, build_plan

@@ -82,12 +82,21 @@ def read_sql_file(path: str, text: str, dialect: str) -> SqlFile:
         inner = first[2:end]
         span = Span(first[0].start, (first[end] if end is not None else first[-1]).end + 1)
         file = SqlFile(text, source.dialect, tokens, parts, tuple(_properties(inner)), span)
-    query = next((part for part in parts[1:] if part[0].text.upper() in _QUERY), None)
+    query = next((part for part in parts[1:] if part[0].text.upper() in _QUERY), None) or _created(parts)
     if query is None:
         return file
     span = Span(query[0].start, query[-1].end + 1)
     tree, blanked = _parse(text, span, source.dialect)
     return SqlFile(text, source.dialect, tokens, parts, file.properties, file.block, tree, span, blanked)
+
+
+def _created(parts: tuple[tuple[Token, ...], ...]) -> tuple[Token, ...] | None:
+    """The query of the first view or table that statements of a pipeline create."""
+    for part in parts:
+        if part[0].text.upper() == "CREATE":
+            at = next((index for index, token in enumerate(part) if token.text.upper() == "AS"), len(part))
+            return part[at + 1 :] or None
+    return None
 
 
 def _is_block(statement: tuple[Token, ...]) -> bool:

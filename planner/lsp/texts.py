@@ -41,6 +41,7 @@ class Lines:
     """A text by lines."""
 
     text: str
+    mark: int = 0  # 1 where the client counts a byte order mark before the text
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
@@ -51,7 +52,7 @@ class Lines:
         """Line and UTF-16 column of an offset, from 0."""
         offset = min(max(offset, 0), len(self.text))
         line = bisect_right(self.starts, offset) - 1
-        return line, _units(self.text[self.starts[line] : offset])
+        return line, _units(self.text[self.starts[line] : offset]) + (self.mark if line == 0 else 0)
 
     def offset(self, line: int, column: int) -> int:
         """The offset of a line and a UTF-16 column, from 0; what lies outside of the text is brought back to it."""
@@ -59,6 +60,7 @@ class Lines:
             return len(self.text)
         start, end = self.starts[max(line, 0)], self.line_end(max(line, 0))
         part = self.text[start:end]
+        column -= self.mark if line == 0 else 0
         if part.isascii():
             return start + min(max(column, 0), len(part))
         units = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -64,6 +64,20 @@ def graph_of(models: Mapping[str, Model]) -> Graph:
             hint="Remove one of these references.",
         ) from None
     return Graph(models, parents)
+
+
+def update_graph(graph: Graph, models: Mapping[str, Model], names: Collection[str]) -> Graph:
+    """The graph of these models, of which those of `names` alone differ from the graph's; as `graph_of`, whose whole
+    search for cycles is left out."""
+    if models.keys() != graph.models.keys():
+        return graph_of(models)  # what one of them reads may be a model now, or none any more
+    changed = {name: tuple(p for p in models[name].depends_on if p in models) for name in names}
+    if all(graph.parents[name] == parents for name, parents in changed.items()):
+        updated = Graph(models, graph.parents)
+        vars(updated).update({key: vars(graph)[key] for key in ("order", "children") if key in vars(graph)})
+        return updated
+    updated = Graph(models, {**graph.parents, **changed})
+    return graph_of(models) if any(name in updated.upstream([name]) for name in changed) else updated
 
 
 def _reach(names: Iterable[str], edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:

@@ -6,10 +6,11 @@ rows of what it reads. Where a query cannot be followed column by column, all th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from types import MappingProxyType
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import Graph, graph_of
@@ -103,10 +104,20 @@ class FollowedModels(Mapping[str, Followed]):
     What earlier runs analysed on this machine is recalled from `memory`.
     """
 
-    def __init__(self, graph: Graph, memory: ShapeMemory = NO_MEMORY) -> None:
+    def __init__(
+        self, graph: Graph, memory: ShapeMemory = NO_MEMORY, known: Mapping[str, Followed] = MappingProxyType({})
+    ) -> None:
         self.graph = graph
         self._memory = memory
-        self._known: dict[str, Followed] = {}
+        self._known = dict(known)
+
+    def update(self, graph: Graph, names: Collection[str]) -> FollowedModels:
+        """The models of a graph that differs from this one's in the models of `names`, with all that holds of them
+        still: what reads none of these, now or before."""
+        if graph.models.keys() != self.graph.models.keys():
+            return FollowedModels(graph, self._memory)
+        lost = {*names, *graph.downstream(names), *self.graph.downstream(names)}
+        return FollowedModels(graph, self._memory, {n: model for n, model in self._known.items() if n not in lost})
 
     def __getitem__(self, name: str) -> Followed:
         if name not in self._known and name in self.graph.models:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.limits import limit_resources
-from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.graph import Graph, graph_of, update_graph
 from mergeplan.planner.model.model import Audit, Model
 from mergeplan.planner.parsing.definitions.audits.audit_calls import check_call
 from mergeplan.planner.parsing.definitions.known_columns import KnownColumns
@@ -23,6 +23,7 @@ from mergeplan.planner.parsing.files.model_file import parse_models
 from mergeplan.planner.project.audit_files import attach_audits
 from mergeplan.planner.project.folder import SIMPLER
 from mergeplan.planner.project.loader import Project
+from mergeplan.planner.project.pipeline_folder import is_pipeline
 from mergeplan.planner.project.python_files import check_signals
 from mergeplan.planner.project.seeds import load_seed
 
@@ -34,12 +35,12 @@ class NeedsLoad(Exception):
     """Only loading the whole project says what this text comes to."""
 
 
-def reread_file(project: Project, path: str, text: str) -> Project:
+def reread_file(project: Project, path: str, text: str, graph: Graph | None = None) -> Project:
     """The project with this text in place of a SQL file of models/; ProjectError(s) for what is wrong in it, NeedsLoad.
 
-    What was refused of the file is no longer, and its other models go.
+    What was refused of the file is no longer, and its other models go. `graph` is the project's, where it is known.
     """
-    if project.is_dbt:
+    if project.is_dbt or is_pipeline(project.root):
         raise NeedsLoad
     others = {name: model for name, model in project.models.items() if model.path != path}
     before = {name: model for name, model in project.models.items() if model.path == path}
@@ -49,12 +50,12 @@ def reread_file(project: Project, path: str, text: str) -> Project:
         raise ProjectError(message, place=twice[0].place)
     now = {model.name: model for model in models}
     project_now = replace(project, models=dict(sorted((others | now).items())))
-    graph_of(project_now.models)
+    graph_now = update_graph(graph or graph_of(project.models), project_now.models, now.keys())
     if before.keys() != now.keys() and (project.refused or any(test.model in before for test in project.tests)):
         raise NeedsLoad  # who reads it may open by now, or be refused
     if before.keys() - now.keys() and any(model.python for model in others.values()):
         raise NeedsLoad
-    _check_askers(project, project_now, {*before, *now})
+    _check_askers(project, project_now, graph_now, {*before, *now})
     return project_now
 
 
@@ -100,17 +101,14 @@ def _sets_zone(model: Model) -> bool:
     return any("zone" in statement.head.lower() for statement in (*model.pre_statements, *model.post_statements))
 
 
-def _check_askers(before: Project, now: Project, names: set[str]) -> None:
+def _check_askers(before: Project, now: Project, graph: Graph, names: set[str]) -> None:
     """NeedsLoad when a file that this one does not hold may be another text by now: its macros ask for columns."""
     calls_code = bool(before.code.names)
-    if not calls_code and not any(_ASKS_FOR_COLUMNS.search(now.models[name].source) for name in _readers(now, names)):
+    readers = graph.downstream(names) - names
+    if not calls_code and not any(_ASKS_FOR_COLUMNS.search(now.models[name].source) for name in readers):
         return
     if _columns(before, names) != _columns(now, names):
         raise NeedsLoad
-
-
-def _readers(project: Project, names: set[str]) -> frozenset[str]:
-    return graph_of(project.models).downstream(names) - names
 
 
 def _columns(project: Project, names: set[str]) -> dict[str, object]:

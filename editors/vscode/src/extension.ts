@@ -1,7 +1,9 @@
 // The extension's start: servers, status bar, commands, tests. What can be decided without an editor stands in other files.
 import * as vscode from "vscode";
+import { Environments } from "./environments";
 import { compare, showPage } from "./pages";
 import type { Place } from "./pages";
+import { Panels } from "./panels";
 import { Plans } from "./plans";
 import { CONFIG_GLOB } from "./project";
 import { RenderedQueries } from "./rendered";
@@ -21,12 +23,16 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const rendered = new RenderedQueries(servers);
   const tests = new UnitTests(servers);
   const texts = new Texts();
+  const panels = new Panels(servers);
+  const environments = new Environments(servers, context.workspaceState);
   const configs = vscode.workspace.createFileSystemWatcher(CONFIG_GLOB, false, true, false);
   context.subscriptions.push(
     plans,
     rendered,
     tests,
     texts,
+    panels,
+    environments,
     configs,
     configs.onDidCreate(() => void servers.refresh()),
     configs.onDidDelete(() => void servers.refresh()),
@@ -37,8 +43,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         void servers.refresh(true);
       }
     }),
-    ...addModelCommands(servers, plans, rendered, tests),
-    ...addProjectCommands(servers, texts),
+    ...addModelCommands(servers, plans, rendered, tests, panels),
+    ...addProjectCommands(servers, texts, panels, environments),
   );
   await servers.refresh();
   await addSchemas(context, servers).catch((error: unknown) => servers.output.warn(`No schema of config.yaml: ${String(error)}`));
@@ -60,7 +66,7 @@ function add(name: string, run: (...args: string[]) => unknown): vscode.Disposab
 }
 
 function addModelCommands(
-  servers: Servers, plans: Plans, rendered: RenderedQueries, tests: UnitTests,
+  servers: Servers, plans: Plans, rendered: RenderedQueries, tests: UnitTests, panels: Panels,
 ): vscode.Disposable[] {
   return [
     add("mergeplan.render", (uri = "", model = "") => rendered.show(uri, model)),
@@ -76,21 +82,36 @@ function addModelCommands(
       if (choice === "Render") {
         await rendered.show(uri, model);
       } else if (choice && place) {
-        await showLineage(place, model);
+        await panels.showLineage(place, model);
       }
     }),
     add("mergeplan.showLineage", async () => {
       const { uri, effect } = currentModel(plans);
       const place = servers.find(uri);
       if (place) {
-        await showLineage(place, effect.model);
+        await panels.showLineage(place, effect.model);
       }
     }),
   ];
 }
 
-function addProjectCommands(servers: Servers, texts: Texts): vscode.Disposable[] {
+function addProjectCommands(
+  servers: Servers, texts: Texts, panels: Panels, environments: Environments,
+): vscode.Disposable[] {
   return [
+    add("mergeplan.showPlan", async () => {
+      const place = await pickPlace(servers);
+      if (place) {
+        await panels.showPlan(place, environments.of(place.root));
+      }
+    }),
+    add("mergeplan.pickEnvironment", async () => {
+      const place = await pickPlace(servers);
+      if (place) {
+        await environments.pick(place);
+      }
+    }),
+    add("mergeplan.openPage", (root = "", path = "") => panels.open(root, path)),
     add("mergeplan.showGraph", async () => {
       const place = await pickPlace(servers);
       if (place) {
@@ -100,16 +121,15 @@ function addProjectCommands(servers: Servers, texts: Texts): vscode.Disposable[]
     add("mergeplan.compare", async () => {
       const place = await pickPlace(servers);
       if (place) {
-        await compare(place, texts);
+        const environment = await environments.pick(place);
+        if (environment) {
+          await compare(place, texts, environment);
+        }
       }
     }),
     add("mergeplan.restart", () => servers.refresh(true)),
     add("mergeplan.showOutput", () => servers.output.show()),
   ];
-}
-
-function showLineage(place: Place, model: string): Promise<void> {
-  return showPage(place, `Lineage of ${model}`, ["lineage", model]);
 }
 
 function currentModel(plans: Plans): NonNullable<Plans["current"]> {

@@ -1,4 +1,4 @@
-// Lineage and graph as panels, and the comparison with an environment: what the program's verbs print of saved files.
+// The graph as a panel, environments, and the comparison with one: what the program's verbs print of saved files.
 import * as vscode from "vscode";
 import { runVerb } from "./cli";
 import { environmentRows, errorMessage, readLines } from "./jsonLines";
@@ -28,23 +28,17 @@ export async function showPage(place: Place, title: string, args: readonly strin
   }
 }
 
-/** Let the user pick an environment, and show how the saved files differ from it. */
-export async function compare(place: Place, texts: Texts): Promise<void> {
+/** The environments, as rows to pick from; undefined where it was cancelled. */
+export async function listEnvironments(place: Place): Promise<vscode.QuickPickItem[] | undefined> {
   const listed = await answer(place, "Environments", ["environments", "--output", "json"]);
-  if (listed === undefined) {
-    return;
-  }
-  const rows = environmentRows(listed).map(({ name, text }) => ({ label: name, description: text }));
-  if (rows.length === 0) {
-    void vscode.window.showInformationMessage("There is no environment yet: `mergeplan plan` makes prod.");
-    return;
-  }
-  const choice = await vscode.window.showQuickPick(rows, { placeHolder: "Compare the project's files with this environment" });
-  if (choice) {
-    const text = await answer(place, `Difference from ${choice.label}`, ["diff", choice.label], [0, 1]);
-    if (text !== undefined) {
-      await texts.show(`Difference from ${choice.label}.diff`, place.root, text);
-    }
+  return listed === undefined ? undefined : environmentRows(listed).map(({ name, text }) => ({ label: name, description: text }));
+}
+
+/** Show how the saved files differ from an environment. */
+export async function compare(place: Place, texts: Texts, environment: string): Promise<void> {
+  const text = await answer(place, `Difference from ${environment}`, ["diff", environment], [0, 1]);
+  if (text !== undefined) {
+    await texts.show(`Difference from ${environment}.diff`, place.root, text);
   }
 }
 

@@ -5,21 +5,31 @@ import layout from "./layout.json";
 /** The files that make a folder a project, as a glob. */
 export const CONFIG_GLOB = `**/{${layout.configs.join(",")}}`;
 export const EXCLUDED_GLOB = "**/{node_modules,.*,venv,dbt_packages,target,site-packages}/**";
-/** The files of a project whose text the server reads, as globs from its folder. */
-export const CLAIMED_GLOBS: readonly string[] = [
-  `{${layout.folders.join(",")}}/**/*.{sql,yaml,yml}`,
-  `{${layout.texts.join(",")}}`,
-];
+/** The files of a project whose text the server reads, as globs from its folder: of dbt's and of a pipeline, all. */
+export function claimedGlobs(root: string, exists: Exists): readonly string[] {
+  if (isForeign(root, exists)) {
+    return ["**/*.{sql,yaml,yml}"];
+  }
+  return [
+    `{${layout.folders.join(",")}}/**/*.{sql,yaml,yml}`,
+    `{${layout.codeFolders.join(",")}}/**/*.py`,
+    `{${layout.texts.join(",")}}`,
+  ];
+}
 /** The files of a project whose change on the disk may change what the server knows. */
 export const WATCHED_GLOB = "**/*.{sql,py,yaml,yml,csv}";
 const UNWATCHED = new Set(["node_modules", "venv", "target", "dbt_packages", "logs"]);
 
 type Exists = (file: string) => boolean;
 
-/** True for a folder that is a project: a dbt project, or a configuration beside `models`. */
+/** True for a folder that is a project: of dbt, a pipeline, or a configuration beside `models`. */
 export function isProject(folder: string, exists: Exists): boolean {
   const configs = layout.configs.filter((name) => exists(path.join(folder, name)));
-  return configs.includes("dbt_project.yml") || (configs.length > 0 && exists(path.join(folder, "models")));
+  return isForeign(folder, exists) || (configs.length > 0 && exists(path.join(folder, "models")));
+}
+
+function isForeign(folder: string, exists: Exists): boolean {
+  return layout.foreign.some((name) => exists(path.join(folder, name)));
 }
 
 /** The projects among the folders of configuration files, and the nearest one at or above each workspace folder. */

@@ -3,7 +3,7 @@ import { constants, accessSync, existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { FileChangeType, LanguageClient, RevealOutputChannelOn } from "vscode-languageclient/node";
+import { DocumentFormattingRequest, FileChangeType, LanguageClient, RevealOutputChannelOn } from "vscode-languageclient/node";
 import type { DynamicFeature, FileEvent, LanguageClientOptions, StaticFeature } from "vscode-languageclient/node";
 import { findCommand } from "./command";
 import type { Effects } from "./effects";
@@ -22,10 +22,15 @@ export interface Server {
 
 const MISSING = "mergeplan is neither in the project's virtual environment nor in PATH: pip install 'mergeplan[lsp]'";
 
-/** A client without commands of its own: each server has the same ones, and the editor knows a name once. */
+const OWN_FEATURES = ["workspace/executeCommand", "textDocument/formatting"];
+
+/**
+ * A client without commands of its own: each server has the same ones, and the editor knows a name once. Nor does it
+ * format: the editor would take it for a formatter of YAML and Python, too.
+ */
 class Client extends LanguageClient {
   override registerFeature(feature: StaticFeature | DynamicFeature<unknown>): void {
-    if (!("registrationType" in feature && feature.registrationType.method === "workspace/executeCommand")) {
+    if (!("registrationType" in feature && OWN_FEATURES.includes(feature.registrationType.method))) {
       super.registerFeature(feature as StaticFeature);
     }
   }
@@ -121,7 +126,8 @@ export class Servers implements vscode.Disposable {
       void this.offerSetting(`mergeplan lsp did not start in ${folder.name}: its output says why.`);
       return;
     }
-    this.servers.set(folder.uri.fsPath, { folder, roots, command, options, client, watchers });
+    const formatting = addFormatting(client, roots);
+    this.servers.set(folder.uri.fsPath, { folder, roots, command, options, client, watchers: [...watchers, formatting] });
   }
 
   private makeClient(
@@ -132,10 +138,11 @@ export class Servers implements vscode.Disposable {
   ): Client {
     const trusted = vscode.workspace.isTrusted;
     const cwd = trusted ? folder.uri.fsPath : homedir();
-    const bases = roots.map((root) => vscode.Uri.file(root).toString());
     const options: LanguageClientOptions = {
-      documentSelector: bases.flatMap((baseUri) =>
-        project.CLAIMED_GLOBS.map((pattern) => ({ scheme: "file", pattern: { baseUri, pattern } })),
+      documentSelector: roots.flatMap((root) =>
+        project.claimedGlobs(root, existsSync).map((pattern) => (
+          { scheme: "file", pattern: { baseUri: vscode.Uri.file(root).toString(), pattern } }
+        )),
       ),
       workspaceFolder: folder,
       outputChannel: this.output,
@@ -160,6 +167,19 @@ export class Servers implements vscode.Disposable {
       await vscode.commands.executeCommand("workbench.action.openSettings", "mergeplan.command");
     }
   }
+}
+
+/** The layout of SQL files, as the server has it. */
+function addFormatting(client: LanguageClient, roots: readonly string[]): vscode.Disposable {
+  const selector = roots.map((root) => ({ scheme: "file", pattern: new vscode.RelativePattern(root, "**/*.sql") }));
+  return vscode.languages.registerDocumentFormattingEditProvider(selector, {
+    async provideDocumentFormattingEdits(document, options, token) {
+      const textDocument = client.code2ProtocolConverter.asTextDocumentIdentifier(document);
+      const params = { textDocument, options: { tabSize: options.tabSize, insertSpaces: options.insertSpaces } };
+      const edits = await client.sendRequest(DocumentFormattingRequest.type, params, token);
+      return client.protocol2CodeConverter.asTextEdits(edits, token);
+    },
+  });
 }
 
 /** True for a file's change of which a server does not hear by the document: an open file that is saved is no news. */

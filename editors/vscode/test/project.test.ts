@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findRoots, isProject, isWatched, rootOf, shareRoots } from "../src/project";
+import { claimedGlobs, findRoots, isProject, isWatched, rootOf, shareRoots } from "../src/project";
 
 function disk(...files: string[]): (file: string) => boolean {
   return (file) => files.some((known) => known === file || known.startsWith(`${file}/`));
@@ -12,6 +12,14 @@ test("a configuration without models is no project, and a dbt project needs none
   assert.equal(isProject("/w/helm", exists), false);
   assert.equal(isProject("/w/shop", exists), true);
   assert.equal(isProject("/w/dbt", exists), true);
+});
+
+test("of dbt's projects and of pipelines every file is claimed, of ours its folders", () => {
+  const exists = disk("/w/pipe/spark-pipeline.yml", "/w/shop/config.yaml", "/w/shop/models/a.sql");
+
+  assert.equal(isProject("/w/pipe", exists), true);
+  assert.deepEqual(claimedGlobs("/w/pipe", exists), ["**/*.{sql,yaml,yml}"]);
+  assert.equal(claimedGlobs("/w/shop", exists).some((glob) => glob.startsWith("**")), false);
 });
 
 test("a folder inside a project has the project above it", () => {

@@ -1,4 +1,4 @@
-"""schema: what mergeplan's JSON, its catalog and config.yaml look like, for programs and editors."""
+"""schema: what mergeplan's JSON, its catalog and the project's YAML look like, for programs and editors."""
 
 from __future__ import annotations
 
@@ -12,25 +12,35 @@ from mergeplan.planner.contract.catalog import catalog_schema
 from mergeplan.planner.contract.config_schema import config_schema
 from mergeplan.planner.contract.schedule import schedule_schema
 from mergeplan.planner.contract.wire import lines_schema
+from mergeplan.planner.lsp.yaml_files.file_schemas import exposures_schema, external_models_schema, unit_tests_schema
 
-DOCUMENTS = ("plan", "catalog", "schedule", "config")
+DOCUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "plan": lines_schema,
+    "catalog": catalog_schema,
+    "schedule": schedule_schema,
+    "tests": unit_tests_schema,
+    "external_models": external_models_schema,
+    "exposures": exposures_schema,
+}
 
 
 def schema_command(config: Callable[[], dict[str, Any]]) -> click.Command:
     """The verb; who knows more of config.yaml than the planner gives its own schema of it."""
 
+    schemas = {**DOCUMENTS, "config": config}
+
     @click.command("schema")
-    @click.argument("document", metavar="|".join(DOCUMENTS), type=click.Choice(DOCUMENTS))
+    @click.argument("document", metavar="|".join(schemas), type=click.Choice([*schemas]))
     def schema(document: str) -> int:
-        """Print the JSON Schema of a JSON line (plan), of the catalog, of a schedule, or of config.yaml (config).
+        """Print the JSON Schema of a JSON line (plan), of the catalog, of a schedule, or of a YAML file of the project.
 
         \b
         mergeplan schema plan
         mergeplan schema catalog
         mergeplan schema schedule
+        mergeplan schema tests
         mergeplan schema config > .mergeplan/config.schema.json
         """
-        schemas = {"plan": lines_schema, "catalog": catalog_schema, "schedule": schedule_schema, "config": config}
         click.echo(json.dumps(schemas[document](), indent=2))
         return 0
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,12 +15,15 @@ from typing import TypeVar
 from pygls.uris import to_fs_path
 
 from mergeplan.planner.lsp.diagnostics import Diagnostic
-from mergeplan.planner.lsp.editor import Editor, Effect, find_project, is_of_project
+from mergeplan.planner.lsp.editor import Editor, Effect
+from mergeplan.planner.lsp.project_files import find_project, is_of_project
 from mergeplan.planner.lsp.project_view import ProjectView
+from mergeplan.planner.lsp.server.heap import settle
 from mergeplan.planner.lsp.texts import Lines
 from mergeplan.planner.session.settings import SessionSettings
 
 T = TypeVar("T")
+PAUSE = 0.05  # seconds
 STACK = 64 << 20  # bytes of a thread's stack: a parser goes deep
 threading.stack_size(STACK)
 
@@ -31,6 +36,7 @@ class OpenDocument:
     path: str  # from its project's folder
     editor: Editor
     text: str
+    mark: int = 0  # 1 where it begins with a byte order mark
     number: int = 0  # of its text, counted by us
     judged: int = -1
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -40,7 +46,7 @@ class OpenDocument:
     @property
     def lines(self) -> Lines:
         """The text by lines."""
-        return Lines(self.text)
+        return Lines(self.text, self.mark)
 
     @property
     def view(self) -> ProjectView | None:
@@ -58,6 +64,8 @@ class Desk:
     editors: dict[Path, Editor] = field(default_factory=dict)
     reading: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "read"))
     planning: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "plan"))
+    children: set[subprocess.Popen[str]] = field(default_factory=set)  # unit tests that run
+    waiting: int = 0  # pieces of work that read
 
     def open(self, uri: str, text: str) -> OpenDocument | None:
         """A document that a client opened; None for one of no project."""
@@ -67,9 +75,9 @@ class Desk:
             return None
         editor = self.editor(root)
         path = editor.path_of(file)
-        if not is_of_project(path):
+        if not is_of_project(path, editor.layout):
             return None
-        document = OpenDocument(uri, path, editor, text.replace("\r\n", "\n"))
+        document = OpenDocument(uri, path, editor, _plain(text), _marks(text))
         self.documents[uri] = document
         return document
 
@@ -83,12 +91,30 @@ class Desk:
         """The newest text of a document."""
         document = self.documents.get(uri)
         if document is not None:
-            document.text, document.number = text.replace("\r\n", "\n"), document.number + 1
+            document.text, document.mark, document.number = _plain(text), _marks(text), document.number + 1
         return document
+
+    def editors_of(self, files: Iterable[Path]) -> list[Editor]:
+        """The projects in whose folders any of these files is."""
+        folders = {folder for file in files for folder in file.parents}
+        return [editor for root, editor in self.editors.items() if root in folders]
+
+    def documents_of(self, editor: Editor) -> list[OpenDocument]:
+        """The open documents of a project."""
+        return [document for document in self.documents.values() if document.editor is editor]
 
     async def read(self, work: Callable[[], T]) -> T:
         """Work that reads or changes projects, in turn."""
-        return await asyncio.get_running_loop().run_in_executor(self.reading, work)
+        self.waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.reading, work)
+        finally:
+            self.waiting -= 1
+
+    async def wait_for_rest(self) -> None:
+        """Wait until no document waits to be read."""
+        while self.waiting:
+            await asyncio.sleep(PAUSE)
 
     async def judge(self, document: OpenDocument, *, saved: bool = False) -> bool:
         """Judge the newest text of a document; False when a newer one came meanwhile, which is judged then."""
@@ -99,7 +125,10 @@ class Desk:
                 return None  # while it waited
             return document.editor.judge(document.path, document.text, saved=saved)
 
+        loads = document.editor.live.loads
         diagnostics = await self.read(work)
+        if document.editor.live.loads != loads:
+            self.reading.submit(settle)
         if diagnostics is None or number != document.number:
             return False
         document.diagnostics, document.judged = diagnostics, number
@@ -121,14 +150,28 @@ class Desk:
         def work() -> tuple[Effect, ...] | None:
             return document.editor.effects(document.path, view, is_newest) if is_newest() else None
 
+        state = document.editor.state
         effects = await asyncio.get_running_loop().run_in_executor(self.planning, work)
+        if document.editor.state is not state:
+            gc.freeze()  # as `settle`, without its pause
         if effects is not None and is_newest():
             document.effects, document.planned = effects, number
         return document.effects
 
     def close(self) -> None:
-        """End the threads and let go of caches."""
+        """End the threads and what runs, and let go of caches."""
+        for child in tuple(self.children):
+            child.terminate()
         self.reading.shutdown(wait=False, cancel_futures=True)
         self.planning.shutdown(wait=False, cancel_futures=True)
         for editor in self.editors.values():
             editor.close()
+
+
+def _plain(text: str) -> str:
+    """A client's text as files are read: lines end in a newline, and no byte order mark stands before them."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def _marks(text: str) -> int:
+    return int(text.startswith("\ufeff"))

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
 from pygls.uris import to_fs_path
 
 from mergeplan.planner.lsp import outline
 from mergeplan.planner.lsp.actions import actions_at
-from mergeplan.planner.lsp.completion import complete, signature
-from mergeplan.planner.lsp.editor import is_project
-from mergeplan.planner.lsp.hover import hover_text
-from mergeplan.planner.lsp.navigation import definitions, references, target_at
+from mergeplan.planner.lsp.completion import signature
+from mergeplan.planner.lsp.editor import Editor
+from mergeplan.planner.lsp.navigation import target_at
 from mergeplan.planner.lsp.project_view import ProjectView
+from mergeplan.planner.lsp.questions import completions, definitions_at, hover_at, references_at
 from mergeplan.planner.lsp.server import conversions as to
 from mergeplan.planner.lsp.server.desk import OpenDocument
-from mergeplan.planner.lsp.server.server import REFUSED, Server
-from mergeplan.planner.lsp.server.unit_test_runs import run_unit_test
+from mergeplan.planner.lsp.server.server import Server
 from mergeplan.planner.lsp.texts import FileSpan, Lines, Span
 
 
@@ -66,12 +63,13 @@ def add_documents(server: Server) -> None:
             server.text_document_publish_diagnostics(self_diagnostics)
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    async def did_change_files(_: lsp.DidChangeWatchedFilesParams) -> None:
-        for editor in server.desk.editors.values():
+    async def did_change_files(params: lsp.DidChangeWatchedFilesParams) -> None:
+        files = [Path(to_fs_path(change.uri) or "").absolute() for change in params.changes]
+        for editor in server.desk.editors_of(files):
             await server.desk.read(editor.live.load)
-        for document in server.desk.documents.values():
-            document.number += 1
-            server.start(server.judge(document))
+            for document in server.desk.documents_of(editor):
+                document.number += 1
+                server.start(server.judge(document))
 
 
 def add_lenses(server: Server) -> None:
@@ -93,18 +91,31 @@ def add_lenses(server: Server) -> None:
         return lenses + await unit_test_lenses(server, document)
 
 
+async def unit_test_lenses(server: Server, document: OpenDocument) -> list[lsp.CodeLens]:
+    """A lens above each unit test of a file."""
+    view = document.view
+    if view is None:
+        return []
+    lenses = []
+    for test in view.project.tests:
+        if test.path == document.path:
+            at = lsp.Position(max(test.line - 1, 0), 0)
+            command = lsp.Command("Run test", "mergeplan.runTest", arguments=[document.uri, test.name])
+            lenses.append(lsp.CodeLens(lsp.Range(at, at), command))
+    return lenses
+
+
 def add_writing(server: Server) -> None:
     """Completion and signatures."""
 
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=[".", "@", " ", "("]))
     async def completion(params: lsp.CompletionParams) -> lsp.CompletionList | None:
-        def question(document: OpenDocument, view: ProjectView) -> lsp.CompletionList:
+        def question(document: OpenDocument) -> lsp.CompletionList:
             lines = document.lines
-            offset = lines.offset(params.position.line, params.position.character)
-            items = complete(view, document.path, document.text, offset) if document.path.endswith(".sql") else ()
+            items = completions(*at(document, params.position))
             return lsp.CompletionList(False, [to.make_item(lines, item) for item in items])
 
-        return await server.ask(params.text_document.uri, question)
+        return await server.ask_file(params.text_document.uri, question)
 
     @server.feature(lsp.TEXT_DOCUMENT_SIGNATURE_HELP, lsp.SignatureHelpOptions(trigger_characters=["(", ","]))
     async def signature_help(params: lsp.SignatureHelpParams) -> lsp.SignatureHelp | None:
@@ -125,35 +136,28 @@ def add_navigation(server: Server) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     async def hover(params: lsp.HoverParams) -> lsp.Hover | None:
-        def question(document: OpenDocument, view: ProjectView) -> lsp.Hover | None:
-            lines = document.lines
-            offset = lines.offset(params.position.line, params.position.character)
-            place = target_at(view, document.path, document.text, offset)
-            text = hover_text(view, place[0], document.editor.state) if place else None
-            if place is None or text is None:
+        def question(document: OpenDocument) -> lsp.Hover | None:
+            answer = hover_at(*at(document, params.position))
+            if answer is None:
                 return None
-            content = lsp.MarkupContent(lsp.MarkupKind.Markdown, text)
-            return lsp.Hover(content, to.make_range(lines, place[1]))
+            content = lsp.MarkupContent(lsp.MarkupKind.Markdown, answer[0])
+            return lsp.Hover(content, to.make_range(document.lines, answer[1]))
 
-        return await server.ask(params.text_document.uri, question)
+        return await server.ask_file(params.text_document.uri, question)
 
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     async def definition(params: lsp.DefinitionParams) -> list[lsp.Location] | None:
-        def question(document: OpenDocument, view: ProjectView) -> list[lsp.Location]:
-            offset = document.lines.offset(params.position.line, params.position.character)
-            place = target_at(view, document.path, document.text, offset, follow=True)
-            return locations(view, definitions(view, place[0])) if place else []
+        def question(document: OpenDocument) -> list[lsp.Location]:
+            return locations(document.editor, definitions_at(*at(document, params.position)))
 
-        return await server.ask(params.text_document.uri, question)
+        return await server.ask_file(params.text_document.uri, question)
 
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     async def find_references(params: lsp.ReferenceParams) -> list[lsp.Location] | None:
-        def question(document: OpenDocument, view: ProjectView) -> list[lsp.Location]:
-            offset = document.lines.offset(params.position.line, params.position.character)
-            place = target_at(view, document.path, document.text, offset)
-            return locations(view, tuple(references(view, place[0]))) if place else []
+        def question(document: OpenDocument) -> list[lsp.Location]:
+            return locations(document.editor, references_at(*at(document, params.position)))
 
-        return await server.ask(params.text_document.uri, question)
+        return await server.ask_file(params.text_document.uri, question)
 
 
 def add_edits(server: Server) -> None:
@@ -167,7 +171,8 @@ def add_edits(server: Server) -> None:
             if place is None:
                 return None
             edits = document.editor.rename(place[0], params.new_name)
-            return to.make_workspace_edit(view.project.root, edits, texts_of(view, {edit.path for edit in edits}))
+            texts = texts_of(document.editor, {edit.path for edit in edits})
+            return to.make_workspace_edit(view.project.root, edits, texts)
 
         return await server.ask(params.text_document.uri, question)
 
@@ -192,7 +197,7 @@ def add_edits(server: Server) -> None:
             answers = []
             for action in actions_at(view, document.path, document.text, span, document.diagnostics):
                 kind = lsp.CodeActionKind.QuickFix if action.fixes else lsp.CodeActionKind.RefactorRewrite
-                texts = texts_of(view, {edit.path for edit in action.edits})
+                texts = texts_of(document.editor, {edit.path for edit in action.edits})
                 edit = to.make_workspace_edit(view.project.root, action.edits, texts)
                 answers.append(lsp.CodeAction(action.title, kind=kind, edit=edit))
             return answers
@@ -254,84 +259,27 @@ def add_outline(server: Server) -> None:
         return await server.ask(params.text_document.uri, question)
 
 
-def add_commands(server: Server) -> None:
-    """Formatting, and what lenses start."""
-
-    @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
-    async def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
-        def question(document: OpenDocument, _: ProjectView) -> list[lsp.TextEdit]:
-            text = document.editor.format(document.path, document.text)
-            whole = to.make_range(document.lines, Span(0, len(document.text)))
-            return [lsp.TextEdit(whole, text)] if text != document.text else []
-
-        return await server.ask(params.text_document.uri, question)
-
-    @server.feature("mergeplan/render")
-    async def render(params: Any) -> dict[str, str] | None:
-        return await render_model(server, params.uri, params.model)
-
-    @server.feature("mergeplan/tests")
-    async def list_tests(params: Any) -> list[dict[str, Any]]:
-        return await list_unit_tests(server, params.root)
-
-    @server.command("mergeplan.render")
-    async def render_command(uri: str, model: str) -> dict[str, str] | None:
-        return await render_model(server, uri, model)
-
-    @server.command("mergeplan.runTest")
-    async def run_test(uri: str, name: str) -> dict[str, Any] | None:
-        document = server.document(uri)
-        if document is None or not document.editor.trusted:
-            raise JsonRpcException("Trust the folder to run its tests.", REFUSED)
-        result = await asyncio.to_thread(run_unit_test, document.editor.root, document.path, name)
-        kind = lsp.MessageType.Info if result["ok"] else lsp.MessageType.Error
-        server.window_show_message(lsp.ShowMessageParams(kind, str(result["message"])))
-        return result
+def at(document: OpenDocument, position: lsp.Position) -> tuple[Editor, str, str, int]:
+    """The place that a client asks about, as our questions take it."""
+    return document.editor, document.path, document.text, document.lines.offset(position.line, position.character)
 
 
-async def render_model(server: Server, uri: str, model: str) -> dict[str, str] | None:
-    """A model's query as Spark runs it."""
-    return await server.ask(uri, lambda document, _: {"model": model, "sql": document.editor.render(model)})
-
-
-async def list_unit_tests(server: Server, uri: str) -> list[dict[str, Any]]:
-    """The unit tests of a project's folder, as its files and open texts have them; JsonRpcException for no project."""
-    folder = Path(to_fs_path(uri) or "").resolve()
-    if not is_project(folder):
-        raise JsonRpcException(f"`{folder}` is no project.", REFUSED)
-    tests = await server.desk.read(server.desk.editor(folder).unit_tests)
-    return [{"name": t.name, "path": t.path, "line": max(t.line - 1, 0), "model": t.model} for t in tests]
-
-
-async def unit_test_lenses(server: Server, document: OpenDocument) -> list[lsp.CodeLens]:
-    """A lens above each unit test of a file."""
-    view = document.view
-    if view is None:
-        return []
-    lenses = []
-    for test in view.project.tests:
-        if test.path == document.path:
-            at = lsp.Position(max(test.line - 1, 0), 0)
-            command = lsp.Command("Run test", "mergeplan.runTest", arguments=[document.uri, test.name])
-            lenses.append(lsp.CodeLens(lsp.Range(at, at), command))
-    return lenses
-
-
-def locations(view: ProjectView, places: tuple[FileSpan, ...]) -> list[lsp.Location]:
+def locations(editor: Editor, places: tuple[FileSpan, ...]) -> list[lsp.Location]:
     """Places in files as the protocol has them."""
-    texts = texts_of(view, {place.path for place in places})
+    texts = texts_of(editor, {place.path for place in places})
     return [
-        lsp.Location((view.project.root / place.path).as_uri(), to.make_range(Lines(texts[place.path]), place.span))
+        lsp.Location((editor.root / place.path).as_uri(), to.make_range(Lines(texts[place.path]), place.span))
         for place in dict.fromkeys(places)
     ]
 
 
-def texts_of(view: ProjectView, paths: set[str]) -> dict[str, str]:
+def texts_of(editor: Editor, paths: set[str]) -> dict[str, str]:
     """The texts of files: as they are open, were read, or lie on the disk; '' for one that is not there."""
     texts = {}
     for path in paths:
-        text, file = view.text(path), view.project.root / path
+        text = editor.view.text(path) if editor.view is not None else editor.live.texts.get(path)
         if text is None:
+            file = editor.root / path
             text = file.read_text("utf-8-sig", "replace").replace("\r\n", "\n") if file.is_file() else ""
         texts[path] = text
     return texts

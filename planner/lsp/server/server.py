@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.lsp.project_view import ProjectView
@@ -22,11 +23,22 @@ REFUSED = -32803  # RequestFailed
 DELAY = 0.15  # seconds after a keystroke, before the plan is asked for
 
 
+class Protocol(LanguageServerProtocol):
+    """The protocol with columns in UTF-16, which every client has to know: ours are counted in nothing else."""
+
+    @lsp_method(lsp.INITIALIZE)
+    def lsp_initialize(self, params: lsp.InitializeParams) -> Generator[Any, Any, lsp.InitializeResult]:
+        """Shake hands, whatever other encodings the client likes better."""
+        if params.capabilities.general is not None:
+            params.capabilities.general.position_encodings = [lsp.PositionEncodingKind.Utf16]
+        return (yield from super().lsp_initialize(params))
+
+
 class Server(LanguageServer):
     """The server of one client."""
 
     def __init__(self, settings: SessionSettings) -> None:
-        super().__init__("mergeplan", mergeplan_version())
+        super().__init__("mergeplan", mergeplan_version(), protocol_cls=Protocol)
         self.desk = Desk(settings)
         self.background: set[asyncio.Task[None]] = set()
 
@@ -45,18 +57,22 @@ class Server(LanguageServer):
 
         MergeplanError becomes the answer's error.
         """
+
+        def about(document: OpenDocument) -> T | None:
+            view = document.view
+            return question(document, view) if view is not None else None
+
+        return await self.ask_file(uri, about)
+
+    async def ask_file(self, uri: str, question: Callable[[OpenDocument], T]) -> T | None:
+        """As `ask`, also while the project is not open."""
         document = self.document(uri)
         if document is None:
             return None
         if document.judged != document.number:
             await self.desk.judge(document)
-
-        def work() -> T | None:
-            view = document.view
-            return question(document, view) if view is not None else None
-
         try:
-            return await self.desk.read(work)
+            return await self.desk.read(lambda: question(document))
         except MergeplanError as error:
             raise JsonRpcException(f"{error.message} {error.hint}".strip(), REFUSED) from None
 

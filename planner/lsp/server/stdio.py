@@ -6,7 +6,7 @@ import os
 import sys
 from typing import BinaryIO
 
-from mergeplan.planner.lsp.server import features
+from mergeplan.planner.lsp.server import commands, features
 from mergeplan.planner.lsp.server.server import Server
 from mergeplan.planner.session.settings import SessionSettings
 
@@ -21,7 +21,7 @@ def make_server(settings: SessionSettings) -> Server:
         features.add_navigation,
         features.add_edits,
         features.add_outline,
-        features.add_commands,
+        commands.add_commands,
     ):
         add(server)
     return server

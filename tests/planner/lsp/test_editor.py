@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.lsp.editor import Editor, is_of_project
+from mergeplan.planner.lsp.editor import Editor
+from mergeplan.planner.lsp.project_files import is_of_project
+from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.project.lineage import FollowedModels
 from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.lsp.conftest import ORDERS, TOTALS, ask_effects
 
@@ -80,6 +83,27 @@ def test_only_the_edited_file_is_read_anew(editor: Editor) -> None:
     assert editor.live.loads == 1
 
 
+def test_what_is_kept_between_edits_is_what_reading_all_would_give(editor: Editor) -> None:
+    edits = {
+        PATH: ORDERS.replace("AS twice", "AS doubled, 1 AS tax"),
+        "models/latest.sql": "MODEL (name shop.latest, kind VIEW); SELECT * FROM shop.orders",
+        "models/totals.sql": "MODEL (name shop.totals, kind FULL); SELECT tax FROM shop.latest",
+    }
+    assert editor.view is not None
+    for name in editor.view.project.models:
+        editor.view.columns(name)
+    for path, text in edits.items():
+        assert editor.judge(path, text) == ()
+    view = editor.view
+    graph = graph_of(view.project.models)
+    fresh = FollowedModels(graph)
+
+    assert editor.live.loads == 1
+    assert (view.graph.parents, view.graph.children, view.graph.order) == (graph.parents, graph.children, graph.order)
+    assert {name: view.lineage[name].table for name in graph.order} == {name: fresh[name].table for name in graph.order}
+    assert view.columns("shop.latest") == ("id", "day", "amount", "doubled", "tax")
+
+
 def test_a_file_that_is_broken_when_it_is_opened_comes_back(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / PATH).write_text("MODEL (name shop.orders")
     fresh = Editor(editor.settings, trusted=True)
@@ -128,7 +152,8 @@ def test_none_of_a_folders_code_runs_until_it_is_trusted(settings: SessionSettin
 @pytest.mark.parametrize(
     ("path", "expected"),
     [("models/a/b.sql", True), ("tests/t.yaml", True), ("config.yaml", True), ("external_models.yaml", True),
-     ("models/m.py", False), ("config.py", False), ("notes.sql", False), ("target/run.sql", False)],
+     ("models/m.py", True), ("signals/m.py", False), ("config.py", False), ("notes.sql", False),
+     ("target/run.sql", False)],
 )  # fmt: skip
 def test_texts_of_the_project_alone_are_judged(path: str, expected: bool) -> None:
     assert is_of_project(path) is expected

@@ -1,7 +1,7 @@
 import pytest
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.graph import graph_of, update_graph
 from tests.planner.building import model, project
 
 CHAIN = project(
@@ -25,3 +25,22 @@ def test_a_cycle_is_drawn_from_its_first_model_in_reading_direction() -> None:
 
     assert caught.value.place is not None
     assert caught.value.place.path == "models/s.a.sql"
+
+
+def test_a_graph_is_updated_for_the_models_that_changed() -> None:
+    before = graph_of(project(model("db.a"), model("db.b", "SELECT * FROM db.a"), model("db.c", "SELECT 1 AS x")))
+    same = project(model("db.a"), model("db.b", "SELECT x FROM db.a"), model("db.c", "SELECT 1 AS x"))
+    other = project(model("db.a"), model("db.b", "SELECT * FROM db.c"), model("db.c", "SELECT 1 AS x"))
+    fewer = project(model("db.a"), model("db.b", "SELECT * FROM db.a"))
+
+    for models, changed in ((same, {"db.b"}), (other, {"db.b"}), (fewer, set[str]())):
+        assert update_graph(before, models, changed) == graph_of(models)
+        assert update_graph(before, models, changed).children == graph_of(models).children
+
+
+def test_an_updated_graph_has_no_cycle() -> None:
+    before = graph_of(project(model("db.a"), model("db.b", "SELECT * FROM db.a")))
+    circle = project(model("db.a", "SELECT * FROM db.b"), model("db.b", "SELECT * FROM db.a"))
+
+    with pytest.raises(ProjectError, match="cycle"):
+        update_graph(before, circle, {"db.a"})

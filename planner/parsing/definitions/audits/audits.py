@@ -48,6 +48,11 @@ _AUDIT_ALONE = ("depends_on", "cron", "start")  # only of standalone audits
 _AUDIT_LATER = ("model", "interval_unit", "end", "gateway", "project")
 
 
+def property_names() -> tuple[str, ...]:
+    """The keys of an AUDIT block."""
+    return tuple(sorted(_AUDIT_KEYS))
+
+
 def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
     """The audits of a file in audits/; ProjectError(s)."""
     source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)

@@ -1,0 +1,71 @@
+"""Which folders are projects, and which of their files the server reads: by names alone, no file is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from enum import Enum, auto
+from pathlib import Path, PurePosixPath
+
+from mergeplan.planner.project.dbt.compile import LEFT_OUT, is_dbt_project
+from mergeplan.planner.project.dbt.compile import PROJECT as DBT_PROJECT
+from mergeplan.planner.project.pipeline_folder import SPECS, is_pipeline
+
+OWN_CONFIGS = ("config.yaml", "config.yml", "config.py")
+CONFIGS = (*OWN_CONFIGS, DBT_PROJECT, *SPECS)
+TEXTS = ("config.yaml", "config.yml", "external_models.yaml", "external_models.yml", "exposures.yaml", "exposures.yml")
+FOLDERS = ("models", "audits", "tests", "macros", "external_models", "exposures")
+CODE_FOLDERS = ("models", "macros")  # whose Python has lenses and definitions
+UNREAD = (*LEFT_OUT, "dbt_packages", "venv")  # folders of dbt projects and pipelines that hold no file of theirs
+MOST_FILES = 20_000  # that are looked through for a name
+
+
+class Layout(Enum):
+    """Whose files a project has."""
+
+    OWN = auto()
+    DBT = auto()
+    PIPELINE = auto()
+
+
+def layout_of(root: Path) -> Layout:
+    """The layout of a project's folder, as the loader takes it."""
+    if is_dbt_project(root):
+        return Layout.DBT
+    return Layout.PIPELINE if is_pipeline(root) else Layout.OWN
+
+
+def is_of_project(path: str, layout: Layout = Layout.OWN) -> bool:
+    """True for a file whose text the project reads, by its path from there."""
+    folder, _, name = path.rpartition("/")
+    suffix = PurePosixPath(name).suffix
+    if layout is not Layout.OWN:
+        hidden = any(part.startswith(".") or part in UNREAD for part in folder.split("/"))
+        return suffix in (".sql", ".yaml", ".yml") and not (folder and hidden)
+    if not folder:
+        return name in TEXTS
+    top = folder.partition("/")[0]
+    return (suffix in (".sql", ".yaml", ".yml") and top in FOLDERS) or (suffix == ".py" and top in CODE_FOLDERS)
+
+
+def find_project(file: Path) -> Path | None:
+    """The nearest folder above a file that is a project; None where there is none."""
+    return next(filter(is_project, file.parents), None)
+
+
+def is_project(folder: Path) -> bool:
+    """True for a folder with a configuration."""
+    return any((folder / name).is_file() for name in CONFIGS)
+
+
+def list_files(root: Path, *suffixes: str) -> Iterator[str]:
+    """The files of a dbt project or a pipeline, by their path from the root, the first `MOST_FILES`."""
+    left = MOST_FILES
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if not name.startswith((".", "__pycache__")) and name not in UNREAD)
+        for name in sorted(files):
+            left -= 1
+            if left < 0:
+                return
+            if name.endswith(suffixes):
+                yield Path(folder, name).relative_to(root).as_posix()

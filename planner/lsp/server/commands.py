@@ -1,0 +1,71 @@
+"""What lenses and the client's own messages start: rendering, unit tests, formatting."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from pygls.uris import to_fs_path
+
+from mergeplan.planner.lsp.project_files import is_project
+from mergeplan.planner.lsp.project_view import ProjectView
+from mergeplan.planner.lsp.server import conversions as to
+from mergeplan.planner.lsp.server.desk import OpenDocument
+from mergeplan.planner.lsp.server.server import REFUSED, Server
+from mergeplan.planner.lsp.server.unit_test_runs import run_unit_test
+from mergeplan.planner.lsp.texts import Span
+
+
+def add_commands(server: Server) -> None:
+    """Formatting, and what lenses start."""
+
+    @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
+    async def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
+        def question(document: OpenDocument, _: ProjectView) -> list[lsp.TextEdit]:
+            if not document.path.endswith(".sql"):
+                return []
+            text = document.editor.format(document.path, document.text)
+            whole = to.make_range(document.lines, Span(0, len(document.text)))
+            return [lsp.TextEdit(whole, text)] if text != document.text else []
+
+        return await server.ask(params.text_document.uri, question)
+
+    @server.feature("mergeplan/render")
+    async def render(params: Any) -> dict[str, str] | None:
+        return await render_model(server, params.uri, params.model)
+
+    @server.feature("mergeplan/tests")
+    async def list_tests(params: Any) -> list[dict[str, Any]]:
+        return await list_unit_tests(server, params.root)
+
+    @server.command("mergeplan.render")
+    async def render_command(uri: str, model: str) -> dict[str, str] | None:
+        return await render_model(server, uri, model)
+
+    @server.command("mergeplan.runTest")
+    async def run_test(uri: str, name: str) -> dict[str, Any] | None:
+        document = server.document(uri)
+        if document is None or not document.editor.trusted:
+            raise JsonRpcException("Trust the folder to run its tests.", REFUSED)
+        result = await asyncio.to_thread(run_unit_test, document.editor.root, document.path, name, server.desk.children)
+        kind = lsp.MessageType.Info if result["ok"] else lsp.MessageType.Error
+        server.window_show_message(lsp.ShowMessageParams(kind, str(result["message"])))
+        return result
+
+
+async def render_model(server: Server, uri: str, model: str) -> dict[str, str] | None:
+    """A model's query as Spark runs it."""
+    return await server.ask(uri, lambda document, _: {"model": model, "sql": document.editor.render(model)})
+
+
+async def list_unit_tests(server: Server, uri: str) -> list[dict[str, Any]]:
+    """The unit tests of a project's folder, as its files and open texts have them; JsonRpcException for no project."""
+    folder = Path(to_fs_path(uri) or "").resolve()
+    if not is_project(folder):
+        raise JsonRpcException(f"`{folder}` is no project.", REFUSED)
+    await server.desk.wait_for_rest()  # a folder of many projects asks for the tests of each
+    tests = await server.desk.read(server.desk.editor(folder).unit_tests)
+    return [{"name": t.name, "path": t.path, "line": max(t.line - 1, 0), "model": t.model} for t in tests]

@@ -1,0 +1,118 @@
+"""The JSON Schemas of the project's other YAML files: unit tests, external models and exposures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mergeplan.planner.contract.base import DIALECT
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+_TEXT_OR_TEXTS = {"anyOf": [_TEXT, _TEXTS]}
+_TEXT_BY_NAME = {"type": "object", "additionalProperties": _TEXT}
+
+
+_ROWS = {"type": "array", "items": {"type": "object"}, "description": "Rows, each with `column: value`."}
+_RELATION = {
+    "rows": {"description": "Rows, each with `column: value`; with `format: csv`, their text."},
+    "query": {**_TEXT, "description": "A query that returns the rows."},
+    "columns": {**_TEXT_BY_NAME, "description": "The types of columns, where the rows do not show them."},
+    "partial": {"type": "boolean", "description": "Whether columns that the rows leave out are not compared."},
+    "format": {"enum": ["yaml", "csv"], "description": "The format of `rows` or of the file."},
+    "path": {**_TEXT, "description": "A file with the rows, from the project's folder or from that of the test."},
+    "csv_settings": {
+        "type": "object",
+        "properties": {
+            "sep": {**_TEXT, "description": "The separator: one character."},
+            "delimiter": {**_TEXT, "description": "The separator: one character."},
+            "quotechar": {**_TEXT, "description": "The quote: one character."},
+            "na_values": {"description": "Texts that are NULL."},
+            "skip_blank_lines": {"type": "boolean", "description": "Whether empty lines are left out."},
+        },
+        "additionalProperties": False,
+        "description": "How the CSV is written.",
+    },
+}
+_ROWS_BY_NAME = {"type": "object", "additionalProperties": {"$ref": "#/$defs/Rows"}}
+_TEST = {
+    "model": {**_TEXT, "description": "The model that is tested: `schema.model`."},
+    "description": {**_TEXT, "description": "What the test is about."},
+    "inputs": {**_ROWS_BY_NAME, "description": "The rows of the tables that the model reads, by table."},
+    "outputs": {
+        "type": "object",
+        "properties": {
+            "query": {"$ref": "#/$defs/Rows", "description": "The rows that the model returns."},
+            "ctes": {**_ROWS_BY_NAME, "description": "The rows that its CTEs return, by CTE."},
+            "partial": {"type": "boolean", "description": "Whether columns that the rows leave out are not compared."},
+        },
+        "additionalProperties": False,
+        "description": "The rows that are expected.",
+    },
+    "vars": {
+        "type": "object",
+        "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+        "description": "Variables, and the dates `start`, `end` and `execution_time`.",
+    },
+    "gateway": {**_TEXT, "description": "A gateway of config.yaml."},
+    "schema": {**_TEXT, "description": "Accepted, no effect here."},
+    "default_catalog": {**_TEXT, "description": "The default catalog, which is that of the project."},
+    "freeze_time": {"description": "The time that `CURRENT_DATE` and its like have."},
+}
+_EXTERNAL_MODEL = {
+    "name": {**_TEXT, "description": "The table: `schema.table`."},
+    "description": {**_TEXT, "description": "What the table holds."},
+    "columns": {**_TEXT_BY_NAME, "description": "The columns with their types, by name."},
+    "column_descriptions": {**_TEXT_BY_NAME, "description": "What the columns hold, by name."},
+    "owner": {**_TEXT, "description": "Who is responsible for the table."},
+    "tags": {**_TEXT_OR_TEXTS, "description": "Words by which models are selected."},
+    "grain": {**_TEXT_OR_TEXTS, "description": "The columns that identify a row."},
+    "grains": {**_TEXT_OR_TEXTS, "description": "Several grains."},
+    "references": {"description": "Accepted, no effect here."},
+    "start": {"description": "The first moment that the table has rows for."},
+    "dialect": {**_TEXT, "description": "The SQL dialect in which types are written."},
+    "gateway": {**_TEXT, "description": "The gateway whose catalog has the table; by default each."},
+    "audits": {
+        "type": "array",
+        "items": {"anyOf": [_TEXT, {"type": "object", "properties": {"name": _TEXT}, "required": ["name"]}]},
+        "description": "The audits of its rows.",
+    },
+}
+_EXPOSURE = {
+    "name": {**_TEXT, "description": "What uses the models."},
+    "models": {**_TEXTS, "description": "The models that it uses: `schema.model`."},
+    "type": {**_TEXT, "description": "What it is, such as `dashboard`."},
+    "owner": {**_TEXT, "description": "Who is responsible for it."},
+    "url": {**_TEXT, "pattern": "^https?://", "description": "Its address."},
+    "description": {**_TEXT, "description": "What it is about."},
+}
+
+
+def unit_tests_schema() -> dict[str, Any]:
+    """The schema of a file of `tests/`: a mapping of tests by name."""
+    test = {**_object(_TEST, "model", "outputs"), "description": "A unit test."}
+    relation = {"type": "object", "properties": _RELATION, "additionalProperties": False}
+    return {
+        "$schema": DIALECT,
+        "title": "Unit tests of a mergeplan project",
+        "type": "object",
+        "additionalProperties": {"$ref": "#/$defs/UnitTest"},
+        "$defs": {"UnitTest": test, "Rows": {"anyOf": [_ROWS, relation]}},
+    }
+
+
+def external_models_schema() -> dict[str, Any]:
+    """The schema of external_models.yaml: a list of tables."""
+    return _list("external_models.yaml of a mergeplan project", _object(_EXTERNAL_MODEL, "name"))
+
+
+def exposures_schema() -> dict[str, Any]:
+    """The schema of exposures.yaml: a list of uses outside of the project."""
+    return _list("exposures.yaml of a mergeplan project", _object(_EXPOSURE, "name", "models"))
+
+
+def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
+
+
+def _list(title: str, item: dict[str, Any]) -> dict[str, Any]:
+    return {"$schema": DIALECT, "title": title, "type": "array", "items": item}

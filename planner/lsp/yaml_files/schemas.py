@@ -1,0 +1,65 @@
+"""The schema of each of the project's YAML files, and what it says of a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from mergeplan.planner.contract.config_schema import config_schema
+from mergeplan.planner.lsp.yaml_files.file_schemas import exposures_schema, external_models_schema, unit_tests_schema
+from mergeplan.planner.lsp.yaml_files.places import ITEM, Step
+
+Schema = dict[str, Any]
+
+
+def schema_of(path: str) -> Schema | None:
+    """The schema of a file of the project, by its path from there; None for one without."""
+    folder, _, name = path.rpartition("/")
+    stem, _, suffix = name.rpartition(".")
+    if suffix not in ("yaml", "yml"):
+        return None
+    if not folder:
+        return _named(stem)
+    top = folder.partition("/")[0]
+    return _named(top) if top in ("tests", "external_models", "exposures") else None
+
+
+@cache
+def _named(name: str) -> Schema | None:
+    makers = {
+        "config": config_schema,
+        "tests": unit_tests_schema,
+        "external_models": external_models_schema,
+        "exposures": exposures_schema,
+    }
+    return makers[name]() if name in makers else None
+
+
+def schemas_at(schema: Schema, path: tuple[Step, ...]) -> tuple[Schema, ...]:
+    """What a schema says of a place: several where it allows alternatives, none where it knows nothing of it."""
+    nodes = list(_alternatives(schema, schema))
+    for step in path:
+        nodes = [inner for node in nodes for child in _children(node, step) for inner in _alternatives(schema, child)]
+    return tuple(nodes)
+
+
+def _children(node: Schema, step: Step) -> Iterator[Schema]:
+    if step == ITEM:
+        if isinstance(node.get("items"), dict):
+            yield node["items"]
+        return
+    if step in node.get("properties", {}):
+        yield node["properties"][step]
+    elif isinstance(node.get("additionalProperties"), dict):
+        yield node["additionalProperties"]
+
+
+def _alternatives(schema: Schema, node: Schema) -> Iterator[Schema]:
+    """The node itself, and what it refers to."""
+    yield node
+    if reference := node.get("$ref"):
+        yield from _alternatives(schema, schema["$defs"][str(reference).rpartition("/")[2]])
+    for key in ("anyOf", "oneOf", "allOf"):
+        for option in node.get(key, ()):
+            yield from _alternatives(schema, option)
