@@ -103,9 +103,12 @@ class FollowedModels(Mapping[str, Followed]):
     What earlier runs analysed on this machine is recalled from `memory`.
     """
 
-    def __init__(self, graph: Graph, memory: ShapeMemory = NO_MEMORY) -> None:
+    def __init__(
+        self, graph: Graph, memory: ShapeMemory = NO_MEMORY, on_follow: Callable[[int], None] = lambda done: None
+    ) -> None:
         self.graph = graph
         self._memory = memory
+        self._on_follow = on_follow  # hears how many are followed
         self._known: dict[str, Followed] = {}
 
     def __getitem__(self, name: str) -> Followed:
@@ -117,6 +120,7 @@ class FollowedModels(Mapping[str, Followed]):
                     waiting += unknown
                 elif (last := waiting.pop()) not in self._known:
                     self._known[last] = self._follow(self.graph.models[last])
+                    self._on_follow(len(self._known))
         return self._known[name]
 
     def __contains__(self, name: object) -> bool:

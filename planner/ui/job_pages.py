@@ -94,6 +94,7 @@ def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:
         "audits": tuple(audit_row(record, audit) for audit in facts.audits),
         "violations": facts.violations,
         "differences": facts.differences,
+        "physical_plan": (facts.result.physical_plan if facts.result else None) or (),
         "done": _ending_sentence(record),
     }
     return _render("job.html", catalog, frame, job, values)

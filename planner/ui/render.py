@@ -14,6 +14,7 @@ from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from mergeplan.planner.contract.base import Spans
+from mergeplan.planner.contract.physical_words import physical_sentence
 from mergeplan.planner.contract.plan import ModelChange
 from mergeplan.planner.site.diff_lines import DiffLine, diff_lines
 from mergeplan.planner.site.filters import page_filters
@@ -139,6 +140,7 @@ def _filters() -> Iterator[tuple[str, Callable[..., Any]]]:
     yield "when", format_when
     yield "category_name", name_category
     yield "computed", _computation
+    yield "physical", lambda change: physical_sentence(change, lambda name: f"`{name}`")
     yield "diff_lines", _lines_of
     yield "duration", duration_text
 

@@ -119,4 +119,4 @@ def _last(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
 
 def _catalog(request: Request) -> object:
     context, ui = context_and_ui(request)
-    return ui.pages(context.reader.read()).catalog
+    return ui.pages(context.reader.read_for_page()).catalog

@@ -100,7 +100,7 @@ def show_plan(request: Request, job_id: str) -> Response:
         may_categorize=may(request, Scope.PLAN) and record.kind is JobKind.PLAN,
         events=_events(record),
     )
-    catalog = ui.pages(context.reader.read()).catalog
+    catalog = ui.pages(context.reader.read_for_page()).catalog
     return html(plan_page(catalog, frame_of(request, catalog.project), job, applies))
 
 
@@ -140,7 +140,7 @@ def show_job(request: Request, job_id: str) -> Response:
     record = find_job(context, job_id, principal_of(request))
     if record.kind.is_plan:
         return redirect(f"/plans/{record.id}")
-    catalog = ui.pages(context.reader.read()).catalog
+    catalog = ui.pages(context.reader.read_for_page()).catalog
     may_cancel = may(request, record.kind.scope)
     job = ShownJob(record, ui.facts(context, record), may_cancel=may_cancel, events=_events(record))
     return html(job_page(catalog, frame_of(request, catalog.project), job))
@@ -229,4 +229,4 @@ def _restatement(form: Form) -> RestatementBody:
 def _names(request: Request) -> dict[str, object]:
     """How a page leads to models."""
     context, ui = context_and_ui(request)
-    return {"catalog": ui.pages(context.reader.read()).catalog}
+    return {"catalog": ui.pages(context.reader.read_for_page()).catalog}

@@ -44,7 +44,7 @@ def show_model(request: Request, name: str) -> Response:
     """A model with all that is known of it."""
     check_scope(request, Scope.READ)
     context, ui = context_and_ui(request)
-    snapshot = context.reader.read()
+    snapshot = context.reader.read_for_page()
     row = find_model(snapshot, name)
     pages = ui.pages(snapshot)
     versions: dict[tuple[str, str], list[str]] = {}
@@ -107,7 +107,7 @@ def plan_rows(context: ApiContext, records: tuple[JobRecord, ...]) -> Iterator[P
 
 def _pages(request: Request) -> CatalogPages:
     check_scope(request, Scope.READ)
-    return ui_of(request).pages(context_of(request).reader.read())
+    return ui_of(request).pages(context_of(request).reader.read_for_page())
 
 
 def _plans(context: ApiContext, ui: UiState, model: str) -> Iterator[PlanRow]:
