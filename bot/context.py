@@ -43,7 +43,18 @@ EMBEDDED = "gateways:\n  spark:\n    connection:\n      type: spark\n"
 DEFECT_TRIES = 3
 MEND = "Push a commit that fixes it; its history may have to be rewritten."
 TRY_AGAIN = "The log of the service says more. Type `/plan` to try again."
-RUNS_CODE = ("plan", "apply", "run", "test", "lint", "audit", "data_diff", "table_diff", "docs")  # a project's own
+RUNS_CODE = (
+    "plan",
+    "apply",
+    "run",
+    "test",
+    "lint",
+    "audit",
+    "data_diff",
+    "table_diff",
+    "docs",
+    "diff",
+)  # a project's own
 WAITED_FOR = ("plan", "rollback")  # somebody looks on: these get the child that is ready, and leave it to no other verb
 
 

@@ -401,6 +401,16 @@ def main() -> None:
         ]  # fmt: skip
         torn = {"pending": state["torn"]} if state.get("torn") else {}
         say("result", ok=True, applied=False, environments=rows, **torn)
+    elif verb == "diff":
+        now, shown = models(), state["environments"][sys.argv[2]]["models"]
+        rows = [
+            {"name": name, "change": "direct", "category": "breaking", "reason": f"Against {sys.argv[2]}.",
+             "columns": {"added": [], "altered": [], "removed": [], "every": False},
+             "diff": f"-{shown.get(name)}+{now.get(name)}", "rule": "text", "path": "", "line": 1}
+            for name in sorted(now.keys() | shown.keys()) if now.get(name) != shown.get(name)
+        ]  # fmt: skip
+        say("result", ok=True, applied=False, environment=sys.argv[2], different=bool(rows), changes=rows)
+        raise SystemExit(1 if rows else 0)
     elif verb == "docs":
         write_catalog(Path(option("--output")), state)
     elif verb == "invalidate":
