@@ -26,6 +26,7 @@ from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.versions import mergeplan_version
 
 log = logging.getLogger(__name__)
 CHECK = 1.0  # seconds between two looks at the files and the state
@@ -47,6 +48,7 @@ class CatalogSnapshot:
     files: FolderLooks | None  # that it was made from; None: how they look cannot be said
     state: str  # the mark of the state that it was made from
     until: datetime  # when something else is due
+    due: str  # a mark of what is due
 
     @cached_property
     def models(self) -> Mapping[str, CatalogModelRow]:
@@ -65,9 +67,13 @@ class CatalogSnapshot:
 
     @cached_property
     def etag(self) -> str:
-        """An entity tag that is the same for the same catalog, in another process too."""
-        moment = "" if self.files else self.view.made_at
-        return digest(moment, _mark(self.files, self.state), self.view.environment, self.until.isoformat())
+        """An entity tag that is the same for the same catalog, in another process too: it is of contents alone."""
+        shown = (
+            text
+            for name, model in self.built.items()
+            for text in (name, model.kind, model.schedule, model.declared.owner, *model.declared.tags, model.rendered)
+        )
+        return digest(self.project.files, self.state, self.view.environment, self.due, mergeplan_version(), *shown)
 
 
 class CatalogReader:
@@ -216,7 +222,7 @@ class CatalogReader:
             project = self._opened = work.project
             catalog = make_catalog(work, environment, partial(self._note, "Queries followed", len(project.models)))
             shown, view = self._store.environments.all(), catalog_view(catalog)
-            return CatalogSnapshot(view, project, catalog.models, shown, files, state, _until(work))
+            return CatalogSnapshot(view, project, catalog.models, shown, files, state, _until(work), _due(work))
 
     def _note(self, step: str, total: int, done: int) -> None:
         self._progress = Progress(step, done, total)
@@ -239,6 +245,12 @@ def _until(work: Workspace) -> datetime:
     """When the next interval of a model is due, at the latest in an hour."""
     crons = {model.cron for model in work.project.models.values()}
     return min([work.now + LONGEST, *(min(cron.next_tick(work.now), cron.next_cut(work.now)) for cron in crons)])
+
+
+def _due(work: Workspace) -> str:
+    """The last tick and the last unit of each cron: while they are the same, the same intervals are due."""
+    crons = {model.cron for model in work.project.models.values()}
+    return repr(sorted((cron.text, cron.tz, cron.floor(work.now), cron.cut(work.now)) for cron in crons))
 
 
 def _search_text(row: CatalogModelRow) -> str:
