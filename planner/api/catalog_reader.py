@@ -229,7 +229,7 @@ class CatalogReader:
 
     def _is_same(self, before: FolderLooks | None, now: FolderLooks | None) -> bool:
         """True when no file can have changed: one that had been edited a moment before is read once more."""
-        if before is None or now is None or before.digest != now.digest or now.recent.keys() - before.recent.keys():
+        if before is None or now is None or before.looks != now.looks or now.recent.keys() - before.recent.keys():
             return False
         try:
             return all(hash_file(self.settings.root, name) == text for name, text in before.recent.items())
