@@ -21,7 +21,7 @@ from mergeplan.bot.github.together import CheckRequest
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.records import ProdRecord, Pull
 from mergeplan.bot.report.checks.check import CheckView
-from mergeplan.bot.report.preview import (
+from mergeplan.bot.report.checks.preview import (
     BranchPreview,
     preview_check,
     preview_comment,
