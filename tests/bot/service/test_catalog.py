@@ -11,7 +11,7 @@ import pytest
 from mergeplan.bot.inbox.queue import CATALOG
 from mergeplan.bot.pages.links import links_of
 from mergeplan.bot.service.catalog import private_values
-from tests.bot.conftest import COLUMN, FILTER, SECRET, SHOP, Bench, until
+from tests.bot.conftest import COLUMN, FILTER, PROJECT, SECRET, SHOP, Bench, until
 
 LONG = 2**31
 PAGES = (
@@ -126,6 +126,20 @@ def test_no_project_code_runs_in_the_service_and_no_secret_is_on_a_page(pages: B
     assert private_values({"DB_PASSWORD": "hunter22", "REGION": "somewhere"}, ["DB_PASSWORD", "REGION"]) == (
         "hunter22",
     )
+
+
+def test_markup_in_what_a_project_says_stays_text(make_bench: Callable[..., Bench]) -> None:
+    hostile = "</a><script>alert(1)</script>"
+    project = {**PROJECT, "models/orders.sql": f"SELECT '{hostile}' AS id\n"}
+    pages = make_bench(project, public_url="https://bot.example/plans")
+    pages.knobs(owner=hostile)
+    pages.github.commit(SHOP, "main", {"models/totals.sql": "SELECT 1 AS n\n"}, "A push", author="ann")
+    pages.idle()
+    for path in ("", "models/shop.orders", "lineage", "?q=%3Cscript%3E", "?q=alert"):
+        text = ask(pages, path).text
+        assert "<script>" not in text, path
+        assert not re.search(r"<[a-z]+[^>]*\son\w+=", text), path
+    assert "&lt;script&gt;alert(1)" in ask(pages, "models/shop.orders").text
 
 
 def test_an_address_that_leads_nowhere_is_a_page_with_a_sentence(pages: Bench) -> None:
