@@ -16,6 +16,15 @@ BRANCHES_MOST = 20
 
 
 @dataclass(frozen=True)
+class PullPreview:
+    """A pull request into a branch as it was planned: its head, and the commit that the environment shows."""
+
+    number: int
+    head: str
+    base: str
+
+
+@dataclass(frozen=True)
 class BranchRecord:
     """A branch, and how far its environment has followed it."""
 
@@ -27,6 +36,7 @@ class BranchRecord:
     running: str = ""  # the commit whose check is not completed
     attempts: int = 0  # of that commit
     again: bool = False  # somebody asked for what failed to be tried again
+    previews: tuple[PullPreview, ...] = ()  # of open pull requests into it
 
     @property
     def is_behind(self) -> bool:

@@ -43,7 +43,18 @@ EMBEDDED = "gateways:\n  spark:\n    connection:\n      type: spark\n"
 DEFECT_TRIES = 3
 MEND = "Push a commit that fixes it; its history may have to be rewritten."
 TRY_AGAIN = "The log of the service says more. Type `/plan` to try again."
-RUNS_CODE = ("plan", "apply", "run", "test", "lint", "audit", "data_diff", "table_diff")  # a project's own
+RUNS_CODE = (
+    "plan",
+    "apply",
+    "run",
+    "test",
+    "lint",
+    "audit",
+    "data_diff",
+    "table_diff",
+    "docs",
+    "diff",
+)  # a project's own
 WAITED_FOR = ("plan", "rollback")  # somebody looks on: these get the child that is ready, and leave it to no other verb
 
 
@@ -74,6 +85,7 @@ class PlannerCall:
     gateways: Path | None = None  # the configuration whose gateways count; None: the folder's own
     own_code: bool = False  # the change brings code of its own
     is_fork: bool = False  # the folder is a fork's, which nobody has merged
+    is_silent: bool = False  # the verb prints no lines: it writes a file
 
 
 @dataclass
@@ -192,7 +204,7 @@ class BotContext:
             return self._raise_if_shutdown(call, Finished((), 1, str(cancelled)))
         except MergeplanError as error:
             return error_result(error)
-        asked = (*arguments, "--output", "json")
+        asked = arguments if call.is_silent else (*arguments, "--output", "json")
         task = Task(asked, call.folder, repository, child_run, call.gateways, call.own_code, packages, call.is_fork)
         log.info("planner_started", run=child_run, repository=repository, purpose=purpose)
         standby = self.standby if arguments[0] in WAITED_FOR else None

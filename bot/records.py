@@ -316,6 +316,11 @@ class ProdRecord:
     folder: str = ""  # of the project that it was promoted from
     branches: tuple[BranchRecord, ...] = ()  # other branches, which have environments of their own
 
+    def follows(self, branch: str, number: int) -> bool:
+        """True for a pull request into a branch that has an environment of its own, or that went into one before."""
+        previews = (preview.number for record in self.branches for preview in record.previews)
+        return any(record.branch == branch for record in self.branches) or number in previews
+
     @property
     def is_to_come(self) -> bool:
         """True while the first build is under way, or will be tried again by itself."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mergeplan.bot.inbox.catalogs import Catalogs
 from mergeplan.bot.inbox.commands import Commands
 from mergeplan.bot.inbox.database import InboxDatabase
 from mergeplan.bot.inbox.decisions import DecisionLog
@@ -44,6 +45,7 @@ class Inbox:
         self.runs = Runs(self.database)
         self.progress = ProgressStore(self.database)
         self.decisions = DecisionLog(self.database)
+        self.catalogs = Catalogs(self.database)
 
     def close(self) -> None:
         """Lets go of the connections."""

@@ -43,6 +43,12 @@ class Pulls:
         with self._database.reading() as connection:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
 
+    def newest(self, repository: str, most: int) -> tuple[PullRecord, ...]:
+        """The pull requests that were opened last, those first."""
+        query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number.desc())
+        with self._database.reading() as connection:
+            return tuple(_PULL.validate_json(row.data) for row in connection.execute(query.limit(most)))
+
     def filter_by_state(self, repository: str, *states: PullState) -> tuple[PullRecord, ...]:
         """The pull requests of the repository that stand so."""
         wanted = (PULLS.c.repository == repository, PULLS.c.state.in_([state.value for state in states]))

@@ -14,6 +14,8 @@ from mergeplan.planner.state.database import put
 
 LEASE_SECONDS = 30.0
 BRANCHES = -1  # in place of a pull request's number: the branches that have environments of their own
+CATALOG = -2  # or: the catalog of what prod shows
+APART = {BRANCHES: "branches", CATALOG: "catalog"}
 _OF_KEYS = (
     sa.select(QUEUE)
     .where(QUEUE.c.key.in_(sa.bindparam("keys", expanding=True)))
@@ -30,7 +32,7 @@ _MAKE_DUE = (
 @dataclass(frozen=True)
 class Job:
     """A claimed key: pull request `number` of the repository, or (0) its prod, or (`BRANCHES`) the environments of its
-    other branches; `seen` is the last news it covers."""
+    other branches, or (`CATALOG`) the catalog of prod; `seen` is the last news it covers."""
 
     key: str
     repository: str
@@ -62,9 +64,9 @@ class Due:
 
 
 def queue_key(repository: str, number: int) -> str:
-    """`owner/name#7`, `owner/name@prod`, or `owner/name@branches`."""
-    if number == BRANCHES:
-        return f"{repository}@branches"
+    """`owner/name#7`, `owner/name@prod`, `owner/name@branches` or `owner/name@catalog`."""
+    if number in APART:
+        return f"{repository}@{APART[number]}"
     return f"{repository}#{number}" if number else f"{repository}@prod"
 
 

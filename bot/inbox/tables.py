@@ -81,3 +81,11 @@ DECISIONS = sa.Table(
     sa.Column("what", sa.Text),
     sa.Column("plan_id", sa.Text),
 )
+CATALOGS = sa.Table(
+    "bot_catalogs",
+    META,
+    sa.Column("repository", sa.Text, primary_key=True),
+    sa.Column("mark", sa.String(120)),
+    sa.Column("made_at", sa.Float),
+    sa.Column("data", sa.LargeBinary),
+)

@@ -30,10 +30,20 @@ class PageLinks:
 
     def url(self, repository: str, number: int, page: str, now: float) -> str:
         """The address of a page, signed for some days; '' where there are no pages."""
-        if not self.site or not self.key:
+        if not self.is_open:
             return ""
         signed = self.sign_access(repository, number, int(now) + DAYS * 86_400)
         return f"{self.site}/pulls/{quote(repository)}/{int(number)}/{page}?key={signed}"
+
+    @property
+    def is_open(self) -> bool:
+        """True where there are pages."""
+        return bool(self.site and self.key)
+
+    def catalog_url(self, repository: str, until: int) -> str:
+        """The address of the catalog of prod, which opens until then for whoever may see the page of prod."""
+        key = self.sign_access(repository, 0, until)
+        return f"{self.site}/catalog/{quote(repository)}?key={key}" if self.is_open else ""
 
     def sign_access(self, repository: str, number: int, until: int) -> str:
         """What opens the pages of one pull request until then: `until.signature`."""
@@ -52,6 +62,12 @@ class PageLinks:
     def _signature(self, repository: str, number: int, until: int) -> str:
         text = f"{repository}\n{int(number)}\n{until}"
         return urlsafe_b64encode(hmac.digest(self.key, text.encode(), "sha256")).rstrip(b"=").decode()
+
+
+def end_of(token: str) -> int:
+    """Until when what opens a page opens it, in seconds of the epoch; 0 for what is none."""
+    stamp = token.partition(".")[0]
+    return int(stamp, 16) if STAMP.fullmatch(stamp) else 0
 
 
 def links_of(settings: Settings) -> PageLinks:

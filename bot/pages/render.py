@@ -33,11 +33,12 @@ TABS = (
 )
 
 
-def page(view: PageView, name: str, key: str) -> str:
-    """One page of a pull request, or of prod."""
+def page(view: PageView, name: str, key: str, catalog: str = "") -> str:
+    """One page of a pull request, or of prod; `catalog` is the address of the catalog, '' where there is none."""
     template = "prod" if view.is_prod else name
     refresh = REFRESH_SECONDS if view.is_running else 0
-    return _templates().get_template(f"{template}.html").render(view=view, here=name, key=key, refresh=refresh)
+    values = {"view": view, "here": name, "key": key, "refresh": refresh, "catalog": catalog}
+    return _templates().get_template(f"{template}.html").render(**values)
 
 
 def refusal(title: str, text: str) -> str:

@@ -20,6 +20,7 @@ from mergeplan.bot.github.together import CheckRequest
 from mergeplan.bot.inbox.queue import BRANCHES, Job
 from mergeplan.bot.prod.decide import may_retry
 from mergeplan.bot.prod.planner_calls import reasons
+from mergeplan.bot.prod.previews import Previews
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord
 from mergeplan.bot.report.checks.branch import (
     branch_check,
@@ -84,8 +85,18 @@ class _BranchReconciliation:
                 self._end_check(gone, "the rules name it no longer")
             self.context.inbox.prods.change(self.job.repository, branches=records)
         waits = [wait for record in records if config and (wait := self._follow(record, config))]
+        self._preview(records)
         if waits:
             raise Later(min(waits), "the environment of a branch is tried again")
+
+    def _preview(self, records: tuple[BranchRecord, ...]) -> None:
+        """Plans the pull requests into these branches, each against its environment as it is now."""
+        if not records:
+            return
+        pulls = self.gateway.open_pulls()
+        previews = Previews(self.context, self.job, self.gateway, self.checkout, self.prod)
+        for record in self.context.inbox.prods.get(self.job.repository).branches:
+            previews.bring_in_line(record, pulls)
 
     def _follow(self, record: BranchRecord, config: BotConfig) -> float:
         """Brings one environment to its branch; the seconds until it is to be tried again, 0.0 when it is not."""

@@ -21,6 +21,7 @@ from mergeplan.bot.github.together import CheckRequest
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.prod.branch import prod_branch, wake_pulls
 from mergeplan.bot.prod.branches import wake_branches
+from mergeplan.bot.prod.catalog import wake_catalog
 from mergeplan.bot.prod.decide import (
     DEFECT_TRIES,
     Action,
@@ -126,6 +127,7 @@ class _ProdReconciliation:
                 if not facts.prod.swept_at:
                     self._change(swept_at=facts.now)  # the janitor's time runs from here
                 wake_branches(self.context, self.job, self.checkout, self.branch)
+                wake_catalog(self.context, self.job.repository)
                 return
             self._show_places(facts)
             self._act(action)

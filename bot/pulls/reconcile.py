@@ -28,7 +28,7 @@ from mergeplan.bot.context import (
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Merge, changes_no_model
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
-from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.inbox.queue import BRANCHES, Job
 from mergeplan.bot.pulls.arguments import model_files, pending_overrides, plan_arguments
 from mergeplan.bot.pulls.decide import (
     Action,
@@ -156,6 +156,7 @@ class _Reconciliation:
 
     def _do(self, action: Action, record: PullRecord, prod: ProdRecord) -> None:
         """Takes one step; what is to be done next is decided anew."""
+        kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
         match action:
             case CarryOver():
                 self._carry_over(record, prod)
@@ -167,14 +168,12 @@ class _Reconciliation:
             case Destroy():
                 self._end().destroy(record)
             case Hold():
-                kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
                 self._change(state=PullState.HELD, **kept, run_lines="", reason="", allowed_head="")
             case Skip() if self._asks_for_nothing(record, prod):
                 self._make_plan("")
             case Skip():
                 self._change(**skip_changes(self.pull, self._record(), self.config, prod.skip_label))
             case WaitForProd():
-                kept = {"head": self.pull.head, "base_ref": self.pull.base_ref}
                 self._change(state=PullState.WAITING, **kept, environment_name=self._environment)
                 self.inbox.queue.wake(self.job.repository, 0)
             case MakePlan(reason):
@@ -222,8 +221,10 @@ class _Reconciliation:
 
     def _is_ours(self) -> bool:
         """A pull request into a branch that is not prod's, and of which we know nothing, costs one call and no more."""
-        known = self.inbox.prods.get(self.job.repository).branch
-        if not known or self.pull.base_ref == known or self._record().head:
+        prod = self.inbox.prods.get(self.job.repository)
+        if prod.follows(self.pull.base_ref, self.pull.number):
+            self.inbox.queue.wake(self.job.repository, BRANCHES)
+        if not prod.branch or self.pull.base_ref == prod.branch or self._record().head:
             return True
         return bool(self.inbox.commands.open(self.job.repository, self.pull.number))
 

@@ -16,6 +16,7 @@ from mergeplan.bot.context import BotContext
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused
 from mergeplan.bot.github.owners import OwnerState
 from mergeplan.bot.metrics import AGE, BUDGET, CLAIMED, OWNERS, QUEUE
+from mergeplan.bot.service.catalog import catalog_routes
 from mergeplan.bot.service.connections import Limits
 from mergeplan.bot.service.pages import PATH, page_handler
 from mergeplan.bot.service.webhook import WebhookDoor
@@ -73,6 +74,7 @@ def _pages(context: BotContext) -> FastAPI:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     app.add_route(PATH, page_handler(context), methods=["GET"], include_in_schema=False)
+    app.router.routes.extend(catalog_routes(context))
     return app
 
 

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.github.calls import redact_secrets
-from mergeplan.bot.pages.links import PAGES, links_of
+from mergeplan.bot.pages.links import PAGES, end_of, links_of
 from mergeplan.bot.pages.render import headers, page, refusal
 from mergeplan.bot.pages.view import Decision, PageView
 from mergeplan.bot.records import AFTER_MERGE, PullRecord
@@ -36,10 +36,12 @@ def page_handler(context: BotContext) -> Callable[[Request], Response]:
             return _html(refusal(*(EXPIRED if verdict == "expired" else WRONG)), 403)
         try:
             view = _view(context, repository, number)
+            is_read = bool(context.inbox.catalogs.mark(repository).mark)
         except MergeplanError:
             text = "The database does not answer. Load the page again in a while."
             return _html(refusal("Not now", text), 503)
-        return _html(redact_secrets(page(view, where["page"], key), hidden))
+        catalog = links.catalog_url(repository, end_of(key)) if is_read else ""
+        return _html(redact_secrets(page(view, where["page"], key, catalog), hidden))
 
     return answer
 

@@ -19,9 +19,10 @@ from mergeplan.bot.github.calls import redact_secrets
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway
 from mergeplan.bot.github.owners import owner_of
 from mergeplan.bot.github.pace import Apart, Pace
-from mergeplan.bot.inbox.queue import BRANCHES, LEASE_SECONDS, Job
+from mergeplan.bot.inbox.queue import BRANCHES, CATALOG, LEASE_SECONDS, Job
 from mergeplan.bot.metrics import JOBS
 from mergeplan.bot.prod.branches import reconcile_branches
+from mergeplan.bot.prod.catalog import reconcile_catalog
 from mergeplan.bot.prod.decide import sweep_is_due
 from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.projects import project_keys, repository_of
@@ -42,7 +43,11 @@ UNAVAILABLE_SECONDS = 60.0  # until a job whose owner is not there is tried agai
 CALLS_A_LOOK = 3  # of the timer, for one repository; one more while pull requests are open
 LONGEST_BACKOFF = 300.0
 
-_RECONCILERS: Mapping[int, Callable[[BotContext, Job], None]] = {0: reconcile_prod, BRANCHES: reconcile_branches}
+_RECONCILERS: Mapping[int, Callable[[BotContext, Job], None]] = {
+    0: reconcile_prod,
+    BRANCHES: reconcile_branches,
+    CATALOG: reconcile_catalog,
+}
 EXPECTED = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError)  # what is tried again, and needs no trace
 
 

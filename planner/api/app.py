@@ -66,7 +66,7 @@ def make_api(context: ApiContext | None = None) -> FastAPI:
     app.state.context = context
     handle_errors(app)
     for router in ROUTERS:
-        responses = problem_responses(401, 403, 409, 421, 422)
+        responses = problem_responses(401, 403, 409, 421, 422, 503)
         app.include_router(router, prefix=PREFIX, responses=responses, dependencies=[Security(BEARER)])
 
     @app.get("/healthz", include_in_schema=False)

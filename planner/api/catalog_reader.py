@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 
+from mergeplan.planner.api.first_reading import Progress, StillReading
 from mergeplan.planner.cache.folder_looks import FolderLooks, hash_file, look_at
 from mergeplan.planner.catalog.catalog import CatalogModel
 from mergeplan.planner.contract.catalog import CatalogModelRow, CatalogView
@@ -25,10 +26,13 @@ from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.state.store import StateStore
+from mergeplan.planner.versions import mergeplan_version
 
 log = logging.getLogger(__name__)
 CHECK = 1.0  # seconds between two looks at the files and the state
 PATIENCE = 2.0  # seconds that who reads waits for a new catalog, before the last one is good enough
+FIRST = 15.0  # seconds that a program waits for the first catalog, before it is told how far the reading is
+FIRST_PAGE = 1.0  # and a person
 LONGEST = timedelta(hours=1)  # the oldest that a catalog may be
 Clock = Callable[[], datetime]
 
@@ -44,6 +48,7 @@ class CatalogSnapshot:
     files: FolderLooks | None  # that it was made from; None: how they look cannot be said
     state: str  # the mark of the state that it was made from
     until: datetime  # when something else is due
+    due: str  # a mark of what is due
 
     @cached_property
     def models(self) -> Mapping[str, CatalogModelRow]:
@@ -62,9 +67,13 @@ class CatalogSnapshot:
 
     @cached_property
     def etag(self) -> str:
-        """An entity tag that is the same for the same catalog, in another process too."""
-        moment = "" if self.files else self.view.made_at
-        return digest(moment, _mark(self.files, self.state), self.view.environment, self.until.isoformat())
+        """An entity tag that is the same for the same catalog, in another process too: it is of contents alone."""
+        shown = (
+            text
+            for name, model in self.built.items()
+            for text in (name, model.kind, model.schedule, model.declared.owner, *model.declared.tags, model.rendered)
+        )
+        return digest(self.project.files, self.state, self.view.environment, self.due, mergeplan_version(), *shown)
 
 
 class CatalogReader:
@@ -81,15 +90,20 @@ class CatalogReader:
         self._known: dict[str, CatalogSnapshot] = {}
         self._failure: tuple[tuple[str, str], MergeplanError] | None = None  # environment and mark
         self._looked = -CHECK
+        self._opened: Project | None = None  # the last one that could be opened
+        self._progress = Progress()
+        self.first_page = FIRST_PAGE
 
-    def read(self, environment: str = PROD) -> CatalogSnapshot:
-        """The catalog as it is; MergeplanError when the project cannot be opened, or there is no such environment."""
+    def read(self, environment: str = PROD, patience: float = FIRST) -> CatalogSnapshot:
+        """The catalog as it is; MergeplanError when the project cannot be opened, or there is no such environment.
+
+        StillReading while there is none yet, after so many seconds of patience.
+        """
         known = self._known.get(environment)
         if known and time.monotonic() - self._looked < CHECK and self._clock() < known.until:
             return known
         if known is None:
-            with self._lock:
-                return self._read_again(environment)
+            return self._read_first(environment, patience)
         if self._lock.acquire(blocking=False):
             reading = threading.Thread(target=self._read_aside, args=(environment,), name="catalog", daemon=True)
             reading.start()
@@ -97,6 +111,10 @@ class CatalogReader:
             if not reading.is_alive():
                 return self._known.get(environment) or self.read(environment)  # which raises what was wrong
         return known
+
+    def read_for_page(self) -> CatalogSnapshot:
+        """The catalog of prod, for somebody who looks at an empty page meanwhile."""
+        return self.read(patience=self.first_page)
 
     def expire(self) -> None:
         """Look at the files and the state again before the next answer: something was written."""
@@ -113,7 +131,15 @@ class CatalogReader:
     @contextmanager
     def open_state(self) -> Iterator[Workspace]:
         """A workspace that only looks, for questions about the state: a project that cannot be opened is no matter."""
+        try:
+            self.read(patience=self.first_page)
+        except StillReading:
+            raise
+        except MergeplanError:
+            pass
         with self._workspace() as work:
+            if self._opened:
+                work.reuse(self._opened)
             yield work
 
     def close(self) -> None:
@@ -131,6 +157,29 @@ class CatalogReader:
     def _workspace(self) -> Iterator[Workspace]:
         with closing(Workspace(self.settings, "metadata", self._clock(), silent, only_looks=True)) as work:
             yield work
+
+    def _read_first(self, environment: str, patience: float) -> CatalogSnapshot:
+        """The first catalog, made aside: who has no patience left is told how far it is."""
+        until, ended = time.monotonic() + patience, list[CatalogSnapshot | BaseException]()
+        if not self._lock.acquire(timeout=patience):
+            raise StillReading(self._progress)
+
+        def make() -> None:
+            try:
+                ended.append(self._known.get(environment) or self._read_again(environment))
+            except BaseException as error:
+                ended.append(error)
+            finally:
+                self._lock.release()
+
+        thread = threading.Thread(target=make, name="first catalog", daemon=True)
+        thread.start()
+        thread.join(max(0.0, until - time.monotonic()))
+        if not ended:
+            raise StillReading(self._progress)
+        if isinstance(ended[0], BaseException):
+            raise ended[0]
+        return ended[0]
 
     def _read_aside(self, environment: str) -> None:
         """Read again while others get the last catalog; what is wrong is kept for the next who reads."""
@@ -164,17 +213,23 @@ class CatalogReader:
 
     def _make(self, environment: str) -> CatalogSnapshot:
         files = look_at(self.settings.root)  # before anything is read: what moves meanwhile is seen the next time
+        self._progress = Progress()
         with self._workspace() as work:
+            work.on_read = lambda done, total: self._note("Files read", total, done)
             if self._store is None:
                 self._store = work.release_store()
             state = self._store.mark()
-            catalog, shown = make_catalog(work, environment), self._store.environments.all()
-            view, project = catalog_view(catalog), work.project
-            return CatalogSnapshot(view, project, catalog.models, shown, files, state, _until(work))
+            project = self._opened = work.project
+            catalog = make_catalog(work, environment, partial(self._note, "Queries followed", len(project.models)))
+            shown, view = self._store.environments.all(), catalog_view(catalog)
+            return CatalogSnapshot(view, project, catalog.models, shown, files, state, _until(work), _due(work))
+
+    def _note(self, step: str, total: int, done: int) -> None:
+        self._progress = Progress(step, done, total)
 
     def _is_same(self, before: FolderLooks | None, now: FolderLooks | None) -> bool:
         """True when no file can have changed: one that had been edited a moment before is read once more."""
-        if before is None or now is None or before.digest != now.digest or now.recent.keys() - before.recent.keys():
+        if before is None or now is None or before.looks != now.looks or now.recent.keys() - before.recent.keys():
             return False
         try:
             return all(hash_file(self.settings.root, name) == text for name, text in before.recent.items())
@@ -190,6 +245,12 @@ def _until(work: Workspace) -> datetime:
     """When the next interval of a model is due, at the latest in an hour."""
     crons = {model.cron for model in work.project.models.values()}
     return min([work.now + LONGEST, *(min(cron.next_tick(work.now), cron.next_cut(work.now)) for cron in crons)])
+
+
+def _due(work: Workspace) -> str:
+    """The last tick and the last unit of each cron: while they are the same, the same intervals are due."""
+    crons = {model.cron for model in work.project.models.values()}
+    return repr(sorted((cron.text, cron.tz, cron.floor(work.now), cron.cut(work.now)) for cron in crons))
 
 
 def _search_text(row: CatalogModelRow) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mergeplan.planner.api.access import Access, Mode, Principal, Scope
 from mergeplan.planner.api.catalog_reader import CatalogReader
+from mergeplan.planner.api.events import Streams
 from mergeplan.planner.api.jobs.job import JobRecord
 from mergeplan.planner.api.jobs.results import CheckHistory
 from mergeplan.planner.api.jobs.store import JobRequest, JobStore
@@ -28,6 +29,7 @@ class ApiContext:
     jobs: JobStore
     checks: CheckHistory
     edit: bool = False  # files may be written
+    streams: Streams = field(default_factory=Streams)
 
     def allows(self, principal: Principal | None, scope: Scope, mode: Mode | None = None) -> bool:
         """True when this server does it for them: what a page offers."""

@@ -17,6 +17,7 @@ from mergeplan.planner.contract.base import Data, Maybe
 from mergeplan.planner.errors import MergeplanError, ProjectError, ProjectErrors, QueryError, Refused
 
 log = logging.getLogger(__name__)
+RETRY_SECONDS = 2
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -123,7 +124,9 @@ def _detail(error: MergeplanError) -> ProblemDetail:
 
 async def _answer_error(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, MergeplanError)
-    return respond(problem_of(error))
+    answer = problem_of(error)
+    later = answer.status == HTTPStatus.SERVICE_UNAVAILABLE
+    return respond(answer, {"Retry-After": str(RETRY_SECONDS)} if later else None)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from mergeplan.planner.errors import RequestError
 
+CONNECTIONS = 600  # at once; more are answered with 503: a process has 1,024 open files in most places
 GRACE = 5  # seconds that open answers have when the server is stopped: event streams do not end by themselves
 
 
@@ -40,6 +41,7 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=32 << 10,
         ws="none",
+        limit_concurrency=CONNECTIONS,
     )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)  # uvicorn ends by one of them, and sends it once more to the handler before it

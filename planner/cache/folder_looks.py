@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from mergeplan.planner.cache.file_hashes import TICK, looks_of
@@ -20,12 +21,21 @@ MOST = 100_000  # files
 
 @dataclass(frozen=True)
 class FolderLooks:
-    """The files below a folder, hidden ones left out: their names, a digest of how they look, and the hashes of those
-    that were edited a moment ago."""
+    """The files below a folder, hidden ones left out: how each looks, and the hashes of those that were edited a moment
+    ago."""
 
-    names: frozenset[str]
-    digest: str
+    looks: Mapping[str, tuple[int, ...]]
     recent: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The files, by their paths from the folder."""
+        return frozenset(self.looks)
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of how they look; two of one process are compared faster by `looks`."""
+        return digest(repr(sorted(self.looks.items())))
 
 
 class _Linked(Exception):
@@ -38,18 +48,18 @@ def look_at(folder: Path) -> FolderLooks | None:
     None, too, where a link leads to a folder, or to nothing yet: what comes to lie there would not be seen.
     """
     began = time.time_ns()
-    looks: dict[str, list[int]] = {}
+    looks: dict[str, tuple[int, ...]] = {}
     recent: dict[str, str] = {}
     try:
         for entry, name in _below(folder, ""):
-            looks[name] = look = looks_of(entry.stat())
+            looks[name] = look = tuple(looks_of(entry.stat()))
             if began - max(look[2], look[3]) <= TICK:
                 recent[name] = hash_file(folder, name)
             if len(looks) > MOST:
                 return None
     except (OSError, _Linked):
         return None
-    return FolderLooks(frozenset(looks), digest(repr(sorted(looks.items()))), recent)
+    return FolderLooks(looks, recent)
 
 
 def hash_file(folder: Path, name: str) -> str:

@@ -105,10 +105,16 @@ class FollowedModels(Mapping[str, Followed]):
     """
 
     def __init__(
-        self, graph: Graph, memory: ShapeMemory = NO_MEMORY, known: Mapping[str, Followed] = MappingProxyType({})
+        self,
+        graph: Graph,
+        memory: ShapeMemory = NO_MEMORY,
+        known: Mapping[str, Followed] = MappingProxyType({}),
+        *,
+        on_follow: Callable[[int], None] = lambda done: None,
     ) -> None:
         self.graph = graph
         self._memory = memory
+        self._on_follow = on_follow  # hears how many are followed
         self._known = dict(known)
 
     def update(self, graph: Graph, names: Collection[str]) -> FollowedModels:
@@ -128,6 +134,7 @@ class FollowedModels(Mapping[str, Followed]):
                     waiting += unknown
                 elif (last := waiting.pop()) not in self._known:
                     self._known[last] = self._follow(self.graph.models[last])
+                    self._on_follow(len(self._known))
         return self._known[name]
 
     def __contains__(self, name: object) -> bool:

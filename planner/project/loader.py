@@ -120,6 +120,7 @@ class LoadOptions:
     open_engine: Callable[[Config, str, frozenset[str]], Engine] | None = None
     runs_code: bool = True
     gives_rows: bool = True
+    on_read: Callable[[int, int], None] = lambda done, total: None  # how many files of how many
 
 
 def load_project(
@@ -144,7 +145,7 @@ def load_project(
     catalogs, defaults = _open_defaults(reading, config, chosen, document, now)
 
     names_in = foreign.model_names if foreign else partial(_find_names, reading, defaults)
-    refusing = Refusing(options.strict, reading.errors, names_in)
+    refusing = Refusing(options.strict, reading.errors, names_in, options.on_read)
     code = read_code(reading, refusing, config, defaults, options.isolation, runs=options.runs_code)
     defaults = replace(defaults, macros=code)
     known = open_file_cache(options.cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))

@@ -125,6 +125,7 @@ class Refusing:
     strict: bool
     errors: list[ProjectError]  # of the whole project
     names_in: Callable[[str], tuple[tuple[str, ...], bool]]  # the models of a file, and whether these are all
+    on_read: Callable[[int, int], None] = lambda done, total: None  # how many files of how many
     _files: dict[str, list[ProjectError]] = field(default_factory=dict)
     _models: dict[tuple[str, str], list[ProjectError]] = field(default_factory=dict)  # by path and name
 
@@ -132,7 +133,14 @@ class Refusing:
         self, paths: Iterable[str], read: Callable[[str], None], is_cheap: Callable[[str], bool] | None = None
     ) -> None:
         """Read every file; one that is wrong is refused."""
-        self.each(paths, read, lambda path: path, is_cheap)
+        names = tuple(paths)
+
+        def read_next(item: tuple[int, str]) -> None:
+            self.on_read(item[0], len(names))
+            read(item[1])
+
+        cheap = (lambda item: is_cheap(item[1])) if is_cheap else None
+        self.each(enumerate(names), read_next, lambda item: item[1], cheap)
 
     def each(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -57,6 +57,7 @@ class Workspace:
     cancellation: Cancellation = field(default_factory=Cancellation)
     reads: StateReads | None = None  # notes what is read of the state
     proposed: Mapping[str, str] = field(default_factory=dict)  # texts in place of the project's files, by path
+    on_read: Callable[[int, int], None] = lambda done, total: None  # how many files of how many
     _engine: Engine | None = None
     _early: Connection | None = None  # of an engine that was opened while the project was read
     _store: StateStore | None = None
@@ -123,6 +124,7 @@ class Workspace:
             open_engine=self._open_early,
             runs_code=settings.runs_code,
             gives_rows=settings.gives_rows,
+            on_read=self.on_read,
         )
         project = self.__dict__["project"] = load_project(settings.root, self.now, settings.gateway, options)
         self._let_go_of_early_spark()

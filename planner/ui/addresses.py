@@ -1,23 +1,40 @@
-"""The addresses of the pages."""
+"""The addresses of the pages; `base` is what stands before each, '' for a server of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 from urllib.parse import quote, urlencode
 
 
-def model_address(name: str) -> str:
+def model_address(name: str, base: str = "") -> str:
     """The page of a model."""
-    return f"/models/{quote(name, safe='')}"
+    return f"{base}/models/{quote(name, safe='')}"
 
 
-def search_address(words: str, page: int = 1) -> str:
+def search_address(words: str, page: int = 1, base: str = "") -> str:
     """The catalog with a search."""
     values = {"q": words} | ({"page": str(page)} if page > 1 else {})
-    return f"/?{urlencode({name: value for name, value in values.items() if value})}"
+    return f"{base}/?{urlencode({name: value for name, value in values.items() if value})}"
 
 
-def lineage_address(values: Mapping[str, object]) -> str:
+def lineage_address(values: Mapping[str, object], base: str = "") -> str:
     """The lineage with these options; those that are empty are left out."""
     shown = {name: value for name, value in values.items() if value not in ("", None, ())}
-    return f"/lineage?{urlencode(shown, doseq=True)}"
+    return f"{base}/lineage?{urlencode(shown, doseq=True)}"
+
+
+def environment_address(name: str, base: str = "") -> str:
+    """The page of an environment."""
+    return f"{base}/environments/{quote(name, safe='')}"
+
+
+def page_links(base: str) -> dict[str, Any]:
+    """How a template leads to other pages."""
+    return {
+        "link": partial(model_address, base=base),
+        "home": f"{base}/",
+        "search_link": partial(search_address, base=base),
+        "lineage_link": lambda name: lineage_address({"focus": name}, base),
+    }

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from mergeplan.planner.catalog.catalog import Catalog, UnusedColumn
 from mergeplan.planner.site.calendar_strip import draw_strip
 from mergeplan.planner.site.neighbourhood import draw_neighbourhood
-from mergeplan.planner.ui.addresses import lineage_address, model_address, search_address
+from mergeplan.planner.ui.addresses import search_address
 from mergeplan.planner.ui.column_view import ColumnGraph, column_graph
 from mergeplan.planner.ui.graph_view import CatalogGraph, graph_of_catalog, schema_of
 from mergeplan.planner.ui.render import Frame, render
 from mergeplan.planner.ui.search import SearchIndex
 
 PAGE_SIZE = 100
-LINKS: Mapping[str, Any] = {
-    "link": model_address,
-    "home": "/",
-    "search_link": search_address,
-    "lineage_link": lambda name: lineage_address({"focus": name}),
-}
 
 
 @dataclass(frozen=True)
@@ -90,9 +83,9 @@ class CatalogPages:
     def listing(self, frame: Frame, query: str = "", number: int = 1) -> str:
         """The models that a search matches, or all."""
         page = self.index.find(query, number, PAGE_SIZE)
-        page_link: Callable[[int], str] = lambda other: search_address(query, other)  # noqa: E731
+        page_link: Callable[[int], str] = lambda other: search_address(query, other, frame.base)  # noqa: E731
         values = {"query": query, "page": page, "page_link": page_link, "schemas": self._schemas}
-        return render("catalog.html", frame, here="Catalog", catalog=self.catalog, **values, **LINKS)
+        return render("catalog.html", frame, here="Catalog", catalog=self.catalog, **values)
 
     def model(self, frame: Frame, name: str, activity: ModelActivity) -> str:
         """The page of a model."""
@@ -107,7 +100,7 @@ class CatalogPages:
             "plans": activity.plans,
             "costs": activity.costs,
         }
-        return render("model_page.html", frame, here="Catalog", catalog=self.catalog, **values, **LINKS)
+        return render("model_page.html", frame, here="Catalog", catalog=self.catalog, **values)
 
     def list_unused(self, frame: Frame) -> str:
         """The columns that nothing needs."""
@@ -115,7 +108,7 @@ class CatalogPages:
         for column in self.catalog.unused_columns or ():
             groups.setdefault(column.model, []).append(column)
         values = {"unused_by_model": sorted(groups.items())}
-        return render("unused_page.html", frame, here="Catalog", catalog=self.catalog, **values, **LINKS)
+        return render("unused_page.html", frame, here="Catalog", catalog=self.catalog, **values)
 
     @cached_property
     def _schemas(self) -> Sequence[tuple[str, int]]:

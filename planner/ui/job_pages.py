@@ -11,7 +11,7 @@ from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.contract.lines import AuditLine
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.ui.catalog_pages import LINKS, AuditResultRow
+from mergeplan.planner.ui.catalog_pages import AuditResultRow
 from mergeplan.planner.ui.job_facts import EVENT_NAMES, JobFacts, error_sentence
 from mergeplan.planner.ui.render import Frame, format_when, render
 from mergeplan.planner.wording import count_noun, duration_text, size_text
@@ -54,6 +54,8 @@ class ShownJob:
     may_cancel: bool = False
     may_apply: bool = False
     may_categorize: bool = False
+    events: str = ""  # the address of what follows it, '' where nothing does
+    origin: tuple[str, str] = ("", "")  # what it was made for: the words, and the address
 
 
 def job_title(record: JobRecord) -> str:
@@ -92,6 +94,7 @@ def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:
         "audits": tuple(audit_row(record, audit) for audit in facts.audits),
         "violations": facts.violations,
         "differences": facts.differences,
+        "physical_plan": (facts.result.physical_plan if facts.result else None) or (),
         "done": _ending_sentence(record),
     }
     return _render("job.html", catalog, frame, job, values)
@@ -113,6 +116,7 @@ def plan_page(catalog: Catalog, frame: Frame, job: ShownJob, applies: Iterable[J
         "tests": tuple(test for test in facts.tests if not test.ok),
         "violations": facts.violations,
         "prod": PROD,
+        "origin": job.origin,
     }
     return _render("plan.html", catalog, frame, job, values)
 
@@ -132,14 +136,14 @@ def _render(template: str, catalog: Catalog, frame: Frame, job: ShownJob, values
         "facts": facts,
         "progress": _shows_progress(job),
         "error": " ".join(map(error_sentence, facts.errors)),
-        "events": f"/api/v1/jobs/{record.id}/events" if is_live else "",
+        "events": job.events if is_live else "",
         "event_names": " ".join(EVENT_NAMES),
         "refresh": REFRESH_SECONDS if is_live else 0,
         "may_cancel": job.may_cancel and is_live,
         "is_cancelled": record.cancelled,
         "catalog": catalog,
     }
-    return render(template, frame, **(common | dict(values)), **LINKS)
+    return render(template, frame, **(common | dict(values)))
 
 
 def _shows_progress(job: ShownJob) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.project.lineage import Node
 from mergeplan.planner.site.drawing import Drawing
 from mergeplan.planner.site.filters import COLUMN_WORDS
 from mergeplan.planner.ui.addresses import lineage_address
-from mergeplan.planner.ui.catalog_pages import LINKS, CatalogPages
-from mergeplan.planner.ui.graph_view import GraphBox, GraphView, GraphWish
+from mergeplan.planner.ui.catalog_pages import CatalogPages
+from mergeplan.planner.ui.graph_view import DEPTH_MOST, GraphBox, GraphView, GraphWish
 from mergeplan.planner.ui.layout import Size, lay_out
 from mergeplan.planner.ui.render import Frame, name_category, render
 from mergeplan.planner.wording import count_noun, shorten_name
@@ -20,6 +23,29 @@ SIZE = Size(214, 44, 56, 12, 6)
 LABEL_MOST = 26  # characters that fit into a box
 ROWS_MOST = 300  # of the list
 NEAR_MOST = 10
+Word = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Steps = Annotated[int, Field(ge=0, le=DEPTH_MOST)]
+
+
+class LineageQuery(BaseModel):
+    """Which part of the lineage an address asks for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    focus: Word = ""
+    up: Steps = 2
+    down: Steps = 2
+    column: Word = ""
+    select: Word = ""
+    fold: Literal["auto", "all", "none"] = "auto"
+    open: tuple[Word, ...] = Field(default=(), max_length=200)
+    plan: Word = ""
+
+    def wish(self, categories: Mapping[str, str]) -> LineageWish:
+        """What is drawn; `categories` are those of the plan."""
+        focus, column = self.focus.strip().lower(), self.column.strip().lower()
+        graph = GraphWish(focus, self.up, self.down, self.select, self.fold, self.open)
+        return LineageWish(graph, column, self.plan, categories)
 
 
 @dataclass(frozen=True)
@@ -30,6 +56,7 @@ class LineageWish:
     column: str = ""
     plan: str = ""
     categories: Mapping[str, str] = field(default_factory=dict)  # of the plan: model -> category
+    base: str = ""  # of the addresses
 
     def address(self, graph: GraphWish, column: str = "") -> str:
         """The same page with other options."""
@@ -44,7 +71,7 @@ class LineageWish:
             "open": graph.opened,
             "plan": self.plan,
         }
-        return lineage_address(values)
+        return lineage_address(values, self.base)
 
     def focus_address(self, name: str) -> str:
         """The same page with a model in the middle; a selector that leaves it out is dropped."""
@@ -78,6 +105,7 @@ class ListRow:
 
 def lineage_page(pages: CatalogPages, frame: Frame, wish: LineageWish) -> str:
     """The lineage, or what is wrong with the options."""
+    wish = replace(wish, base=frame.base)
     try:
         view, columns = _find(pages, wish)
     except RequestError as error:
@@ -96,7 +124,7 @@ def lineage_page(pages: CatalogPages, frame: Frame, wish: LineageWish) -> str:
 def _render(pages: CatalogPages, frame: Frame, wish: LineageWish, **values: object) -> str:
     options = {"wish": wish.graph, "column": wish.column, "plan": wish.plan, "focus_link": wish.focus_address}
     values = options | values | {"catalog": pages.catalog}
-    return render("lineage.html", frame, here="Lineage", **values, **LINKS)
+    return render("lineage.html", frame, here="Lineage", **values)
 
 
 def _find(pages: CatalogPages, wish: LineageWish) -> tuple[GraphView, Mapping[str, tuple[str, ...]]]:

@@ -14,11 +14,13 @@ from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from mergeplan.planner.contract.base import Spans
+from mergeplan.planner.contract.physical_words import physical_sentence
 from mergeplan.planner.contract.plan import ModelChange
 from mergeplan.planner.site.diff_lines import DiffLine, diff_lines
 from mergeplan.planner.site.filters import page_filters
 from mergeplan.planner.site.html_templates import open_templates
 from mergeplan.planner.site.pages import TEMPLATES as SITE
+from mergeplan.planner.ui.addresses import environment_address, page_links
 from mergeplan.planner.ui.assets import load_assets
 from mergeplan.planner.wording import duration_text, printable
 
@@ -67,12 +69,20 @@ class Frame:
     may_apply: bool = False
     may_read_jobs: bool = False
     tabs: tuple[tuple[str, str], ...] = TABS
+    base: str = ""  # before the address of every page
+    notice: str = ""  # a sentence above every page
+    environment_pages: Mapping[str, str] | None = None  # the page of each environment; None: each has one of its own
+
+    def environment_link(self, name: str) -> str:
+        """The page of an environment, '' for one that has none."""
+        own = environment_address(name, self.base)
+        return own if self.environment_pages is None else self.environment_pages.get(name, "")
 
 
 def render(template: str, frame: Frame, **values: object) -> str:
     """A page."""
-    defaults: dict[str, object] = {"here": "", "refresh": 0}
-    return _templates().get_template(template).render(defaults | {"frame": frame, **values})
+    defaults: dict[str, object] = {"here": "", "refresh": 0, "environment_link": frame.environment_link}
+    return _templates().get_template(template).render(defaults | page_links(frame.base) | {"frame": frame, **values})
 
 
 def format_prose(text: str) -> Markup:
@@ -130,6 +140,7 @@ def _filters() -> Iterator[tuple[str, Callable[..., Any]]]:
     yield "when", format_when
     yield "category_name", name_category
     yield "computed", _computation
+    yield "physical", lambda change: physical_sentence(change, lambda name: f"`{name}`")
     yield "diff_lines", _lines_of
     yield "duration", duration_text
 

@@ -339,6 +339,23 @@ def wait(name: str) -> None:
         time.sleep(0.05)
 
 
+def write_catalog(path: Path, state: dict[str, Any]) -> None:
+    """The document that `docs --format json` writes, of the models of prod."""
+    if knobs().get("fail") == "docs":
+        raise SystemExit(1)
+    prod = state["environments"].get("prod", {"models": {}, "revision": 0})
+    models = [
+        {"name": name, "kind": "FULL", "path": f"models/{name}.sql", "line": 1, "owner": knobs().get("owner", ""),
+         "definition": text, "query": text, "schedule": "@daily", "interval_unit": "day",
+         "columns": [{"name": "id", "type": "int", "description": "its number"}],
+         "deployed": {"view": name, "table": f"{name}__1", "version": "1"}}
+        for name, text in prod["models"].items()
+    ]  # fmt: skip
+    made = {"made_at": "2026-01-05T10:00:00+00:00", "promoted_at": "2026-01-05T09:00:00+00:00"}
+    view = {"version": 1, "project": "shop", "environment": "prod", "revision": prod["revision"], "models": models}
+    path.write_text(json.dumps(view | made))
+
+
 def main() -> None:
     HOME.mkdir(parents=True, exist_ok=True)
     with (HOME / "calls.jsonl").open("a") as calls:
@@ -384,6 +401,18 @@ def main() -> None:
         ]  # fmt: skip
         torn = {"pending": state["torn"]} if state.get("torn") else {}
         say("result", ok=True, applied=False, environments=rows, **torn)
+    elif verb == "diff":
+        now, shown = models(), state["environments"][sys.argv[2]]["models"]
+        rows = [
+            {"name": name, "change": "direct", "category": "breaking", "reason": f"Against {sys.argv[2]}.",
+             "columns": {"added": [], "altered": [], "removed": [], "every": False},
+             "diff": f"-{shown.get(name)}+{now.get(name)}", "rule": "text", "path": "", "line": 1}
+            for name in sorted(now.keys() | shown.keys()) if now.get(name) != shown.get(name)
+        ]  # fmt: skip
+        say("result", ok=True, applied=False, environment=sys.argv[2], different=bool(rows), changes=rows)
+        raise SystemExit(1 if rows else 0)
+    elif verb == "docs":
+        write_catalog(Path(option("--output")), state)
     elif verb == "invalidate":
         state["environments"].pop(sys.argv[2], None)
         save(state)

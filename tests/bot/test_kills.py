@@ -10,6 +10,7 @@ import os
 import random
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,34 @@ def one_pull_request(scene: Scene, choose: random.Random, index: int) -> int:
     assert scene.prod().state is Prod.READY
     assert len([each for each in scene.github.comments(SHOP, number) if "mergeplan:plan" in each.body]) == 1
     return kills
+
+
+def test_a_killed_promotion_of_a_branch_is_whole_and_done_once(scene: Scene) -> None:
+    """Each push to a branch with an environment reaches it once, whatever was killed when; prod stays as it was."""
+    choose, kills, pushes = random.Random(SEED), 0, 0  # noqa: S311
+    rules = {"config.yaml": "gateways: {}\ncicd_bot: {branch_environments: {qa: qa}}\n"}
+    scene.github.commit(SHOP, "main", rules, "Rules", author="ann")
+    until(lambda: scene.prod().branches != (), what="the branch to be followed")
+    prod = environments(scene)["prod"]
+    while kills < KILLS:
+        pushes += 1
+        files = {"models/orders.sql": f"SELECT {pushes} AS id, {choose.random()} AS v\n"}
+        sha = scene.github.commit(SHOP, "qa", files, "A push", author="wim")
+        kills += kill_service(scene, choose)
+        until(lambda sha=sha: scene.prod().branches[0].promoted_commit == sha, what=f"push {pushes}")
+        checks = {run.conclusion for run in scene.github.checks(SHOP, sha).values()}
+        assert (checks, scene.prod().branches[0].running) == ({"success"}, "")
+        qa = environments(scene)["qa"]
+        assert (qa["revision"], qa["models"]["shop.orders"]) == (pushes, files["models/orders.sql"])
+
+    sys.stderr.write(f"\n{kills} kills of the service over {pushes} pushes to a branch\n")
+    assert environments(scene)["prod"] == prod
+
+
+def environments(scene: Scene) -> dict[str, Any]:
+    """The environments as the planner has them."""
+    shown: dict[str, Any] = json.loads((scene.home / SHOP / "scripted.json").read_text())["environments"]
+    return shown
 
 
 def kill_service(scene: Scene, choose: random.Random) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
@@ -10,16 +11,16 @@ from pydantic import Field
 
 from mergeplan.planner.api.access import Mode, Principal, Scope
 from mergeplan.planner.api.context import ApiContext, Closed, Context, NoQuery, needs, principal_of
-from mergeplan.planner.api.events import MEDIA_TYPE, stream_events
+from mergeplan.planner.api.events import MEDIA_TYPE, OPEN_MOST
 from mergeplan.planner.api.jobs.job import JOB_ID, JobKind, JobPage, JobRecord, JobRow, JobView
 from mergeplan.planner.api.names import EnvironmentName
-from mergeplan.planner.api.problems import Conflict, NotFound, problem_responses
+from mergeplan.planner.api.problems import ApiError, Conflict, NotFound, problem_responses
 
 READS = needs(Scope.READ, Mode.PLAN)
 router = APIRouter(tags=["jobs"], dependencies=[READS])
 JobId = Annotated[str, Path(pattern=f"^{JOB_ID.pattern}$", description="the job")]
 LastEventId = Annotated[str | None, Header(description="the id of the last event that was received", max_length=20)]
-EVENTS: dict[int | str, dict[str, Any]] = {
+EVENTS: dict[int | str, dict[str, Any]] = problem_responses(429) | {
     200: {"description": "The events", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}},
     204: {"description": "The job has ended, and every event was received"},
 }
@@ -97,5 +98,9 @@ def follow(context: ApiContext, record: JobRecord, last_event_id: str | None) ->
     last = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdecimal() else 0
     if record.status.is_final and last >= context.jobs.view(record).events:
         return Response(status_code=204)
+    if context.streams.is_full:
+        message = f"{OPEN_MOST} event streams are open already."
+        raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, message, hint="Close one, or ask for the job itself.", retry=True)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return StreamingResponse(stream_events(context.jobs, record.id, last), headers=headers, media_type=MEDIA_TYPE)
+    events = context.streams.follow(context.jobs, record.id, last)
+    return StreamingResponse(events, headers=headers, media_type=MEDIA_TYPE)

@@ -15,6 +15,7 @@ from mergeplan.planner.api.jobs.requests import (
     DataDiffBody,
     EvaluationBody,
     Jobs,
+    PhysicalPlanBody,
     RollbackBody,
     RunBody,
     TableDiffBody,
@@ -87,6 +88,13 @@ def diff_data(context: Context, body: DataDiffBody, response: Response, _: Nothi
     _check_environment(context, body.environment)
     _check_condition(context, principal, body.where)
     return accept(context.submit(_jobs(context, principal).data_diff(body)), response, "jobs")
+
+
+@router.post("/physical-plans", summary="Compare physical plans", status_code=202, responses=NOT_THERE)
+def explain(context: Context, body: PhysicalPlanBody, response: Response, _: Nothing, principal: Planner) -> JobRow:
+    """What an environment's edits do to Spark's physical plans, beside prod's; nothing is computed."""
+    _check_environment(context, body.environment)
+    return accept(context.submit(_jobs(context, principal).physical_plan(body)), response, "jobs")
 
 
 @router.post("/evaluations", summary="Fetch rows", status_code=202, responses=NOT_THERE)

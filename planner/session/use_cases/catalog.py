@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mergeplan.planner.catalog.build import CatalogSources, build_catalog
 from mergeplan.planner.catalog.catalog import Catalog, UnusedColumn
 from mergeplan.planner.errors import RequestError
@@ -12,13 +14,14 @@ from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.environment import PROD, Environment
 
 
-def make_catalog(work: Workspace, environment: str) -> Catalog:
+def make_catalog(work: Workspace, environment: str, on_follow: Callable[[int], None] = lambda done: None) -> Catalog:
     """The catalog of the project's files beside an environment; RequestError when there is none of that name.
 
-    Prod may be empty still. What it took to read the queries is remembered for the next time.
+    Prod may be empty still. What it took to read the queries is remembered for the next time. `on_follow` hears
+    how many queries are followed.
     """
     shown = work.store.environments.get(PROD) if environment == PROD else work.environment(environment)
-    return _build(work, shown, load_state(work))
+    return _build(work, shown, load_state(work), on_follow)
 
 
 def list_unused_columns(work: Workspace) -> tuple[UnusedColumn, ...]:
@@ -31,9 +34,11 @@ def list_unused_columns(work: Workspace) -> tuple[UnusedColumn, ...]:
     return catalog.unused_columns
 
 
-def _build(work: Workspace, environment: Environment, loaded: Loaded) -> Catalog:
+def _build(
+    work: Workspace, environment: Environment, loaded: Loaded, on_follow: Callable[[int], None] = lambda done: None
+) -> Catalog:
     memory = work.shapes
-    lineage = FollowedModels(graph_of(work.project.models), memory)
+    lineage = FollowedModels(graph_of(work.project.models), memory, on_follow=on_follow)
     catalog = build_catalog(CatalogSources(work.project, lineage, environment, loaded, work.now, memory))
     work.lookups.keep()
     return catalog

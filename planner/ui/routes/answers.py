@@ -19,7 +19,8 @@ from starlette.types import Scope as AsgiScope
 
 from mergeplan.planner.api.access import Mode, Scope
 from mergeplan.planner.api.context import ApiContext, context_of, principal_of
-from mergeplan.planner.api.problems import ApiError, problem_of
+from mergeplan.planner.api.first_reading import StillReading
+from mergeplan.planner.api.problems import RETRY_SECONDS, ApiError, problem_of
 from mergeplan.planner.errors import MergeplanError, RequestError
 from mergeplan.planner.ui.render import CATALOG_TABS, HEADERS, TABS, Frame, render
 from mergeplan.planner.ui.state import UiState
@@ -46,6 +47,8 @@ class PageRoute(APIRoute):
         async def answer(request: Request) -> Response:
             try:
                 return await handle(request)
+            except StillReading as error:
+                return reading_page(request, error)
             except MergeplanError as error:
                 return error_page(request, error)
             except RequestValidationError as error:
@@ -108,6 +111,14 @@ def error_page(request: Request, error: MergeplanError) -> HTMLResponse:
     status = HTTPStatus(problem_of(error).status)
     values = {"title": status.phrase, "message": error.message, "hint": error.hint, "place": str(error.place or "")}
     return html(render("error.html", frame_of(request), **values), status)
+
+
+def reading_page(request: Request, error: StillReading) -> HTMLResponse:
+    """How far the first reading of the project is; the page loads itself again until there is a catalog."""
+    values = {"progress": error.progress, "refresh": RETRY_SECONDS}
+    page = html(render("reading.html", frame_of(request), **values), HTTPStatus.SERVICE_UNAVAILABLE)
+    page.headers["Retry-After"] = str(RETRY_SECONDS)
+    return page
 
 
 async def read_form(request: Request) -> Form:

@@ -18,7 +18,6 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.lint import lint_project
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.ui.catalog_pages import LINKS
 from mergeplan.planner.ui.job_pages import check_row
 from mergeplan.planner.ui.render import render
 from mergeplan.planner.ui.routes.answers import (
@@ -48,7 +47,7 @@ def show_checks(request: Request, context: Context) -> Response:
         tuple(map(check_row, islice(_last(context.checks.list(sort)), ROWS_MOST))) for sort in ("audit", "test")
     )
     values = {"audits": audits, "tests": tests, "catalog": _catalog(request)}
-    return html(render("checks.html", frame_of(request), here="Checks", **values, **LINKS))
+    return html(render("checks.html", frame_of(request), here="Checks", **values))
 
 
 @router.get("/checks/lint")
@@ -59,7 +58,7 @@ def show_lint(request: Request, context: Context) -> Response:
         report = lint_project(work, (), lint_refusals(work.project))
     rows = tuple(map(lint_line, report.violations))
     values = {"violations": rows, "catalog": _catalog(request)}
-    return html(render("lint.html", frame_of(request), here="Checks", **values, **LINKS))
+    return html(render("lint.html", frame_of(request), here="Checks", **values))
 
 
 @router.post("/checks/tests")
@@ -120,4 +119,4 @@ def _last(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
 
 def _catalog(request: Request) -> object:
     context, ui = context_and_ui(request)
-    return ui.pages(context.reader.read()).catalog
+    return ui.pages(context.reader.read_for_page()).catalog

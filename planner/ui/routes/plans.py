@@ -19,7 +19,6 @@ from mergeplan.planner.api.routes.plans import PLANS, submit_apply
 from mergeplan.planner.contract.from_history import rollback_view
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.session.use_cases.environments import check_droppable, plan_rollback
-from mergeplan.planner.ui.catalog_pages import LINKS
 from mergeplan.planner.ui.job_pages import ShownJob, job_page, job_row, may_apply_plan, plan_page
 from mergeplan.planner.ui.render import render
 from mergeplan.planner.ui.routes.answers import (
@@ -99,8 +98,9 @@ def show_plan(request: Request, job_id: str) -> Response:
         may_cancel=may(request, record.kind.scope),
         may_apply=may(request, Scope.APPLY) and may_apply_plan(record, facts.plan) and not is_pending,
         may_categorize=may(request, Scope.PLAN) and record.kind is JobKind.PLAN,
+        events=_events(record),
     )
-    catalog = ui.pages(context.reader.read()).catalog
+    catalog = ui.pages(context.reader.read_for_page()).catalog
     return html(plan_page(catalog, frame_of(request, catalog.project), job, applies))
 
 
@@ -140,8 +140,9 @@ def show_job(request: Request, job_id: str) -> Response:
     record = find_job(context, job_id, principal_of(request))
     if record.kind.is_plan:
         return redirect(f"/plans/{record.id}")
-    catalog = ui.pages(context.reader.read()).catalog
-    job = ShownJob(record, ui.facts(context, record), may_cancel=may(request, record.kind.scope))
+    catalog = ui.pages(context.reader.read_for_page()).catalog
+    may_cancel = may(request, record.kind.scope)
+    job = ShownJob(record, ui.facts(context, record), may_cancel=may_cancel, events=_events(record))
     return html(job_page(catalog, frame_of(request, catalog.project), job))
 
 
@@ -209,6 +210,10 @@ def drop(request: Request, context: Context, name: EnvironmentName, form: OwnFor
     return redirect(f"/jobs/{context.submit(Jobs(context.settings, who).invalidate(name)).id}")
 
 
+def _events(record: JobRecord) -> str:
+    return f"/api/v1/jobs/{record.id}/events"
+
+
 def _plan_body(form: Form) -> PlanBody:
     chosen = {name: True for name in OPTIONS if form.get(name)}
     texts = {name: form.get(name, "").strip() for name in ("environment", "start", "end", "effective_from")}
@@ -224,4 +229,4 @@ def _restatement(form: Form) -> RestatementBody:
 def _names(request: Request) -> dict[str, object]:
     """How a page leads to models."""
     context, ui = context_and_ui(request)
-    return {**LINKS, "catalog": ui.pages(context.reader.read()).catalog}
+    return {"catalog": ui.pages(context.reader.read_for_page()).catalog}

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import Field
 
 from mergeplan.planner.api.access import Mode, Scope
-from mergeplan.planner.api.context import ApiContext, Closed, Context, context_of
+from mergeplan.planner.api.context import ApiContext, Context, context_of
 from mergeplan.planner.api.jobs.job import JobKind, JobRecord
-from mergeplan.planner.api.names import EnvironmentName, Word
+from mergeplan.planner.api.names import EnvironmentName
 from mergeplan.planner.api.problems import NotFound
 from mergeplan.planner.api.routes.environments import check_exists
 from mergeplan.planner.api.routes.models import find_model
 from mergeplan.planner.contract.from_history import environment_row, revision_row
 from mergeplan.planner.snapshot.environment import PROD
 from mergeplan.planner.ui.catalog_pages import AuditResultRow, CatalogPages, ModelActivity, PlanRow, VersionRow
-from mergeplan.planner.ui.graph_view import DEPTH_MOST, GraphWish
 from mergeplan.planner.ui.job_pages import check_row
-from mergeplan.planner.ui.lineage_page import LineageWish, lineage_page
+from mergeplan.planner.ui.lineage_page import LineageQuery, lineage_page
 from mergeplan.planner.ui.render import format_when, render
 from mergeplan.planner.ui.routes.answers import PageRoute, check_scope, context_and_ui, frame_of, html, may, ui_of
 from mergeplan.planner.ui.state import UiState
@@ -32,20 +30,6 @@ JOBS_LOOKED_AT = 20  # the newest, for what they say of a model
 RESULTS_MOST = 10
 PLANS = (JobKind.PLAN, JobKind.RESTATEMENT)
 Words = Annotated[str, Query(max_length=500)]
-Steps = Annotated[int, Field(ge=0, le=DEPTH_MOST)]
-
-
-class LineageQuery(Closed):
-    """Which part of the lineage is drawn."""
-
-    focus: Word = ""
-    up: Steps = 2
-    down: Steps = 2
-    column: Word = ""
-    select: Word = ""
-    fold: Literal["auto", "all", "none"] = "auto"
-    open: tuple[Word, ...] = Field(default=(), max_length=200)
-    plan: Word = ""
 
 
 @router.get("/")
@@ -60,7 +44,7 @@ def show_model(request: Request, name: str) -> Response:
     """A model with all that is known of it."""
     check_scope(request, Scope.READ)
     context, ui = context_and_ui(request)
-    snapshot = context.reader.read()
+    snapshot = context.reader.read_for_page()
     row = find_model(snapshot, name)
     pages = ui.pages(snapshot)
     versions: dict[tuple[str, str], list[str]] = {}
@@ -88,9 +72,7 @@ def show_unused(request: Request) -> Response:
 def show_lineage(request: Request, query: Annotated[LineageQuery, Query()]) -> Response:
     """A part of the graph of models, or of one column's lineage."""
     pages = _pages(request)
-    focus, column = query.focus.strip().lower(), query.column.strip().lower()
-    graph = GraphWish(focus, query.up, query.down, query.select, query.fold, query.open)
-    wish = LineageWish(graph, column, query.plan, _categories(request, query.plan) if query.plan else {})
+    wish = query.wish(_categories(request, query.plan) if query.plan else {})
     return html(lineage_page(pages, frame_of(request, pages.catalog.project), wish))
 
 
@@ -125,7 +107,7 @@ def plan_rows(context: ApiContext, records: tuple[JobRecord, ...]) -> Iterator[P
 
 def _pages(request: Request) -> CatalogPages:
     check_scope(request, Scope.READ)
-    return ui_of(request).pages(context_of(request).reader.read())
+    return ui_of(request).pages(context_of(request).reader.read_for_page())
 
 
 def _plans(context: ApiContext, ui: UiState, model: str) -> Iterator[PlanRow]:

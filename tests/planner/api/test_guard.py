@@ -12,7 +12,17 @@ from tests.planner.api.serving import fake_job, serve
 from tests.planner.shop import write_shop
 
 TOKENS = {Scope.READ: "r" * 32, Scope.PLAN: "p" * 32, Scope.APPLY: "a" * 32}
-WRITES = ("plans", "runs", "audits", "tests", "evaluations", "table-diffs", "data-diffs", "restatements")
+WRITES = (
+    "plans",
+    "runs",
+    "audits",
+    "tests",
+    "evaluations",
+    "table-diffs",
+    "data-diffs",
+    "physical-plans",
+    "restatements",
+)
 FORGED = [
     {"Origin": "http://evil.example"},
     {"Origin": "null"},

@@ -84,14 +84,19 @@ def test_environments_history_diff_and_rollback_are_read(shop: Callable[..., Ses
     (tmp_path / "models/total.sql").write_text(TOTAL)
     session.plan().apply()
     (tmp_path / "models/shown.sql").write_text(SHOWN)
-    with serve(tmp_path) as (client, _):
+    with serve(tmp_path, command=fake_job('{"event":"result","version":1,"ok":true}')) as (client, context):
         names = [row["name"] for row in client.get("/api/v1/environments").json()["environments"]]
         history = client.get("/api/v1/environments/prod/history?limit=1").json()
         diff = client.get("/api/v1/environments/prod/diff").json()
         rollback = client.get("/api/v1/environments/prod/rollback").json()
         model = client.get("/api/v1/models/shop.daily").json()
         states = {row["name"]: row["state"] for row in client.get("/api/v1/models").json()["models"]}
+        explained = client.post("/api/v1/physical-plans", json={"environment": "prod"})
+        unknown = client.post("/api/v1/physical-plans", json={"environment": "dev"})
+        (job,) = context.jobs.list()
 
+    assert (explained.status_code, unknown.status_code, job.kind) == (202, 404, "physical_plan")
+    assert (job.arguments[0], job.arguments[-2:]) == ("physical_plan", ("--", "prod"))
     assert (names, history["total"], history["revisions"][0]["revision"]) == (["prod"], 2, 2)
     assert [change["name"] for change in diff["changes"]] == ["shop.shown"]
     assert (rollback["possible"], rollback["rollback"]["target"]["revision"]) == (True, 1)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -55,7 +56,10 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "mergeplan.planner.cli.main", "ui", "--port=0", f"--project={root}"]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().strip().rstrip("/")
+        address = process.stdout.readline().strip().rstrip("/")
+        while httpx.get(f"{address}/api/v1/meta", timeout=600).status_code != 200:
+            pass  # the project is read for the first time: a browser complains of the status of that page
+        yield address
         process.terminate()
 
 

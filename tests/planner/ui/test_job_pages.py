@@ -11,7 +11,7 @@ import pytest
 
 from mergeplan.planner.api.access import Access, Mode
 from mergeplan.planner.api.jobs.job import JobKind
-from mergeplan.planner.api.jobs.requests import ApplyBody, AuditBody, Jobs, TableDiffBody
+from mergeplan.planner.api.jobs.requests import ApplyBody, AuditBody, Jobs, PhysicalPlanBody, TableDiffBody
 from mergeplan.planner.api.jobs.store import JobRequest
 from tests.planner.ui.conftest import Browser, Open, printing
 
@@ -207,3 +207,16 @@ def test_the_linter_is_read_on_a_page(browse: Open, tmp_path: Path) -> None:
     browser = browse(config=config + "linter: {enabled: true, warn_rules: [nomissingowner]}\n")
 
     assert "nomissingowner" in browser.get("/checks/lint")
+
+
+def test_physical_plans_are_sentences_beside_their_models(browse: Open) -> None:
+    changes = [{"cost": "broadcast", "before": 0, "after": 1, "tables": ["shop.<b>"]}]
+    rows = [{"model": "shop.daily", "changes": changes}, {"model": "shop.total", "note": "Spark did not answer."}]
+    browser = browse(command=printing(as_line(event="result", version=1, ok=True, physical_plan=rows)))
+    job = browser.context.submit(
+        Jobs(browser.context.settings, "local").physical_plan(PhysicalPlanBody(environment="dev"))
+    )
+    page = browser.wait(f"/jobs/{job.id}")
+
+    assert "the rows of <code>shop.&lt;b&gt;</code> are shuffled for a join" in page
+    assert "Spark did not answer." in page

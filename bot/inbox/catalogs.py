@@ -1,0 +1,63 @@
+"""The catalog of what each prod shows, as the planner wrote it: a document, compressed."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from mergeplan.bot.inbox.database import InboxDatabase, now
+from mergeplan.bot.inbox.tables import CATALOGS
+from mergeplan.planner.state.database import put
+
+LARGEST = 512 << 20  # bytes of a document
+
+
+@dataclass(frozen=True)
+class CatalogMark:
+    """What a catalog was made of, and when, in seconds of the epoch."""
+
+    mark: str = ""  # '' when there is none
+    made_at: float = 0.0
+
+
+NO_CATALOG = CatalogMark()
+
+
+class Catalogs:
+    """The newest catalog of every prod."""
+
+    def __init__(self, database: InboxDatabase) -> None:
+        self._database = database
+
+    def mark(self, repository: str) -> CatalogMark:
+        """Which catalog there is; the document stays where it is."""
+        query = sa.select(CATALOGS.c.mark, CATALOGS.c.made_at).where(CATALOGS.c.repository == repository)
+        with self._database.reading() as connection:
+            row = connection.execute(query).first()
+        return CatalogMark(row.mark, row.made_at) if row else NO_CATALOG
+
+    def load(self, repository: str) -> tuple[CatalogMark, bytes]:
+        """The catalog's document; b'' when there is none."""
+        query = sa.select(CATALOGS).where(CATALOGS.c.repository == repository)
+        with self._database.reading() as connection:
+            row = connection.execute(query).first()
+        return (CatalogMark(row.mark, row.made_at), _unpack(row.data)) if row else (NO_CATALOG, b"")
+
+    def put(self, repository: str, mark: str, document: bytes) -> None:
+        """Keeps a document in place of the one before."""
+        data = zlib.compress(document, 6)
+        with self._database.writing() as connection:
+            values = {"repository": repository, "mark": mark, "made_at": now(connection), "data": data}
+            put(connection, CATALOGS, [values])
+
+
+def _unpack(data: bytes) -> bytes:
+    """The document; b'' for one that grows too large, or is none."""
+    try:
+        unpacker = zlib.decompressobj()
+        document = unpacker.decompress(data, LARGEST)
+    except zlib.error:
+        return b""
+    return b"" if unpacker.unconsumed_tail else document

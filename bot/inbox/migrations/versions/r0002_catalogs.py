@@ -1,0 +1,20 @@
+"""The catalogs of what prods show."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "r0002"
+down_revision = "r0001"
+
+
+def upgrade() -> None:
+    """Create their table."""
+    op.create_table(
+        "bot_catalogs",
+        sa.Column("repository", sa.Text(), primary_key=True),
+        sa.Column("mark", sa.String(120), nullable=False),
+        sa.Column("made_at", sa.Float, nullable=False),
+        sa.Column("data", sa.LargeBinary, nullable=False),
+    )

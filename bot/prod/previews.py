@@ -1,0 +1,129 @@
+"""Pull requests into a branch with an environment of its own: each is planned against that one, not against prod.
+
+Nothing is built for them: what is computed, the push that the merge is computes. Their code is treated as that of any
+pull request: it runs isolated, on the gateways of prod's configuration. Those of forks are left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import structlog
+
+from mergeplan.bot.branches import BranchRecord, PullPreview
+from mergeplan.bot.child.isolated import brings_code
+from mergeplan.bot.child.planner_process import Finished, new_run_id
+from mergeplan.bot.context import BotContext, PlannerCall, error_result, failure_result, unreadable
+from mergeplan.bot.git.call import BadCommit
+from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
+from mergeplan.bot.github.together import CheckRequest
+from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.records import ProdRecord, Pull
+from mergeplan.bot.report.checks.check import CheckView
+from mergeplan.bot.report.checks.preview import (
+    BranchPreview,
+    preview_check,
+    preview_comment,
+    preview_marker,
+    preview_running,
+    preview_withdrawn,
+)
+from mergeplan.planner.contract.result import DiffRow, ResultLine
+
+log = structlog.get_logger(__name__)
+PULLS_MOST = 20  # of one branch that are planned
+
+
+@dataclass(frozen=True)
+class Previews:
+    """The plans of the pull requests into the branches of one project."""
+
+    context: BotContext
+    job: Job
+    gateway: RepositoryGateway
+    checkout: Checkout
+    prod: ProdRecord
+
+    def bring_in_line(self, record: BranchRecord, pulls: tuple[Pull, ...]) -> None:
+        """Plans each open pull request into the branch whose head, or whose environment, is another than planned."""
+        wanted = [pull for pull in pulls if self._is_ours(pull, record)][:PULLS_MOST]
+        known = {preview.number: preview for preview in record.previews}
+        for pull in wanted:
+            now = PullPreview(pull.number, pull.head, record.promoted_commit)
+            if known.get(pull.number) != now and self._plan(record, pull):
+                known[pull.number] = now
+                self._keep(record, known)
+        open_numbers = {pull.number for pull in wanted}
+        if gone := known.keys() - open_numbers:
+            for number in gone:
+                self._take_back(record, number)
+            self._keep(record, {number: known[number] for number in known if number not in gone})
+
+    def _is_ours(self, pull: Pull, record: BranchRecord) -> bool:
+        return pull.is_open and pull.base_ref == record.branch and not pull.is_fork_of(self.job.repository)
+
+    def _keep(self, record: BranchRecord, previews: dict[int, PullPreview]) -> None:
+        kept = tuple(previews[number] for number in sorted(previews))
+        self.context.inbox.prods.change_branch(self.job.repository, record.branch, previews=kept)
+
+    def _take_back(self, record: BranchRecord, number: int) -> None:
+        """A comment does not go on promising what a merge into another branch does not do."""
+        pull = self.gateway.pull(number)
+        if pull.is_open and pull.base_ref != record.branch:
+            text = preview_withdrawn(self.job.repository, record.environment, pull.base_ref)
+            self.gateway.comments.write(number, text, preview_marker(self.job.repository))
+
+    def _plan(self, record: BranchRecord, pull: Pull) -> bool:
+        """True when it was planned and shown; a head that is gone has a newer one, whose news come."""
+        self.checkout.fetch(record.branch, pull.number)
+        if not self.checkout.has(pull.head):
+            return False
+        self._check(pull, preview_running(record.environment))
+        finished, changes = self._ask(record, pull)
+        shown = record.branch, record.environment, record.promoted_commit, record.revision
+        preview = BranchPreview(*shown, finished.outcome, changes)
+        log.info("branch_preview", repository=self.job.repository, pull_request=pull.number, ok=preview.is_fine)
+        marker = preview_marker(self.job.repository)
+        self.gateway.comments.write(pull.number, preview_comment(self.job.repository, preview), marker)
+        self._check(pull, preview_check(preview))
+        return True
+
+    def _ask(self, record: BranchRecord, pull: Pull) -> tuple[Finished, tuple[DiffRow, ...]]:
+        """What the planner says of the merge: as a plan of the environment, and against what that shows."""
+        base = record.promoted_commit or self.checkout.head(record.branch)
+        try:
+            merge = self.checkout.merge(base, pull.head)
+            if not merge.commit:
+                paths = ", ".join(f"`{path}`" for path in merge.conflicts[:10]) or "its history"
+                hint = f"Merge `{record.branch}` into the branch and resolve it."
+                return failure_result(f"It conflicts with `{record.branch}` in {paths}.", "Conflict", hint=hint), ()
+            if not self.context.has_project(self.checkout, merge.commit):
+                return self.context.no_project(self.checkout, "A merge"), ()
+            return self._ask_planner(record, merge.commit)
+        except BadCommit as error:
+            return error_result(unreadable(error)), ()
+
+    def _ask_planner(self, record: BranchRecord, commit: str) -> tuple[Finished, tuple[DiffRow, ...]]:
+        prod, run_id = self.prod.promoted_commit, new_run_id()
+        own_code = brings_code(self.checkout.diff_paths(prod, commit))
+        with (
+            self.context.project(self.checkout, commit) as folder,
+            self.context.gateways(self.checkout, prod, run_id) as gateways,
+        ):
+            arguments = ("plan", record.environment, "--no-physical-plan")
+            call = PlannerCall(self.job, folder, arguments, run_id, gateways, own_code)
+            finished = self.context.plan(call)
+            if not finished.outcome.ok or not record.promoted_commit:
+                return finished, ()
+            compared = self.context.plan(replace(call, arguments=("diff", record.environment)))
+        results = [line for line in compared.lines if isinstance(line, ResultLine)]
+        return (finished, results[-1].changes or ()) if results and results[-1].ok else (compared, ())
+
+    def _check(self, pull: Pull, view: CheckView) -> None:
+        try:
+            key = f"mergeplan:branch-plan:{pull.number}"
+            known = self.gateway.checks.find(pull.head, key)
+            self.gateway.checks.write(CheckRequest(pull.head, view, key, known, ""))
+        except (GitHubFailed, GitHubPaused) as error:
+            log.warning("check_not_written", pull_request=pull.number, why=str(error))

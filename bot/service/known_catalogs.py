@@ -1,0 +1,113 @@
+"""The catalogs and plans that the pages of a service show, read from its database and prepared once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+import structlog
+from pydantic import ValidationError
+
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.inbox.catalogs import CatalogMark
+from mergeplan.bot.inbox.queue import CATALOG
+from mergeplan.bot.pages.catalog import PlanSummary, PullPlan, summarize
+from mergeplan.bot.prod.catalog import catalog_mark
+from mergeplan.bot.records import ProdRecord, PullRecord
+from mergeplan.planner.contract.catalog import CatalogView
+from mergeplan.planner.site.progress import RunProgress
+from mergeplan.planner.ui.catalog_document import catalog_of
+from mergeplan.planner.ui.catalog_pages import CatalogPages
+
+log = structlog.get_logger(__name__)
+CATALOGS_MOST = 8  # that are kept prepared
+PLANS_SHOWN = 100  # of the newest pull requests
+SUMMARIES_MOST = 2_000
+OLDEST = 3_600.0  # seconds: who reads an older catalog has it read again, for what its tables hold
+
+
+@dataclass(frozen=True)
+class KnownCatalog:
+    """A catalog, prepared, and what a reader must know of it."""
+
+    mark: CatalogMark
+    pages: CatalogPages
+    notice: str = ""
+
+
+@dataclass
+class KnownCatalogs:
+    """Safe to share between threads; each document is read once."""
+
+    context: BotContext
+    _known: dict[str, KnownCatalog] = field(default_factory=dict)
+    _summaries: dict[tuple[str, int, str, str], PlanSummary | None] = field(default_factory=dict)
+    _asked: dict[str, float] = field(default_factory=dict)  # when a catalog was asked for
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, repository: str) -> KnownCatalog | None:
+        """The catalog of a repository's prod as it was read last; None when there is none, and one is asked for."""
+        mark, wanted = self.context.inbox.catalogs.mark(repository), catalog_mark(self.prod(repository))
+        if wanted and (mark.mark != wanted or time.time() - mark.made_at > OLDEST):
+            self._ask(repository)
+        known = self._known.get(repository)
+        if known is None or known.mark != mark:
+            with self._lock:
+                known = self._known.get(repository)
+                if known is None or known.mark != mark:
+                    known = self._read(repository)
+        if known is None:
+            return None
+        moved = bool(wanted) and known.mark.mark != wanted
+        revision = known.pages.catalog.revision
+        notice = f"Prod has moved on since: this is revision {revision}, and it is read again." if moved else ""
+        return KnownCatalog(known.mark, known.pages, notice)
+
+    def prod(self, repository: str) -> ProdRecord:
+        """What is known of prod."""
+        return self.context.inbox.prods.get(repository)
+
+    def pull(self, repository: str, number: int) -> PullRecord:
+        """What is known of a pull request."""
+        return self.context.inbox.pulls.get(repository, number)
+
+    def progress(self, repository: str, number: int) -> RunProgress | None:
+        """How far its newest run is."""
+        return self.context.inbox.progress.get(repository, number)
+
+    def list_plans(self, repository: str) -> tuple[PullPlan, ...]:
+        """The newest pull requests of which a plan is known, and those in short."""
+        records = self.context.inbox.pulls.newest(repository, PLANS_SHOWN)
+        pairs = ((record, self._summary(record)) for record in records)
+        return tuple(PullPlan(record, summary) for record, summary in pairs if summary)
+
+    def _summary(self, record: PullRecord) -> PlanSummary | None:
+        key = record.repository, record.number, record.run.id, f"{record.run.planned_at}{len(record.run.lines)}"
+        if key not in self._summaries:
+            while len(self._summaries) >= SUMMARIES_MOST:
+                self._summaries.pop(next(iter(self._summaries)), None)
+            self._summaries[key] = summarize(record)
+        return self._summaries[key]
+
+    def _read(self, repository: str) -> KnownCatalog | None:
+        mark, document = self.context.inbox.catalogs.load(repository)
+        if not document:
+            return None
+        try:
+            pages = CatalogPages(catalog_of(CatalogView.model_validate_json(document)))
+        except (ValidationError, ValueError) as error:  # another version wrote it
+            log.warning("catalog_not_read", repository=repository, why=str(error)[:200])
+            self._ask(repository)
+            return None
+        while len(self._known) >= CATALOGS_MOST:
+            self._known.pop(next(iter(self._known)), None)
+        self._known[repository] = KnownCatalog(mark, pages)
+        return self._known[repository]
+
+    def _ask(self, repository: str) -> None:
+        """Have it read by a planner child, at most once in a while."""
+        now = time.time()
+        if now - self._asked.get(repository, 0.0) > OLDEST / 12:
+            self._asked[repository] = now
+            self.context.inbox.queue.wake(repository, CATALOG)

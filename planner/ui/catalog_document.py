@@ -1,0 +1,123 @@
+"""The catalog that a document of the contract describes: what its pages show, and no more of each model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from mergeplan.planner.catalog.catalog import (
+    Catalog,
+    CatalogAudit,
+    CatalogColumn,
+    CatalogModel,
+    CatalogTest,
+    DeployedTable,
+    UnopenedModel,
+    UnusedColumn,
+)
+from mergeplan.planner.contract import catalog as rows
+from mergeplan.planner.contract.base import Spans
+from mergeplan.planner.contract.tables import LineageEnd
+from mergeplan.planner.errors import Place
+from mergeplan.planner.intervals import Cron, Interval, Timeline, cron_error
+from mergeplan.planner.model.exposure import Exposure
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import DAILY, Model
+from mergeplan.planner.project.lineage import ROWS, Node
+
+
+def catalog_of(view: rows.CatalogView) -> Catalog:
+    """The catalog of a document; ValueError for a kind or a moment that this version does not know."""
+    models = {row.name: _model(row) for row in view.models}
+    unused = None
+    if view.unused_columns is not None:
+        unused = tuple(
+            UnusedColumn(column.model, column.column, models[column.model].declared, column.named_by)
+            for column in view.unused_columns
+            if column.model in models
+        )
+    return Catalog(
+        project=view.project,
+        environment=view.environment,
+        made_at=datetime.fromisoformat(view.made_at),
+        models=models,
+        revision=view.revision,
+        promoted_at=datetime.fromisoformat(view.promoted_at) if view.promoted_at else None,
+        exposures=tuple(Exposure(row.name, row.models, row.type, row.owner, row.url) for row in view.exposures),
+        unopened=tuple(UnopenedModel(Place(row.path, row.line), row.reason, row.models) for row in view.unopened),
+        unused_columns=unused,
+    )
+
+
+def _model(row: rows.CatalogModelRow) -> CatalogModel:
+    columns = None if row.columns is None else tuple(map(_column, row.columns))
+    return CatalogModel(
+        declared=_declared(row),
+        columns=columns,
+        parents=row.parents,
+        readers=row.readers,
+        row_deciders=_nodes(row.row_deciders),
+        unfollowed=row.unfollowed,
+        rendered=row.query,
+        audits=tuple(
+            CatalogAudit(audit.name, tuple(audit.arguments.items()), audit.blocking, audit.standalone)
+            for audit in row.audits
+        ),
+        tests=tuple(CatalogTest(test.name, Place(test.path, test.line), test.description) for test in row.tests),
+        exposures=row.exposures,
+        deployed=_deployed(row.deployed) if row.deployed else None,
+    )
+
+
+def _declared(row: rows.CatalogModelRow) -> Model:
+    return Model(
+        name=row.name,
+        kind=Kind(row.kind),
+        path=row.path,
+        line=row.line,
+        source=row.definition,
+        depends_on=row.parents,
+        cron=_cron(row.schedule, row.interval_unit) if row.schedule else DAILY,
+        start=datetime.fromisoformat(row.start) if row.start else None,
+        time_column=row.time_column,
+        description=row.description,
+        owner=row.owner,
+        tags=row.tags,
+        grain=row.grain,
+        storage_format=row.format,
+        partitioned_by=row.partitioned_by,
+        unique_key=row.unique_key,
+        materialization=row.materialization,
+    )
+
+
+@lru_cache(maxsize=256)
+def _cron(schedule: str, unit: str) -> Cron:
+    """A cron, which a time zone may follow."""
+    if cron_error(schedule) is None:
+        return Cron(schedule, "", unit)
+    text, _, zone = schedule.rpartition(" ")
+    return Cron(text, zone, unit)
+
+
+def _column(row: rows.CatalogColumnRow) -> CatalogColumn:
+    return CatalogColumn(row.name, row.type, row.description, _nodes(row.made_from), _nodes(row.read_by))
+
+
+def _nodes(ends: Iterable[LineageEnd]) -> tuple[Node, ...]:
+    return tuple(Node(end.model, ROWS if end.column is None else end.column) for end in ends)
+
+
+def _deployed(row: rows.DeployedRow) -> DeployedTable:
+    held, missing = _timeline(row.intervals), _timeline(row.missing)
+    return DeployedTable(row.view, row.table, row.version, held, missing, row.current)
+
+
+def _timeline(spans: Spans) -> Timeline:
+    return tuple(Interval(_moment(start), _moment(end)) for start, end in spans)
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
