@@ -5,11 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 PEER := .venv-peer
 DBT := .venv-dbt
-OLDER_DBTS := $(patsubst tests/planner/dbt/requirements-%.txt,%,$(wildcard tests/planner/dbt/requirements-*.txt))
+OTHER_DBTS := $(patsubst tests/planner/dbt/requirements-%.txt,%,$(wildcard tests/planner/dbt/requirements-*.txt))
 CONSUMERS := .venv-consumers
 AIRFLOW := .venv-airflow
 DAGSTER := .venv-dagster
-PROOFS := $(DBT) $(OLDER_DBTS:%=.venv-dbt-%) $(CONSUMERS) $(AIRFLOW) $(DAGSTER)  # environments that only `make prove` needs
+PROOFS := $(DBT) $(OTHER_DBTS:%=.venv-dbt-%) $(CONSUMERS) $(AIRFLOW) $(DAGSTER)  # environments that only `make prove` needs
 LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_kinds.py tests/planner/test_kills.py \
 	tests/planner/test_history_lives.py tests/planner/test_history_from_scratch.py tests/planner/cli/test_drift.py \
 	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_engine.py \
@@ -90,7 +90,7 @@ $(DBT)/.ready: $(READY) tests/planner/dbt/requirements.txt
 			cp -al "$$libraries/$$name" $(DBT)/lib/python3*/site-packages/; done; done
 	@touch $@
 
-# Older dbts, that compile alone: they need no pyspark.
+# Older dbts and that of Databricks, which compile alone: they need no pyspark.
 .venv-dbt-%/.ready: tests/planner/dbt/requirements-%.txt
 	@$(PYTHON) -m venv .venv-dbt-$*
 	@.venv-dbt-$*/bin/pip install --disable-pip-version-check --quiet --requirement $<

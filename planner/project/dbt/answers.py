@@ -44,6 +44,7 @@ class Answers:
 
     open_engine: OpenEngine | None = None
     gives_rows: bool = True
+    asked_spark: bool = False  # an answer was sought there, and may be another one the next time
     _engine: Engine | None = None
     _sources: dict[str, tuple[Column, ...]] = field(default_factory=dict)  # by id
     _rows: dict[str, Rows] = field(default_factory=dict)  # by query
@@ -138,6 +139,7 @@ class Answers:
         return self._rows[sql]
 
     def _spark(self, project: DbtProject) -> Engine:
+        self.asked_spark = True
         if self._engine is None:
             if self.open_engine is None:
                 raise ProjectError("no Spark is available to answer.")

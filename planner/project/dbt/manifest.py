@@ -18,28 +18,39 @@ RESULTS, CATALOG = "run_results.json", "catalog.json"
 
 def read_manifests(root: Path, config: DbtConfig, files: Iterable[str]) -> DbtProject:
     """The project of `dbt: {manifest: ..., manifest_later: ...}`; ProjectErrors."""
-    first = _manifest(root, config.manifest)
-    later = _manifest(root, config.manifest_later) if config.manifest_later else None
-    catalog = _sibling(root, config.manifest, CATALOG)
+    reader = _Reader(root)
+    first = reader.manifest(config.manifest)
+    later = reader.manifest(config.manifest_later) if config.manifest_later else None
+    catalog = reader.sibling(config.manifest, CATALOG)
     types = catalog_types(json.loads(catalog)) if catalog else {}
-    return manifest_project(first, later, types, files, lambda path: _text(root, path))
+    project = manifest_project(first, later, types, files, reader.text)
+    return project.model_copy(update={"files": tuple(sorted(reader.read))})
 
 
-def _manifest(root: Path, path: str) -> Manifest:
-    text = _text(root, path)
-    if text is None:
-        hint = "`dbt compile --full-refresh` writes it to target/manifest.json."
-        raise ProjectError(f"There is no `{path}` in the project.", place=Place("config.yaml", 1), hint=hint)
-    return load_manifest(path, text, _sibling(root, path, RESULTS))
+class _Reader:
+    """Reads files of the project; `read` are the paths of those that are there."""
 
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self.read: set[str] = set()
 
-def _sibling(root: Path, path: str, name: str) -> str | None:
-    return _text(root, str(Path(path).with_name(name)))
+    def manifest(self, path: str) -> Manifest:
+        text = self.text(path)
+        if text is None:
+            hint = "`dbt compile --full-refresh` writes it to target/manifest.json."
+            raise ProjectError(f"There is no `{path}` in the project.", place=Place("config.yaml", 1), hint=hint)
+        return load_manifest(path, text, self.sibling(path, RESULTS))
 
+    def sibling(self, path: str, name: str) -> str | None:
+        """The text of another file in the same folder."""
+        return self.text(str(Path(path).with_name(name)))
 
-def _text(root: Path, path: str) -> str | None:
-    """The text of a file of the project, None where there is none within it."""
-    file = (root / path).resolve()
-    with suppress(OSError, UnicodeDecodeError):
-        return file.read_text("utf-8") if file.is_relative_to(root.resolve()) else None
-    return None
+    def text(self, path: str) -> str | None:
+        """The text of a file of the project, None where there is none within it."""
+        file = (self._root / path).resolve()
+        with suppress(OSError, UnicodeDecodeError):
+            if file.is_relative_to(self._root):
+                text = file.read_text("utf-8")
+                self.read.add(str(self._root / path))
+                return text
+        return None

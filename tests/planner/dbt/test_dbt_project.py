@@ -14,7 +14,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectError, ProjectErrors, RequestError
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.project.dbt.compile import PYTHON, find_python, visible_variables
+from mergeplan.planner.project.dbt.inputs import PYTHON, find_python, visible_variables
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from tests.planner.cli.conftest import Lent
 from tests.planner.shop import NOW, rows
