@@ -76,7 +76,7 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     hashes = _hash_files(reading)
     is_apart = bool(reading.proposed) or lies_apart(reading.root, own.value)
     if config.manifest:
-        project = read_manifests(reading.root, config, hashes)
+        project = read_manifests(reading.root, str(own.value.get("name") or ""), config, hashes)
         return project.model_copy(update={"holds_still": not is_apart})
     target = _target(reading, own, config, environment)
     python = find_python(environment)

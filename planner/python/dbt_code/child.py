@@ -15,6 +15,7 @@ import threading
 import traceback
 import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime, timezone
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -136,7 +137,8 @@ class Compiling:
 
         self.questions.answers = answers
         for node in self.manifest.nodes.values():
-            if node.resource_type != "analysis" and self._nodes.get(node.unique_id, {"asks": True})["asks"]:
+            is_left_out = node.resource_type == "analysis" or getattr(node.config, "enabled", True) is False
+            if not is_left_out and self._nodes.get(node.unique_id, {"asks": True})["asks"]:
                 self._nodes[node.unique_id] = self.node(node)
         tests = getattr(self.manifest, "unit_tests", {}).values()
         unit_tests = [unit_test_data(test, self.manifest, self.relation) for test in tests]
@@ -163,18 +165,30 @@ class Compiling:
             "description": node.description or "", "tags": sorted(node.tags), "owner": _owner(node, self.manifest),
             "depends_on": sorted(getattr(getattr(node, "depends_on", None), "nodes", ())),
             "attached": getattr(node, "attached_node", None) or "",
-            "hooks": [hook.sql for name in ("pre_hook", "post_hook") for hook in getattr(node.config, name, ())],
-            "text": "", "later": "", "error": "", "types": [], "asks": [],
+            "hooks": [], "text": "", "later": "", "error": "", "types": [], "asks": [],
         }  # fmt: skip
         self.questions.asked = data["asks"]
         if constraints := [*_constraints(node)]:
             data["settings"]["constraints"] = constraints
         try:
             with limit_time(COMPILING):
+                hooks = [hook.sql for name in ("pre_hook", "post_hook") for hook in getattr(node.config, name, ())]
+                data["hooks"] = [self.hook(node, hook) for hook in hooks]
                 data |= self.texts(node, kind, config)
         except Exception as error:  # of the project's own templates: anything
             data["error"] = _message(error, str(self.config.project_root))
         return data
+
+    def hook(self, node: Any, text: str) -> str:
+        """A hook's statement: what a macro makes of it, where it is no more than a call of one."""
+        from dbt.clients.jinja import get_rendered
+
+        if not text.lstrip().startswith("{"):
+            return text
+        with suppress(Exception), self.questions.answering(node, is_later=None):  # it is refused as it stands
+            context = self.compiler._create_node_context(node, self.manifest, fixed_context(self.config))
+            return str(get_rendered(text, context, node))
+        return text
 
     def texts(self, node: Any, kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
         """The compiled texts of a node, or the types of a seed."""

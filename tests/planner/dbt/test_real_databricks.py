@@ -82,6 +82,8 @@ REFUSED = {  # configuration and what is said of it
 ASKS = """select {% for column in adapter.get_columns_in_relation(ref('plain')) %}{{ column.name }}, {% endfor %}
 {{ dbt.dateadd('day', 1, 'day') }} as next, {{ dbt.type_string() }}('x') as text from {{ ref('plain') }}"""
 
+CONFIG = "gateways: {dbx: {connection: {type: spark, default_catalog: main}}}\nmodel_defaults: {dialect: spark}\n"
+
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -98,6 +100,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     output = {"type": "databricks", "host": "x.cloud", "http_path": "/sql/1", "schema": "live", "catalog": "main",
               "token": "{{ env_var('DBT_ENV_SECRET_TOKEN') }}"}  # fmt: skip
     (root / "profiles.yml").write_text(json.dumps({"unity": {"target": "prod", "outputs": {"prod": output}}}))
+    (root / "config.yaml").write_text(CONFIG)
     monkeypatch.setenv(PYTHON, str(DBT))
     return root
 
@@ -115,7 +118,7 @@ def test_models_have_what_dbt_databricks_does_where_they_say_nothing(root: Path)
     models = {name.rpartition(".")[2]: model for name, model in project.models.items()}
 
     assert {name: models[name].kind for name in OPENED} == {name: kind for name, (*_, kind) in OPENED.items()}
-    assert {name.rpartition(".")[0] for name in project.models} == {"main.live"}
+    assert {name.rpartition(".")[0] for name in project.models} == {"live"}  # its catalog is the default one
     assert {model.table_format for model in models.values() if model.kind.is_stored} == {"delta"}
 
 
@@ -123,7 +126,7 @@ def test_what_mergeplan_does_not_do_as_dbt_databricks_is_refused_alone(root: Pat
     project = load(root)
     said = {refusal.path: str(refusal.errors[0]) for refusal in project.refused.refusals}
 
-    assert said.keys() == {f"models/{name}.sql" for name in REFUSED}
+    assert said.keys() == {f"models/{name}.sql" for name in REFUSED}, said
     for name, (_, sentence) in REFUSED.items():
         assert said[f"models/{name}.sql"].startswith(f"models/{name}.sql:1: `main.live.{name}` {sentence}")
 
@@ -153,8 +156,9 @@ def test_a_project_of_dbt_spark_opens_with_dbt_databricks(tmp_path: Path, monkey
         (root / file.relative_to(SHOP)).write_text(file.read_text())
     (root / "profiles.yml").write_text(json.dumps(profiles))
     (root / "models/asks.sql").unlink()
+    (root / "config.yaml").write_text(CONFIG)
     project = load(root)
 
     assert not project.refused
-    assert project.models["main.shop.daily"].kind is Kind.INCREMENTAL_UNMANAGED
-    assert [project.models[f"main.shop.{name}"].table_format for name in ("daily", "total")] == ["delta", "delta"]
+    assert project.models["shop.daily"].kind is Kind.INCREMENTAL_UNMANAGED
+    assert [project.models[f"shop.{name}"].table_format for name in ("daily", "total")] == ["delta", "delta"]

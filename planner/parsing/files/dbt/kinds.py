@@ -59,7 +59,7 @@ def dbt_kind(node: DbtNode) -> DbtKind:
     if node.language != "sql":
         raise _error(node, "is a Python model, which dbt runs on Databricks only")
     for setting, instead in REFUSED.items():
-        if node.settings.get(setting):
+        if str(node.settings.get(setting) or "").strip():  # a header may be what a macro renders to nothing
             raise _error(node, f"sets `{setting}`, which mergeplan does not follow", instead)
     for hook in filter(str.strip, node.hooks):
         if not HARMLESS.match(hook):
