@@ -75,9 +75,10 @@ def write_project(root: Path) -> list[str]:
 
 
 def spark_settings() -> dict[str, str]:
-    """What dbt's own Spark needs to know the format."""
+    """What dbt's own Spark needs to know the format; rows are few."""
+    few = {"spark.sql.shuffle.partitions": "1", "spark.databricks.delta.snapshotPartitions": "1"}
     if not FORMAT:
-        return {}
+        return few
     form = FORMATS[FORMAT]
     release = form.releases[-1]
     extension = {"spark.sql.extensions": release.extension} if release.extension else {}
