@@ -121,6 +121,8 @@ def _target(reading: Folder, own: Document, config: DbtConfig, environment: Mapp
     readable = visible_variables(environment) if is_of_project else without_secrets(environment)
     document = read_document(path, text)
     name = str(own.value.get("profile") or "")
+    if not name:
+        raise ProjectError(f"{PROJECT} names no `profile`.", place=Place(PROJECT, 1), hint=hint)
     profile = document.value.get(name) if isinstance(document.value, dict) else None
     outputs = profile.get("outputs") if isinstance(profile, dict) else None
     target = config.target or (str(profile.get("target") or "default") if isinstance(profile, dict) else "")
@@ -189,4 +191,4 @@ def _compile_with_answers(child: DbtChild, memory: _Memory, answers: Answers) ->
         known |= new
         if all("error" in answer for answer in new.values()):
             break  # and dbt would say no more
-    return refuse_unanswered(project, known)
+    return refuse_unanswered(project, known | answers.refuse_rest(project, open_questions(project, known)))
