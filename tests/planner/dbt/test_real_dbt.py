@@ -103,7 +103,7 @@ def built_by_dbt(
     settings = "".join(f".config({name!r}, {value!r})" for name, value in (conf or {}).items())
     program = PROGRAM.replace(".enableHiveSupport()", f"{settings}.enableHiveSupport()")
     done = subprocess.run([str(DBT), "-c", program, *arguments], cwd=shop.parent, env=environment, capture_output=True,
-                          text=True, timeout=900, check=False)  # fmt: skip
+                          text=True, timeout=1800, check=False)  # fmt: skip
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ROWS ")] or [done.stdout + done.stderr]
     found: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))
     return found

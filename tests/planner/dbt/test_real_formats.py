@@ -79,7 +79,14 @@ def write_project(root: Path) -> list[str]:
 
 def spark_settings() -> dict[str, str]:
     """What dbt's own Spark needs to know the format; rows are few."""
-    few = {"spark.sql.shuffle.partitions": "1", "spark.databricks.delta.snapshotPartitions": "1"}
+    few = {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.default.parallelism": "1",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Dderby.system.durability=test",
+    }
     if not FORMAT:
         return few
     form = FORMATS[FORMAT]
@@ -90,6 +97,7 @@ def spark_settings() -> dict[str, str]:
         **extension,
         **dict(release.settings),
         **dict(form.embedded_settings),
+        **few,
     }
 
 
