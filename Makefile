@@ -5,17 +5,18 @@ PYTHON ?= python3
 VENV := .venv
 PEER := .venv-peer
 DBT := .venv-dbt
-OLDER_DBTS := $(patsubst tests/planner/dbt/requirements-%.txt,%,$(wildcard tests/planner/dbt/requirements-*.txt))
+OTHER_DBTS := $(patsubst tests/planner/dbt/requirements-%.txt,%,$(wildcard tests/planner/dbt/requirements-*.txt))
 CONSUMERS := .venv-consumers
 AIRFLOW := .venv-airflow
 DAGSTER := .venv-dagster
-PROOFS := $(DBT) $(OLDER_DBTS:%=.venv-dbt-%) $(CONSUMERS) $(AIRFLOW) $(DAGSTER)  # environments that only `make prove` needs
+PROOFS := $(DBT) $(OTHER_DBTS:%=.venv-dbt-%) $(CONSUMERS) $(AIRFLOW) $(DAGSTER)  # environments that only `make prove` needs
 LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_kinds.py tests/planner/test_kills.py \
 	tests/planner/test_history_lives.py tests/planner/test_history_from_scratch.py tests/planner/cli/test_drift.py \
 	tests/planner/tables/test_writing.py tests/planner/tables/test_self_reference.py tests/planner/engine/spark/test_engine.py \
 	tests/planner/engine/spark/test_interrupted.py tests/planner/engine/spark/connect/test_reattach.py \
 	tests/planner/engine/formats tests/planner/session/test_table_formats.py tests/planner/apply/promotion/test_view_switch.py \
-	tests/planner/apply/test_old_versions_by_format.py tests/planner/cli/verbs/test_run_unchanged.py
+	tests/planner/apply/test_old_versions_by_format.py tests/planner/cli/verbs/test_run_unchanged.py \
+	tests/planner/dbt/test_real_formats.py
 READY := $(VENV)/.ready
 ARCHIVE := $(VENV)/.spark/.made
 BIN := $(VENV)/bin
@@ -90,7 +91,7 @@ $(DBT)/.ready: $(READY) tests/planner/dbt/requirements.txt
 			cp -al "$$libraries/$$name" $(DBT)/lib/python3*/site-packages/; done; done
 	@touch $@
 
-# Older dbts, that compile alone: they need no pyspark.
+# Older dbts and that of Databricks, which compile alone: they need no pyspark.
 .venv-dbt-%/.ready: tests/planner/dbt/requirements-%.txt
 	@$(PYTHON) -m venv .venv-dbt-$*
 	@.venv-dbt-$*/bin/pip install --disable-pip-version-check --quiet --requirement $<
@@ -116,7 +117,7 @@ $(DAGSTER)/.ready: pyproject.toml tests/dagster/requirements.txt
 	@$(DAGSTER)/bin/pip install --disable-pip-version-check --quiet --no-deps --editable .
 	@touch $@
 
-prove-lakehouse: $(READY) $(ARCHIVE)  # a process has one Spark, and a Spark one format
+prove-lakehouse: $(READY) $(ARCHIVE) $(DBT)/.ready  # a process has one Spark, and a Spark one format
 	@for format in $${FORMATS:-$$($(BIN)/python -c "from mergeplan.planner.model.table_format import TABLE_FORMATS; print(*TABLE_FORMATS)")}; do \
 		MERGEPLAN_TABLE_FORMAT=$$format MERGEPLAN_KILLS=$${MERGEPLAN_KILLS:-6} $(BIN)/pytest $(LAKEHOUSE) || exit 1; \
 	done

@@ -17,12 +17,13 @@ from mergeplan.planner.cache.file_hashes import TICK, looks_of
 from mergeplan.planner.fingerprint import digest
 
 MOST = 100_000  # files
+DBT_PROJECT = "dbt_project.yml"
 
 
 @dataclass(frozen=True)
 class FolderLooks:
-    """The files below a folder, hidden ones left out: how each looks, and the hashes of those that were edited a moment
-    ago."""
+    """The files below a folder, hidden ones left out unless dbt reads them: how each looks, and the hashes of those
+    that were edited a moment ago."""
 
     looks: Mapping[str, tuple[int, ...]]
     recent: Mapping[str, str] = field(default_factory=dict)
@@ -45,13 +46,16 @@ class _Linked(Exception):
 def look_at(folder: Path) -> FolderLooks | None:
     """How a folder looks now; None when a file cannot be read, or there are too many.
 
-    None, too, where a link leads to a folder, or to nothing yet: what comes to lie there would not be seen.
+    None, too, where a link leads to a folder, or to nothing yet: what comes to lie there would not be seen. dbt reads
+    files that others do not: of its projects, hidden files, and what hidden folders below the root's own hold, are
+    looked at too, and no link to a folder may be there at all.
     """
+    is_dbt = (folder / DBT_PROJECT).is_file()
     began = time.time_ns()
     looks: dict[str, tuple[int, ...]] = {}
     recent: dict[str, str] = {}
     try:
-        for entry, name in _below(folder, ""):
+        for entry, name in _below(folder, "", is_dbt):
             looks[name] = look = tuple(looks_of(entry.stat()))
             if began - max(look[2], look[3]) <= TICK:
                 recent[name] = hash_file(folder, name)
@@ -67,17 +71,19 @@ def hash_file(folder: Path, name: str) -> str:
     return hashlib.sha256((folder / name).read_bytes()).hexdigest()
 
 
-def _below(folder: Path, prefix: str) -> Iterator[tuple[os.DirEntry[str], str]]:
+def _below(folder: Path, prefix: str, is_dbt: bool) -> Iterator[tuple[os.DirEntry[str], str]]:
     """The files below a folder with their paths from it. No link to a folder is followed; _Linked for one that whoever
     reads a project does follow, as the project's own folders may be links."""
     with os.scandir(folder) as entries:
         listed = list(entries)
     for entry in listed:
-        if entry.name.startswith((".", "__pycache__")):
+        is_folder = entry.is_dir(follow_symlinks=False)
+        is_hidden = entry.name.startswith((".", "__pycache__"))
+        if is_hidden and not (is_dbt and (prefix or not is_folder)):
             continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _below(folder / entry.name, f"{prefix}{entry.name}/")
+        if is_folder:
+            yield from _below(folder / entry.name, f"{prefix}{entry.name}/", is_dbt)
         elif entry.is_file():
             yield entry, f"{prefix}{entry.name}"
-        elif entry.is_symlink() and not prefix:
+        elif entry.is_symlink() and (is_dbt or not prefix):
             raise _Linked

@@ -4,8 +4,9 @@ An answer is what the command wrote. It follows from the program, the command li
 of the project, what was read of the state, and the time up to the next tick of a cron. All of that is found before the
 project is read, and compared when the answer is kept, so that what changed meanwhile is asked anew.
 
-Remembered are only plans that do nothing: of projects without Python, whose state is a file, and where no Spark runs. A
-plan is applied by its id, and is made again for that, whoever showed it.
+Remembered are only plans that do nothing: of projects without Python, whose state is a file, and where no Spark runs or
+was asked. A plan is applied by its id, and is made again for that, whoever showed it. An answer about a dbt project
+follows, too, from the dbt that compiles it and from its profiles.yml, wherever that lies.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from mergeplan.planner.cache.place import cache_of, home_of
 from mergeplan.planner.cache.state_reads import Read, StateReads, digest_reads
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.project.dbt.inputs import VARIABLES, digest_outside, is_dbt_project, profiles_path
 
 if TYPE_CHECKING:
     from mergeplan.planner.plan.build import Plan
@@ -74,13 +76,18 @@ class Question:
     root: Path
     cache: Cache
     owner_path: Path
+    outside: str = ""  # a digest of what a dbt project follows from beside its folder
     reads: StateReads = field(default_factory=StateReads)
 
     @cached_property
     def looks(self) -> FolderLooks | None:
         """The project's files as they were when the question was asked; None for one with Python in it."""
         looks = look_at(self.root)
-        return None if looks is None or any(name.endswith(".py") for name in looks.names) else looks
+        return None if looks is None or any(map(self._may_run, looks.names)) else looks
+
+    def _may_run(self, name: str) -> bool:
+        """True for a file of Python that a plan may run: of a dbt project, whatever dbt does with the others."""
+        return name.endswith(".py") and (not self.outside or name == "config.py" or name.startswith("linter/"))
 
     @cached_property
     def owner(self) -> list[int] | None:
@@ -128,10 +135,11 @@ def ask(arguments: Sequence[str]) -> Question | None:
         return None
     variables = sorted((name, value) for name, value in environ.items() if name not in UNREAD)
     terminals = [_describe_terminal(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)]
-    asked = digest(_program(), os.getcwd(), repr(variables), repr(terminals))
+    outside = _outside(root)
+    asked = digest(_program(), os.getcwd(), repr(variables), repr(terminals), outside)
     key = digest(FORM, str(root), repr(list(arguments)), str(os.getuid()))
     home = home_of(environ) or root / ".mergeplan"
-    return Question(key, asked, root, Cache(folder), home.resolve() / "spark" / "owner.json")
+    return Question(key, asked, root, Cache(folder), home.resolve() / "spark" / "owner.json", outside)
 
 
 def replay(arguments: Sequence[str]) -> bool:
@@ -183,6 +191,8 @@ class Recording:
         plan = digest_reads(question.reads.file, saved)
         again = look_at(question.root)
         if rows is None or plan is None or again is None or again.digest != question.looks.digest:
+            return
+        if question.outside != _outside(question.root):
             return
         answer = Answer(question.asked, question.looks.digest, dict(question.looks.recent), question.owner,
                         question.reads.file, [*question.reads.statements.values(), *saved], [*rows, *plan],
@@ -254,20 +264,38 @@ def _holds_still(question: Question, work: Workspace, planned: Plan) -> bool:
     return (
         looks is not None
         and question.reads.file != ""
-        and not (project.moves or project.refused or project.is_dbt or work.recovered or work.has_engine)
+        and not (project.moves or project.refused or work.recovered or work.has_engine)
         and not work.may_be_warm
         and not _reads_shell(project)
         and not any(connection.config_dir or connection.remote for connection in connections)
         and not any(model.start_moves or model.allow_partials or model.python for model in project.models.values())
-        and seeds | project.hashes.keys() <= looks.names  # nothing was read by way of a linked or hidden folder
+        # nothing was read by way of a linked or hidden folder
+        and seeds | project.hashes.keys() <= looks.names
+        and _dbt_reads(project, looks)
         and _read_as_found(project, looks)
     )
 
 
+def _dbt_reads(project: Project, looks: FolderLooks) -> bool:
+    """True when dbt read nothing but files that were looked at, and nobody asked a Spark."""
+    files = project.dbt_files
+    return files is not None and {os.path.relpath(file, project.root) for file in files} <= looks.names
+
+
 def _reads_shell(project: Project) -> bool:
-    """True when the configuration may read a variable that a shell changes by itself."""
-    words = re.findall(r"\w+", (project.root / project.config_path).read_text("utf-8", "replace"))
-    return not UNREAD.isdisjoint(words)
+    """True when the configuration, or dbt, may read a variable that a shell changes by itself."""
+    paths = [project.root / project.config_path]
+    names = ""
+    if project.is_dbt:
+        paths.append(profiles_path(project.root, os.environ))
+        names = os.environ.get(VARIABLES, "")
+    texts = [path.read_text("utf-8", "replace") for path in paths if path.is_file()]
+    return not UNREAD.isdisjoint(re.findall(r"\w+", " ".join([names, *texts])))
+
+
+def _outside(root: Path) -> str:
+    """What a dbt project follows from beside its folder; '' for another project."""
+    return digest_outside(root, os.environ) if is_dbt_project(root) else ""
 
 
 def _read_as_found(project: Project, looks: FolderLooks) -> bool:

@@ -17,7 +17,7 @@ from mergeplan.planner.parsing.files.config import read_config
 from mergeplan.planner.parsing.files.configuration import CONFIGS, NAME, Configuration, Source, read_source, the_one
 from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.yaml_documents import Document
-from mergeplan.planner.project.dbt.compile import is_dbt_project
+from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.pipeline_folder import is_pipeline, read_spec
 from mergeplan.planner.python.config_code.reading import mentioned_names, run_config

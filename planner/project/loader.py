@@ -41,8 +41,9 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
 from mergeplan.planner.project.dbt.answers import Answers
-from mergeplan.planner.project.dbt.compile import compile_dbt, is_dbt_project
+from mergeplan.planner.project.dbt.compile import compile_dbt
 from mergeplan.planner.project.dbt.folder import DbtFolder
+from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models
@@ -87,6 +88,7 @@ class Project:
     moves: bool = False  # a date in it is another moment each day
     notes: tuple[str, ...] = ()  # what of a dbt project is not followed, and stops nothing
     is_dbt: bool = False
+    dbt_files: tuple[str, ...] | None = ()  # that dbt read, absolute; None where it may have read something else too
     exposures: tuple[Exposure, ...] = ()
 
     @property
@@ -178,10 +180,11 @@ def load_project(
         refused,
         catalogs,
         config_path=document.path,
-        hashes=dict(reading.hashes),
+        hashes=foreign.real_hashes if isinstance(foreign, DbtFolder) else dict(reading.hashes),
         moves=known.moving or defaults.start_moves,
         notes=foreign.notes if isinstance(foreign, DbtFolder) else (),
         is_dbt=isinstance(foreign, DbtFolder),
+        dbt_files=foreign.project.still_files if isinstance(foreign, DbtFolder) else (),
         exposures=exposures,
     )
 

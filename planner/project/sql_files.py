@@ -23,7 +23,7 @@ from mergeplan.planner.parsing.files.configuration import read_source
 from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.configuration_files import read_configuration
-from mergeplan.planner.project.dbt.compile import is_dbt_project
+from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.pipeline_folder import is_pipeline
 from mergeplan.planner.python.isolation import Isolation

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.project.dbt.compile import PYTHON
+from mergeplan.planner.project.dbt.inputs import PYTHON
 from tests.bot.conftest import SHOP, Bench
 from tests.bot.test_real_planner import assert_merged_for_nothing, rows
 

@@ -7,6 +7,7 @@ its Spark is asked each time, by queries that only read the tables of the projec
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -32,6 +33,7 @@ LONGEST = 1_000_000  # characters of an answer
 INSTEAD = "A manifest made in CI has the answer (`dbt: {manifest: ...}` in config.yaml), or write it out"
 OWN = "It asks its own table while it is compiled, which holds something else after each run"
 OF_A_FORK = "It asks for rows while it is compiled, and templates of a fork get none: they could show them to anybody"
+COMMENTS = re.compile(r"\A(?:\s++|--[^\n]*+|/\*.*?\*/)++", re.DOTALL)  # that a query begins with
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 Answer = Mapping[str, object]
 OpenEngine = Callable[[frozenset[str]], Engine]  # the Spark of prod, which knows these table formats
@@ -44,6 +46,7 @@ class Answers:
 
     open_engine: OpenEngine | None = None
     gives_rows: bool = True
+    asked_spark: bool = False  # an answer was sought there, and may be another one the next time
     _engine: Engine | None = None
     _sources: dict[str, tuple[Column, ...]] = field(default_factory=dict)  # by id
     _rows: dict[str, Rows] = field(default_factory=dict)  # by query
@@ -59,6 +62,16 @@ class Answers:
             message = "It asks for the columns of a model that waits for its own"
             return {question.key: _refusal(message) for question in questions}
         return {question.key: self._try(project, question) for question in ready}
+
+    def refuse_rest(self, project: DbtProject, questions: Sequence[DbtQuestion]) -> dict[str, Answer]:
+        """Why questions stay open at the end: what they are about waits for an answer that there is not."""
+
+        def why(question: DbtQuestion) -> str:
+            node = project.by_id.get(question.subject)
+            about = f"the columns of `{node.table}`, which reads" if node else "something of"
+            return f"It asks for {about} what cannot be compiled"
+
+        return {question.key: _refusal(why(question)) for question in questions}
 
     def _try(self, project: DbtProject, question: DbtQuestion) -> Answer:
         try:
@@ -85,6 +98,8 @@ class Answers:
     def _node_columns(self, project: DbtProject, node: DbtNode) -> Mapping[str, str] | None:
         """The columns of a node as its query in this folder has them, with the types that are known."""
         above = sorted(_ancestors(project, node.id))
+        if wrong := next((project.by_id[id] for id in above if id in project.by_id and project.by_id[id].error), None):
+            raise ProjectError(f"It asks for the columns of `{node.table}`, and `{wrong.table}` cannot be compiled.")
         sources = [self._source(project, id) for id in above if id in project.source_by_id]
         with limit_resources(partial(_too_much, node)):
             models = [_model(project.by_id[id]) for id in above if id in project.by_id]
@@ -114,7 +129,7 @@ class Answers:
         return {"exists": True}
 
     def _query(self, project: DbtProject, question: DbtQuestion) -> Answer:
-        word = (question.subject.split() or [""])[0].upper()
+        word = (COMMENTS.sub("", question.subject).split() or [""])[0].upper()
         if word.partition("(")[0] not in FIRST - {"("} | {""}:
             return _refusal(f"It runs `{word[:40]}` while it is compiled, and mergeplan answers only queries")
         if not self.gives_rows:
@@ -138,6 +153,7 @@ class Answers:
         return self._rows[sql]
 
     def _spark(self, project: DbtProject) -> Engine:
+        self.asked_spark = True
         if self._engine is None:
             if self.open_engine is None:
                 raise ProjectError("no Spark is available to answer.")

@@ -31,6 +31,7 @@ class DbtFolder(Folder):
 
     def __init__(self, folder: Folder, project: DbtProject) -> None:
         vars(self).update(vars(folder))
+        self.real_hashes = dict(folder.hashes)  # of the files that were compiled, by path
         self.project = project
         self._not_asked: list[str] = []
 

@@ -10,36 +10,60 @@ from pathlib import Path
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.manifest import Manifest, load_manifest, manifest_project
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
+from mergeplan.planner.parsing.files.dbt.parsed_files import NAME
 from mergeplan.planner.parsing.files.dbt_manifest import catalog_types
 from mergeplan.planner.parsing.files.schema import DbtConfig
 
+LARGEST = 100_000_000  # bytes of a file: dbt writes 20,000 for a model
 RESULTS, CATALOG = "run_results.json", "catalog.json"
 
 
-def read_manifests(root: Path, config: DbtConfig, files: Iterable[str]) -> DbtProject:
-    """The project of `dbt: {manifest: ..., manifest_later: ...}`; ProjectErrors."""
-    first = _manifest(root, config.manifest)
-    later = _manifest(root, config.manifest_later) if config.manifest_later else None
-    catalog = _sibling(root, config.manifest, CATALOG)
+def read_manifests(root: Path, name: str, config: DbtConfig, files: Iterable[str]) -> DbtProject:
+    """The project of this name by `dbt: {manifest: ..., manifest_later: ...}`; ProjectErrors."""
+    reader = _Reader(root, name)
+    first = reader.manifest(config.manifest)
+    later = reader.manifest(config.manifest_later) if config.manifest_later else None
+    catalog = reader.sibling(config.manifest, CATALOG)
     types = catalog_types(json.loads(catalog)) if catalog else {}
-    return manifest_project(first, later, types, files, lambda path: _text(root, path))
+    project = manifest_project(first, later, types, files, reader.text)
+    return project.model_copy(update={"files": tuple(sorted(reader.read))})
 
 
-def _manifest(root: Path, path: str) -> Manifest:
-    text = _text(root, path)
-    if text is None:
-        hint = "`dbt compile --full-refresh` writes it to target/manifest.json."
-        raise ProjectError(f"There is no `{path}` in the project.", place=Place("config.yaml", 1), hint=hint)
-    return load_manifest(path, text, _sibling(root, path, RESULTS))
+class _Reader:
+    """Reads files of the project; `read` are the paths of those that are there."""
 
+    def __init__(self, root: Path, project: str) -> None:
+        self._root, self._project = root.resolve(), project
+        self.read: set[str] = set()
 
-def _sibling(root: Path, path: str, name: str) -> str | None:
-    return _text(root, str(Path(path).with_name(name)))
+    def manifest(self, path: str) -> Manifest:
+        text = self.text(path)
+        if text is None:
+            hint = "`dbt compile --full-refresh` writes it to target/manifest.json."
+            raise ProjectError(f"There is no `{path}` in the project.", place=Place("config.yaml", 1), hint=hint)
+        parsed = self._bytes(str(Path(path).with_name(NAME)))
+        return load_manifest(path, text, self.sibling(path, RESULTS), parsed, self._project)
 
+    def sibling(self, path: str, name: str) -> str | None:
+        """The text of another file in the same folder."""
+        return self.text(str(Path(path).with_name(name)))
 
-def _text(root: Path, path: str) -> str | None:
-    """The text of a file of the project, None where there is none within it."""
-    file = (root / path).resolve()
-    with suppress(OSError, UnicodeDecodeError):
-        return file.read_text("utf-8") if file.is_relative_to(root.resolve()) else None
-    return None
+    def text(self, path: str) -> str | None:
+        """The text of a file of the project, None where there is none within it."""
+        data = self._bytes(path)
+        with suppress(UnicodeDecodeError):
+            return None if data is None else data.decode("utf-8").replace("\r\n", "\n")
+        return None
+
+    def _bytes(self, path: str) -> bytes | None:
+        file = (self._root / path).resolve()
+        with suppress(OSError):
+            if file.is_relative_to(self._root):
+                if file.stat().st_size > LARGEST:
+                    size = f"{file.stat().st_size / 10**6:,.0f} MB"
+                    message = f"The file has {size}: of what dbt writes, {LARGEST // 10**6} MB are read."
+                    raise ProjectError(message, place=Place(path, 1), hint="Let mergeplan ask dbt itself.")
+                data = file.read_bytes()
+                self.read.add(str(self._root / path))
+                return data
+        return None

@@ -15,6 +15,7 @@ import threading
 import traceback
 import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime, timezone
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -25,6 +26,7 @@ from mergeplan.planner.python.dbt_code.compile_error import CompileError
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
 from mergeplan.planner.python.dbt_code.snapshot_macros import refuse_own_macros
+from mergeplan.planner.python.dbt_code.time_limit import limit_time
 from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
 from mergeplan.planner.python.serving import run
 
@@ -39,14 +41,16 @@ BATCHES = (  # far apart, and equal in nothing
     (datetime(2087, 7, 13, 21, 54, 33, tzinfo=UTC), datetime(2088, 8, 15, 22, 55, 34, tzinfo=UTC)),
 )
 QUERIES = ("model", "snapshot", "test")
+PARSING, COMPILING = 300.0, 60.0  # seconds of the processor's time, of the project and of each node
 # What of a node's configuration shapes its table, its rows or its tests.
 SETTINGS = """materialized incremental_strategy unique_key partition_by event_time begin batch_size lookback
     on_schema_change file_format clustered_by buckets liquid_clustered_by location_root tblproperties options
-    merge_update_columns merge_exclude_columns incremental_predicates full_refresh grants strategy updated_at check_cols
-    invalidate_hard_deletes hard_deletes dbt_valid_to_current snapshot_meta_column_names severity warn_if error_if
-    fail_calc limit enabled delimiter quote_columns column_types contract zorder auto_liquid_cluster table_format
-    sql_header matched_condition not_matched_condition not_matched_by_source_action not_matched_by_source_condition
-    skip_matched_step skip_not_matched_step merge_with_schema_evolution row_filter""".split()
+    merge_update_columns merge_exclude_columns incremental_predicates predicates full_refresh grants strategy
+    updated_at check_cols invalidate_hard_deletes hard_deletes dbt_valid_to_current snapshot_meta_column_names severity
+    warn_if error_if fail_calc limit enabled delimiter quote_columns column_types contract zorder auto_liquid_cluster
+    table_format sql_header matched_condition not_matched_condition not_matched_by_source_action
+    not_matched_by_source_condition skip_matched_step skip_not_matched_step merge_with_schema_evolution
+    row_filter""".split()
 
 
 class DbtWork:
@@ -100,7 +104,9 @@ class DbtWork:
             "log-path": str(home / "logs"), "vars": request["vars"],
         }  # fmt: skip
         arguments = ["--quiet", "--log-level", "none", "parse", "--no-partial-parse"]
-        result = dbtRunner().invoke([*arguments, *(part for name in options for part in (f"--{name}", options[name]))])
+        arguments += [part for name in options for part in (f"--{name}", options[name])]
+        with limit_time(PARSING):
+            result = dbtRunner().invoke(arguments)
         if not result.success:
             message = _message(result.exception, self.root) if result.exception else "dbt cannot parse the project"
             raise _sentence(message)
@@ -131,7 +137,8 @@ class Compiling:
 
         self.questions.answers = answers
         for node in self.manifest.nodes.values():
-            if node.resource_type != "analysis" and self._nodes.get(node.unique_id, {"asks": True})["asks"]:
+            is_left_out = node.resource_type == "analysis" or getattr(node.config, "enabled", True) is False
+            if not is_left_out and self._nodes.get(node.unique_id, {"asks": True})["asks"]:
                 self._nodes[node.unique_id] = self.node(node)
         tests = getattr(self.manifest, "unit_tests", {}).values()
         unit_tests = [unit_test_data(test, self.manifest, self.relation) for test in tests]
@@ -158,26 +165,44 @@ class Compiling:
             "description": node.description or "", "tags": sorted(node.tags), "owner": _owner(node, self.manifest),
             "depends_on": sorted(getattr(getattr(node, "depends_on", None), "nodes", ())),
             "attached": getattr(node, "attached_node", None) or "",
-            "hooks": [hook.sql for name in ("pre_hook", "post_hook") for hook in getattr(node.config, name, ())],
-            "text": "", "later": "", "error": "", "types": [], "asks": [],
+            "hooks": [], "text": "", "later": "", "error": "", "types": [], "asks": [],
         }  # fmt: skip
         self.questions.asked = data["asks"]
         if constraints := [*_constraints(node)]:
             data["settings"]["constraints"] = constraints
         try:
-            if kind == "seed":
-                data["types"] = self.seed_types(node)
-            elif kind in QUERIES and data["language"] == "sql":
-                if kind == "snapshot":
-                    refuse_own_macros(node, self.manifest, self.adapter)
-                is_incremental = config.get("materialized") == "incremental"
-                in_batches = is_incremental and config.get("incremental_strategy") == "microbatch"
-                compile_node = self.compile_batch if in_batches else self.compile
-                data["text"] = compile_node(node, incremental=False)
-                data["later"] = compile_node(node, incremental=True) if is_incremental else ""
+            with limit_time(COMPILING):
+                hooks = [hook.sql for name in ("pre_hook", "post_hook") for hook in getattr(node.config, name, ())]
+                data["hooks"] = [self.hook(node, hook) for hook in hooks]
+                data |= self.texts(node, kind, config)
         except Exception as error:  # of the project's own templates: anything
             data["error"] = _message(error, str(self.config.project_root))
         return data
+
+    def hook(self, node: Any, text: str) -> str:
+        """A hook's statement: what a macro makes of it, where it is no more than a call of one."""
+        from dbt.clients.jinja import get_rendered
+
+        if not text.lstrip().startswith("{"):
+            return text
+        with suppress(Exception), self.questions.answering(node, is_later=None):  # it is refused as it stands
+            context = self.compiler._create_node_context(node, self.manifest, fixed_context(self.config))
+            return str(get_rendered(text, context, node))
+        return text
+
+    def texts(self, node: Any, kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The compiled texts of a node, or the types of a seed."""
+        if kind == "seed":
+            return {"types": self.seed_types(node)}
+        if kind not in QUERIES or getattr(node, "language", "sql") != "sql":
+            return {}
+        if kind == "snapshot":
+            refuse_own_macros(node, self.manifest, self.adapter)
+        is_incremental = config.get("materialized") == "incremental"
+        in_batches = is_incremental and config.get("incremental_strategy") == "microbatch"
+        compile_node = self.compile_batch if in_batches else self.compile
+        text = compile_node(node, incremental=False)
+        return {"text": text, "later": compile_node(node, incremental=True) if is_incremental else ""}
 
     def files(self) -> Iterator[str]:
         """Every file that was read of the project and its packages; those of dbt itself are left out."""

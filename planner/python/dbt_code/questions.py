@@ -16,6 +16,7 @@ from mergeplan.planner.python.dbt_code.compile_error import CompileError
 
 OWN = "its own table while it is compiled, which is another one after each run. `is_incremental()` may be asked"
 CLOSED = "It asks the warehouse while it is compiled by `adapter`, for more than columns, tables and queries"
+OLDEST = (10, 4)  # version of Databricks that is supported
 READERS: Mapping[str, Callable[[str], Any]] = {
     "decimal": Decimal,
     "date": date.fromisoformat,
@@ -44,6 +45,7 @@ class Questions:
             "get_columns_in_relation": self.get_columns_in_relation,
         }  # fmt: skip
         connections = self._adapter.connections
+        answers |= {name: answer for name, answer in RUNTIME.items() if hasattr(self._adapter, name)}
         replaced = [(self._adapter, name, answer) for name, answer in answers.items()]
         replaced += [(connections, name, _refuse) for name in ("get_thread_connection", "set_connection_name")]
         try:
@@ -131,6 +133,23 @@ def _value(cell: Any) -> Any:
         return cell
     ((kind, text),) = cell.items()
     return READERS[kind](text)
+
+
+def _has_capability(name: str) -> bool:
+    """What every version of Databricks can do that is supported; no other has a place in a text."""
+    if name.lower() != "timestampdiff":
+        raise CompileError(f"It asks whether Databricks has `{name}`, which mergeplan does not know")
+    return True
+
+
+def _compare_version(major: int, minor: int) -> int:
+    """Whether Databricks is newer than a version: known where every supported one is."""
+    if (major, minor) > OLDEST:
+        raise CompileError(f"It asks whether Databricks is newer than {major}.{minor}, which mergeplan does not know")
+    return 1
+
+
+RUNTIME = {"has_dbr_capability": _has_capability, "compare_dbr_version": _compare_version}
 
 
 def _refuse(*args: Any, **named: Any) -> Any:

@@ -14,7 +14,8 @@ from typing import Any
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.schema import DbtConfig
-from mergeplan.planner.project.dbt.compile import PYTHON, compile_dbt
+from mergeplan.planner.project.dbt.compile import compile_dbt
+from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import NO_ISOLATION
 

@@ -85,7 +85,7 @@ def test_columns_and_existence_of_a_source_are_those_of_its_table(items: SparkEn
 
 
 def test_rows_come_in_one_order_and_with_their_types(items: SparkEngine) -> None:
-    answer = ask(items, query("select code, price, day, id = 1 as is_one from raw.items -- all;"))
+    answer = ask(items, query("-- of\n/* a */ select code, price, day, id = 1 as is_one from raw.items -- all;"))
 
     assert answer == {
         "names": ["code", "price", "day", "is_one"],
@@ -101,6 +101,8 @@ def test_rows_come_in_one_order_and_with_their_types(items: SparkEngine) -> None
     [
         ("show tables", "It runs `SHOW` while it is compiled"),
         ("drop table raw.items", "It runs `DROP` while it is compiled"),
+        ("-- select 1", "Its query is not run"),
+        ("/* select */ drop table raw.items", "It runs `DROP` while it is compiled"),
         ("select 1; drop table raw.items", "Its query is not run"),
         ("select * from other.people", "reads `other.people`, which is no model, seed, snapshot or source"),
         ("select * from parquet.`/etc/x`", "reads `parquet./etc/x`, which is no model"),
@@ -164,3 +166,18 @@ def test_models_that_ask_each_other_are_refused() -> None:
 
     known = Answers().answer(project(*nodes), [first, second])
     assert all("waits for its own" in str(answer["error"]) for answer in known.values())
+
+
+def test_columns_of_a_model_above_which_one_cannot_be_compiled_are_refused_by_its_name() -> None:
+    broken, reader = node("broken", ""), node("reader", "select a from shop.broken", "model.shop.broken")
+    broken = broken.model_copy(update={"error": "'x' is undefined"})
+
+    assert "and `shop.broken` cannot be compiled" in ask(None, columns(reader.id), broken, reader)["error"]
+
+
+def test_what_stays_open_at_the_end_has_a_reason() -> None:
+    question = columns("model.shop.b")
+    nodes = project(node("a", "", "model.shop.b", asks=(question,)), node("b", ""))
+
+    (answer,) = Answers().refuse_rest(nodes, [question]).values()
+    assert "It asks for the columns of `shop.b`, which reads what cannot be compiled" in str(answer["error"])

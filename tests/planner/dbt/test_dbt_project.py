@@ -14,7 +14,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectError, ProjectErrors, RequestError
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.project.dbt.compile import PYTHON, find_python, visible_variables
+from mergeplan.planner.project.dbt.inputs import PYTHON, find_python, lies_apart, project_files, visible_variables
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from tests.planner.cli.conftest import Lent
 from tests.planner.shop import NOW, rows
@@ -134,6 +134,38 @@ def test_dbt_starts_again_only_when_a_file_changed(shop: Path, tmp_path: Path) -
     assert times_asked(program) == 2
 
 
+@pytest.mark.parametrize(
+    "name", [".dbtignore", "models/logs/m.sql", "models/.drafts/m.sql", "dbt_packages/p/.dbtignore"]
+)
+def test_each_file_that_dbt_reads_counts(shop: Path, name: str) -> None:
+    before = list(project_files(shop))
+    (shop / name).parent.mkdir(parents=True, exist_ok=True)
+    (shop / name).write_text("select 1")
+    (shop / "logs").mkdir()
+    (shop / "logs/dbt.log").write_text("what dbt writes")
+
+    assert sorted({*before, name}) == sorted(project_files(shop))
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_apart"),
+    [
+        ({}, False),
+        ({"model-paths": ["models", "more/models"]}, False),
+        ({"model-paths": ["../shared"]}, True),
+        ({"seed-paths": [".data"]}, True),
+        ({"macro-paths": ["target/macros"]}, True),
+        ({"test-paths": ["{{ env_var('DBT_TESTS') }}"]}, True),
+        ({"model-paths": ["."]}, True),
+        ({"model-paths": ["/srv/models"]}, True),
+    ],
+)
+def test_folders_whose_files_nobody_looks_at_are_known(
+    shop: Path, settings: dict[str, list[str]], is_apart: bool
+) -> None:
+    assert lies_apart(shop, settings) is is_apart
+
+
 def test_files_that_lie_elsewhere_are_read_each_time(shop: Path, tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared/x.sql").write_text("{% macro x() %}1{% endmacro %}")
@@ -197,6 +229,32 @@ def test_a_profile_that_is_none_of_sparks_is_an_error_at_its_line(shop: Path, pr
     with pytest.raises(ProjectError, match=r"profiles\.yml") as error:
         load(shop)
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("name", ["MERGEPLAN_STATE_URL", "GITHUB_TOKEN", "DBT_ENV_SECRET_SCHEMA"])
+def test_no_secret_becomes_a_name_by_the_projects_own_profile(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "hidden-7")
+    output = f"{{type: spark, schema: \"{{{{ env_var('{name}') }}}}\"}}"
+    (shop / "profiles.yml").write_text(f"shop: {{target: prod, outputs: {{prod: {output}}}}}")
+
+    with pytest.raises(ProjectError, match=f"profiles.yml reads the environment variable `{name}`") as error:
+        load(shop)
+    assert "hidden-7" not in str(error.value)
+
+
+def test_a_profile_of_the_operators_own_reads_variables_that_templates_do_not(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLACE", "live")
+    monkeypatch.setenv("DBT_PROFILES_DIR", str(tmp_path / "own"))
+    (tmp_path / "own").mkdir()
+    output = "{type: spark, schema: \"{{ env_var('PLACE') }}\"}"
+    (tmp_path / "own/profiles.yml").write_text(f"shop: {{target: prod, outputs: {{prod: {output}}}}}")
+
+    assert load(shop).models
+    assert '\\"schema\\": \\"live\\"' in (tmp_path / "dbt-python.log").read_text()
 
 
 def test_config_yaml_names_the_schema_where_there_is_no_profile(shop: Path, tmp_path: Path) -> None:

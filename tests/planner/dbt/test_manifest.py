@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 
 from mergeplan.planner.errors import ProjectError, ProjectErrors
@@ -26,7 +27,11 @@ FILES = {
     "models/daily.sql": "select a from {{ ref('rates') }} {% if is_incremental() %}where a > 1{% endif %}",
     "seeds/rates.csv": "a\n1\n",
     "macros/x.sql": "{% macro x() %}1{% endmacro %}",
+    "models/t.yml": "models: [{name: total}]",
+    "dbt_packages/more/dbt_project.yml": "name: more",
+    "dbt_packages/more/macros/y.sql": "{% macro y() %}1{% endmacro %}",
 }
+KINDS_OF_FILES = {"models": "model", "seeds": "seed", "macros": "macro"}
 TESTED = {"input": "ref('daily')", "rows": [{"a": 1}]}
 
 
@@ -65,6 +70,27 @@ def manifest(daily: str) -> dict[str, Any]:
     }
 
 
+def hash_of(text: str) -> dict[str, str]:
+    return {"name": "sha256", "checksum": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def parsed_by_dbt() -> bytes:
+    """What dbt writes beside a manifest that a job made in another folder."""
+    files = {}
+    for name, text in FILES.items():
+        package, root = ("more", "/ci/shop/dbt_packages/more") if "packages" in name else ("shop", "/ci/shop")
+        searched, _, path = name.removeprefix("dbt_packages/more/").partition("/")
+        kind = "schema" if path.endswith(".yml") else KINDS_OF_FILES.get(searched)
+        if kind:
+            place = {"searched_path": searched, "relative_path": path, "project_root": root, "modification_time": 0.0}
+            files[f"{package}://{name}"] = {
+                "path": place, "checksum": hash_of(text.strip()), "project_name": package, "parse_file_type": kind,
+            }  # fmt: skip
+    projects = {"shop": FILES["dbt_project.yml"], "more": FILES["dbt_packages/more/dbt_project.yml"]}
+    hashes = {name: hash_of(text) for name, text in projects.items()}
+    return bytes(msgpack.packb({"files": files, "state_check": {"project_hashes": hashes}}))
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A project with both manifests of `dbt compile`, and a catalog."""
@@ -77,8 +103,10 @@ def root(tmp_path: Path) -> Path:
         "later/manifest.json": json.dumps(manifest("select a from s.rates where a > 1")),
     }
     for name, text in (FILES | more).items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text)
+    for folder in ("ci", "later"):
+        (tmp_path / folder / "partial_parse.msgpack").write_bytes(parsed_by_dbt())
     return tmp_path
 
 
@@ -130,7 +158,17 @@ def test_a_node_of_which_a_manifest_says_too_little_is_refused_alone(
         ("ci/run_results.json", "true", "false", "ci/manifest.json:1: This manifest is not of `dbt compile --full"),
         ("ci/run_results.json", '"1"', '"2"', "ci/manifest.json:1: This manifest is not of `dbt compile --full"),
         ("ci/manifest.json", '"spark"', '"duckdb"', "ci/manifest.json:1: The manifest was made for `duckdb`"),
-        ("macros/x.sql", "1", "2", "macros/x.sql:1: The macro `x` is another one than when ci/manifest.json was made"),
+        ("macros/x.sql", "1", "2", "macros/x.sql:1: It is another file than when ci/manifest.json was made"),
+        ("models/t.yml", "total", "daily", "models/t.yml:1: It is another file than when ci/manifest.json was made"),
+        ("dbt_project.yml", "name: shop", "name: shop\nvars: {a: 1}", "dbt_project.yml:1: It is another file than"),
+        ("dbt_packages/more/macros/y.sql", "1", "2", "dbt_packages/more/macros/y.sql:1: It is another file than when"),
+        (
+            "dbt_packages/more/dbt_project.yml",
+            "more",
+            "more\nvars: {}",
+            "dbt_packages/more/dbt_project.yml:1: It is",
+        ),
+        ("ci/manifest.json", '"shop", "invocation', '"other", "invocation', "ci/manifest.json:1: The manifest is that"),
         (
             "ci/catalog.json",
             "shop.rates",
@@ -147,3 +185,48 @@ def test_a_manifest_that_is_old_or_another_one_is_an_error(root: Path, name: str
     with pytest.raises((ProjectError, ProjectErrors)) as error:
         load(root)
     assert str(error.value).startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("models/new.yml", "models/new.yml:1: ci/manifest.json does not know"),
+        (
+            "dbt_packages/more/macros/z.sql",
+            "dbt_packages/more/macros/z.sql:1: ci/manifest.json does not know this file",
+        ),
+    ],
+)
+def test_a_file_that_dbt_did_not_read_is_an_error(root: Path, name: str, why: str) -> None:
+    (root / name).write_text("{}")
+
+    with pytest.raises(ProjectError) as error:
+        load(root)
+    assert str(error.value).startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (None, "later/manifest.json:1: There is no partial_parse.msgpack beside the manifest"),
+        (b"\xc1", "later/manifest.json:1: This is not what dbt writes beside a manifest"),
+        (b"{}", "later/manifest.json:1: This is not what dbt writes beside a manifest"),
+    ],
+)
+def test_a_manifest_whose_files_nobody_knows_is_an_error(root: Path, data: bytes | None, why: str) -> None:
+    path = root / "later/partial_parse.msgpack"
+    path.unlink()
+    if data is not None:
+        path.write_bytes(data)
+
+    with pytest.raises(ProjectError) as error:
+        load(root)
+    assert str(error.value).startswith(why)
+
+
+def test_a_manifest_of_200_mb_is_not_read(root: Path) -> None:
+    with (root / "ci/manifest.json").open("r+b") as file:
+        file.truncate(200_000_000)
+
+    with pytest.raises(ProjectError, match=r"ci/manifest\.json:1: The file has 200 MB: of what dbt writes, 100 MB are"):
+        load(root)

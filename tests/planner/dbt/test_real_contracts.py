@@ -14,7 +14,7 @@ import yaml
 from mergeplan.planner.cli.main import VERBS, run
 from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.project.dbt.compile import PYTHON
+from mergeplan.planner.project.dbt.inputs import PYTHON
 from tests.planner.cli.conftest import Lent
 
 from .test_real_dbt import DBT, pytestmark  # noqa: F401 - the marks of this file too

@@ -18,7 +18,8 @@ from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.parsing.files.dbt.texts import model_text
 from mergeplan.planner.parsing.files.schema import DbtConfig
-from mergeplan.planner.project.dbt.compile import PYTHON, compile_dbt
+from mergeplan.planner.project.dbt.compile import compile_dbt
+from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
 from tests.planner.cli.conftest import Lent
@@ -102,7 +103,7 @@ def built_by_dbt(
     settings = "".join(f".config({name!r}, {value!r})" for name, value in (conf or {}).items())
     program = PROGRAM.replace(".enableHiveSupport()", f"{settings}.enableHiveSupport()")
     done = subprocess.run([str(DBT), "-c", program, *arguments], cwd=shop.parent, env=environment, capture_output=True,
-                          text=True, timeout=900, check=False)  # fmt: skip
+                          text=True, timeout=1800, check=False)  # fmt: skip
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ROWS ")] or [done.stdout + done.stderr]
     found: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))
     return found
@@ -124,7 +125,7 @@ def build(shop: Path, engine: SparkEngine, days: dict[str, str]) -> None:
 
 def assert_same_rows(engine: SparkEngine, expected: dict[str, list[dict[str, Any]]]) -> None:
     for table in expected:
-        names = sorted(expected[table][0])
+        names = sorted({name for row in expected[table] for name in row})  # JSON leaves out what is NULL
         ours = rows(engine, f"SELECT to_json(struct({', '.join(names)})) FROM shop.{table}")
         assert sorted(map(text_of_row, (json.loads(row[0]) for row in ours))) == sorted(
             map(text_of_row, expected[table])

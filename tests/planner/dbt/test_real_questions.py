@@ -14,7 +14,7 @@ import pytest
 from mergeplan.planner.cli.main import VERBS, run
 from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.project.dbt.compile import PYTHON
+from mergeplan.planner.project.dbt.inputs import PYTHON
 from tests.planner.cli.conftest import Lent
 
 from .recorded import SHOP

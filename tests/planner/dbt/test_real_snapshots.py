@@ -17,7 +17,8 @@ from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.model.table_format import FORMATS
 from mergeplan.planner.parsing.files.schema import DbtConfig
-from mergeplan.planner.project.dbt.compile import PYTHON, compile_dbt
+from mergeplan.planner.project.dbt.compile import compile_dbt
+from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import NO_ISOLATION
 from tests.planner.cli.conftest import Lent

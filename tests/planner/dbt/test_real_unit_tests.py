@@ -12,7 +12,7 @@ import pytest
 
 from mergeplan.planner.checks.unit_tests import run_unit_tests
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.project.dbt.compile import PYTHON
+from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.loader import LoadOptions, load_project
 from tests.planner.shop import NOW
 

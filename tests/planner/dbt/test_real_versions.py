@@ -15,7 +15,8 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject, DbtQuestion
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.project.dbt.answers import Answer, Answers
-from mergeplan.planner.project.dbt.compile import PYTHON, compile_dbt
+from mergeplan.planner.project.dbt.compile import compile_dbt
+from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import NO_ISOLATION
 

@@ -46,6 +46,9 @@ BATCH = {"event_time": "day", "begin": "2026-01-01", "batch_size": "day"}
         (incremental("merge", unique_key=["a", "b"]), "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a, b))"),
         (incremental("insert_overwrite", partition_by="a"), "INCREMENTAL_BY_PARTITION"),
         (incremental("insert_overwrite"), "FULL"),
+        (incremental("replace_where"), "INCREMENTAL_UNMANAGED"),
+        (node(materialized="table", sql_header="\n  \n"), "FULL"),
+        (node(materialized="table", hooks=(" ",)), "FULL"),
         (incremental("append", later="select 2 as a", full_refresh=True), "FULL"),
         (node("seed", delimiter=";"), "SEED (csv_settings (delimiter ';'), path './t.sql')"),
     ],
@@ -70,6 +73,10 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
         (incremental("microbatch", AFTER, **BATCH, text=AFTER), "uses its batch otherwise"),
         (incremental("delete+insert"), "has the incremental strategy `delete+insert`"),
         (incremental("insert_overwrite", later="other"), "replaces partitions"),
+        (incremental("insert_overwrite", liquid_clustered_by="a"), "replaces rows by `liquid_clustered_by`"),
+        (incremental("replace_where", incremental_predicates="a > 1"), "sets `incremental_predicates`"),
+        (incremental("merge", unique_key="a", predicates=["a > 1"]), "sets `predicates`"),
+        (node(materialized="table", sql_header="set x = 1;"), "sets `sql_header`"),
         (incremental("merge", unique_key="a", merge_update_columns=["b"]), "sets `merge_update_columns`"),
         (node(materialized="table", location_root="/x"), "sets `location_root`"),
         (incremental("merge", unique_key="a", matched_condition="t.a > 1"), "sets `matched_condition`"),
@@ -260,3 +267,9 @@ def test_the_words_of_a_model_stand_in_its_block() -> None:
     assert model_text(made).startswith(
         "MODEL (name s.t, kind FULL, description 'It\\'s a \\'text\\' \\\\ x', tags ('a', 'b'));"
     )
+
+
+def test_an_audit_ends_where_its_query_ends_with_a_comment() -> None:
+    ((_, text),) = audit_texts(node("test", text="select a from s.t -- all"), None)
+
+    assert text.endswith("select a from s.t -- all\n;")

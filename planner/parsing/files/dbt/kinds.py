@@ -18,7 +18,9 @@ BATCHES = {"hour": "@hourly", "day": "@daily", "month": "@monthly", "year": "@ye
 _PLAIN = re.compile(r"\w+")
 # Settings that decide rows or their place, which no kind of ours has.
 REFUSED = {
-    "incremental_predicates": "`merge_filter` of a model of mergeplan does what it does",
+    **dict.fromkeys(
+        ("incremental_predicates", "predicates"), "`merge_filter` of a model of mergeplan does what it does"
+    ),
     "location_root": "tables lie where the metastore says",
     "sql_header": "",
     # of dbt-databricks
@@ -57,7 +59,7 @@ def dbt_kind(node: DbtNode) -> DbtKind:
     if node.language != "sql":
         raise _error(node, "is a Python model, which dbt runs on Databricks only")
     for setting, instead in REFUSED.items():
-        if node.settings.get(setting):
+        if str(node.settings.get(setting) or "").strip():  # a header may be what a macro renders to nothing
             raise _error(node, f"sets `{setting}`, which mergeplan does not follow", instead)
     for hook in filter(str.strip, node.hooks):
         if not HARMLESS.match(hook):
@@ -152,7 +154,8 @@ def _incremental(node: DbtNode) -> DbtKind:
     strategy = str(node.settings.get("incremental_strategy") or "append").lower()
     read = STRATEGIES.get(strategy)
     if read is None:
-        raise _error(node, f"has the incremental strategy `{strategy}`, which mergeplan does not know")
+        instead = f"Use one of {', '.join(STRATEGIES)}, or a model of mergeplan of kind INCREMENTAL_BY_TIME_RANGE"
+        raise _error(node, f"has the incremental strategy `{strategy}`, which mergeplan does not know", instead)
     return read(node)
 
 
@@ -176,6 +179,12 @@ def _merge(node: DbtNode) -> DbtKind:
 def _insert_overwrite(node: DbtNode) -> DbtKind:
     """The partitions that the query returns are replaced; without partitions, the whole table."""
     columns = node.words("partition_by")
+    if node.words("liquid_clustered_by"):
+        raise _error(
+            node,
+            "replaces rows by `liquid_clustered_by`, or the whole table, as the version of Databricks decides",
+            "Use `partition_by`, or `merge` with a `unique_key`",
+        )
     if node.text.strip() != node.later.strip():
         raise _error(
             node,
@@ -244,6 +253,7 @@ STRATEGIES: dict[str, Read] = {
     "merge": _merge,
     "insert_overwrite": _insert_overwrite,
     "microbatch": _microbatch,
+    "replace_where": _append,  # what it replaces, its predicates say: with these a model is refused above
 }
 SNAPSHOTS: dict[str, Callable[[DbtNode], tuple[str, tuple[str, ...]]]] = {
     "timestamp": _by_timestamp,

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,9 +19,10 @@ from pydantic import ValidationError
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import add_adapter_defaults
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
+from mergeplan.planner.parsing.files.dbt.parsed_files import AGAIN, NAME, ParsedFile, check_parsed_files, parsed_files
 
-KINDS = ("model", "seed", "snapshot", "test")
 READ = (".sql", ".csv", ".py")  # of what dbt makes nodes
+KINDS = ("model", "seed", "snapshot", "test")
 INCREMENTAL = "macro.dbt.is_incremental"
 _ARGUMENT = re.compile(r"""(?:(\w+)\s*=\s*)?['"]?([^'",()\s]+)['"]?""")
 Read = Callable[[str], str | None]  # the text of a file of the project, None where there is none
@@ -29,11 +30,12 @@ Read = Callable[[str], str | None]  # the text of a file of the project, None wh
 
 @dataclass(frozen=True)
 class Manifest:
-    """One manifest.json, with the run_results.json beside it."""
+    """One manifest.json, with the run_results.json and the partial_parse.msgpack beside it."""
 
     path: str
     content: Mapping[str, Any]
     results: Mapping[str, Any]
+    parsed: tuple[ParsedFile, ...] = ()  # what dbt read to make it
 
     @property
     def project(self) -> str:
@@ -69,8 +71,8 @@ class Manifest:
         return macro in seen
 
 
-def load_manifest(path: str, text: str, results: str | None) -> Manifest:
-    """A manifest; ProjectError for what is none, or is not compiled for Spark."""
+def load_manifest(path: str, text: str, results: str | None, parsed: bytes | None, project: str) -> Manifest:
+    """A manifest of this project; ProjectError for what is none, is of another project or is not compiled for Spark."""
     content, run = _object(path, text), _object("run_results.json", results or "{}")
     if not isinstance(content.get("nodes"), dict):
         hint = "Make it by `dbt compile --full-refresh`."
@@ -79,7 +81,14 @@ def load_manifest(path: str, text: str, results: str | None) -> Manifest:
     if manifest.adapter not in ("spark", "databricks"):
         message = f"The manifest was made for `{manifest.adapter}`: mergeplan runs on Spark."
         raise ProjectError(message, place=Place(path, 1))
-    return manifest
+    if manifest.project != project:
+        message = f"The manifest is that of the project `{manifest.project}`, and this is `{project}`."
+        raise ProjectError(message, place=Place(path, 1), hint=AGAIN)
+    if parsed is None:
+        hint = f"dbt writes it to the same folder: keep {NAME} there."
+        raise ProjectError(f"There is no {NAME} beside the manifest, by which its files are compared.",
+                           place=Place(path, 1), hint=hint)  # fmt: skip
+    return replace(manifest, parsed=tuple(parsed_files(path, parsed, project)))
 
 
 def manifest_project(
@@ -94,10 +103,11 @@ def manifest_project(
         message = "This manifest is not of `dbt compile --full-refresh`, or its run_results.json is not beside it."
         hint = "Without that, nobody knows which form of its incremental models it has."
         raise ProjectError(message, place=Place(first.path, 1), hint=hint)
-    content = first.content
-    _check_macros(first, read)
-    _check_files(first, files)
-    nodes = [node for node in content["nodes"].values() if node.get("resource_type") in KINDS]
+    content, names = first.content, list(files)
+    for manifest in filter(None, (first, later)):
+        check_parsed_files(manifest.path, manifest.parsed, first.project, names, read)
+    _check_files(first, names)
+    nodes = [node for node in content["nodes"].values() if node.get("resource_type") in KINDS and _is_enabled(node)]
     data = {
         "dbt": str((content.get("metadata") or {}).get("dbt_version") or ""),
         "nodes": [_node(first, later, node, types.get(node["unique_id"], {}), read) for node in nodes],
@@ -113,6 +123,11 @@ def manifest_project(
         wrong = error.errors()[0]
         message = f"The manifest has an unknown form: {wrong['msg']} at {'.'.join(map(str, wrong['loc']))}."
         raise ProjectError(message, place=Place(first.path, 1)) from None
+
+
+def _is_enabled(node: Mapping[str, Any]) -> bool:
+    """False for a test of a model that is disabled, which dbt leaves out."""
+    return (node.get("config") or {}).get("enabled") is not False
 
 
 def _node(
@@ -176,18 +191,6 @@ def _is_current(first: Manifest, node: Mapping[str, Any], read: Read) -> bool:
     return text is not None and checksum.get("checksum") in {
         hashlib.sha256(known.encode()).hexdigest() for known in (text.strip(), text)
     }
-
-
-def _check_macros(manifest: Manifest, read: Read) -> None:
-    """ProjectError where a macro of the project is not as it was."""
-    for macro in manifest.content.get("macros", {}).values():
-        if macro["package_name"] == manifest.project:
-            text = read(macro["original_file_path"])
-            if text is None or macro["macro_sql"].strip() not in text:
-                message = f"The macro `{macro['name']}` is another one than when {manifest.path} was made."
-                raise ProjectError(
-                    message, place=Place(macro["original_file_path"], 1), hint="Make the manifest again."
-                )
 
 
 def _check_files(manifest: Manifest, files: Iterable[str]) -> None:

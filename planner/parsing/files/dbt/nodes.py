@@ -140,7 +140,8 @@ class DbtUnitTest(DbtPart):
 
 
 class DbtProject(DbtPart):
-    """A compiled project."""
+    """A compiled project. It `holds_still` where it follows from the files of its folder, from dbt and from variables
+    alone, and no Spark was asked."""
 
     dbt: str
     nodes: tuple[DbtNode, ...]
@@ -149,6 +150,12 @@ class DbtProject(DbtPart):
     exposures: tuple[DbtExposure, ...]
     hooks: tuple[str, ...]
     files: tuple[str, ...]  # that were read, absolute
+    holds_still: bool = Field(default=False, exclude=True)
+
+    @property
+    def still_files(self) -> tuple[str, ...] | None:
+        """The files that it follows from; None where these are not all."""
+        return self.files if self.holds_still else None
 
     @cached_property
     def by_id(self) -> dict[str, DbtNode]:

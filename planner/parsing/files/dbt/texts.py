@@ -67,7 +67,7 @@ def _audit(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bo
     ending = "" if blocking else "_warns"
     name = f"{_WORD.sub('_', test.id.partition('.')[2])}{ending}"
     how = f"blocking {str(blocking).lower()}" if model else "standalone true"
-    return name, f"AUDIT (name {name}, {how});\n{query};"
+    return name, f"AUDIT (name {name}, {how});\n{query}\n;"  # which may end with a comment
 
 
 def replace_relation(text: str, relation: str, replacement: str) -> str:

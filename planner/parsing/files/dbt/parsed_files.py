@@ -1,0 +1,96 @@
+"""What dbt read to make a manifest, by the partial_parse.msgpack that it writes beside it.
+
+A manifest of other files says something old, also where nothing in itself shows that: it has no trace of YAML files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgpack
+
+from mergeplan.planner.errors import Place, ProjectError
+
+NAME = "partial_parse.msgpack"
+PROJECT = "dbt_project.yml"
+BY_NODE = ("model", "snapshot", "seed", "singular_test")  # of the project's own: another text refuses the node alone
+PACKAGES = ("dbt_packages", "dbt_modules")
+UNREAD = ("analysis", "docs")  # from which no row follows
+SUFFIXES = (".sql", ".csv", ".py", ".yml", ".yaml")
+Read = Callable[[str], str | None]  # the text of a file of the project, None where there is none
+AGAIN = "Make the manifest again."
+
+
+@dataclass(frozen=True)
+class ParsedFile:
+    """A file that dbt read: its path from the root, whose it is, what it is to dbt, and the SHA-256 of its text; '' for
+    a large seed, whose text dbt does not hash."""
+
+    path: str
+    package: str
+    kind: str
+    hashed: str
+
+
+def parsed_files(path: str, data: bytes, project: str) -> list[ParsedFile]:
+    """The files of the project and of its packages; ProjectError for what dbt did not write."""
+    try:
+        content = msgpack.unpackb(data, strict_map_key=False)
+        return [*_files(content, project)]
+    except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException):
+        raise ProjectError("This is not what dbt writes beside a manifest.", place=Place(path, 1), hint=AGAIN) from None
+
+
+def _files(content: Mapping[str, Any], project: str) -> Iterator[ParsedFile]:
+    roots = {file["project_name"]: str(file["path"]["project_root"]) for file in content["files"].values()}
+    root = roots[project]
+    for file in content["files"].values():
+        place, checksum = file["path"], file["checksum"]
+        if file["parse_file_type"] != "hook":
+            name = os.path.join(place["project_root"], place["searched_path"], place["relative_path"])
+            hashed = checksum["checksum"] if checksum["name"] == "sha256" else ""
+            yield from _within(root, name, file["project_name"], file["parse_file_type"], hashed)
+    for package, checksum in content["state_check"]["project_hashes"].items():
+        if package in roots:
+            name = os.path.join(roots[package], PROJECT)
+            yield from _within(root, name, package, "project", checksum["checksum"])
+
+
+def _within(root: str, name: str, package: str, kind: str, hashed: str) -> Iterator[ParsedFile]:
+    """The file, unless it lies outside the project: as dbt's own macros do, beside its program."""
+    path = os.path.relpath(name, root)
+    if not path.startswith(".."):
+        yield ParsedFile(PurePosixPath(path).as_posix(), package, kind, str(hashed))
+
+
+def check_parsed_files(
+    manifest: str, parsed: Iterable[ParsedFile], project: str, files: Iterable[str], read: Read
+) -> None:
+    """ProjectError for a file that is another one than dbt read, and for one that it did not know."""
+    known = {file.path: file for file in parsed}
+    for file in known.values():
+        is_of_a_node = file.package == project and file.kind in BY_NODE
+        if file.hashed and not is_of_a_node and file.kind not in UNREAD:
+            text = read(file.path)
+            if text is None or file.hashed not in {_hash(text), _hash(text.strip())}:
+                message = f"It is another file than when {manifest} was made."
+                raise ProjectError(message, place=Place(file.path, 1), hint=AGAIN)
+    tops = {_top(file.path) for file in known.values() if file.kind not in (*UNREAD, "project")}
+    for path in files:
+        if path.endswith(SUFFIXES) and _top(path) in tops and path not in known:
+            raise ProjectError(f"{manifest} does not know this file.", place=Place(path, 1), hint=AGAIN)
+
+
+def _top(path: str) -> str:
+    """The folder of a project in which a file lies: `models`, or `dbt_packages/dbt_utils/macros`."""
+    parts = path.split("/")
+    return "/".join(parts[: 3 if parts[0] in PACKAGES else 1])
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

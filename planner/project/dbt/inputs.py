@@ -1,0 +1,134 @@
+"""What a dbt project follows from: its files, the Python that has its dbt, and the profiles.yml that it would read.
+
+Whoever asks only whether these are as they were imports this: nothing heavy is used.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from mergeplan.planner.cache.file_hashes import looks_of
+from mergeplan.planner.cache.folder_looks import hash_file
+from mergeplan.planner.errors import RequestError
+from mergeplan.planner.fingerprint import digest
+
+PROJECT, PROFILES = "dbt_project.yml", "profiles.yml"
+PYTHON = "MERGEPLAN_DBT_PYTHON"  # the Python that has the project's dbt
+VARIABLES = "MERGEPLAN_DBT_VARIABLES"  # names of the environment variables that a dbt project may read, with commas
+SECRET = "DBT_ENV_SECRET"  # noqa: S105  # how dbt calls variables that nobody may see
+OWN = ("DBT_PROFILES_DIR", "DBT_TARGET", "DBT_PROJECT_DIR", "DBT_TARGET_PATH", "DBT_LOG_PATH")
+IGNORE = ".dbtignore"  # which files dbt does not read: the one hidden file that it does
+LEFT_OUT = ("target", "logs", "node_modules")  # folders of the root that dbt writes, or does not read
+UNREAD = (".git", "__pycache__")  # folders anywhere
+PATHS = {  # the settings of dbt_project.yml that name folders, with what holds without them
+    "model-paths": ["models"], "seed-paths": ["seeds"], "snapshot-paths": ["snapshots"], "test-paths": ["tests"],
+    "macro-paths": ["macros"], "analysis-paths": ["analyses"], "function-paths": ["functions"],
+    "packages-install-path": ["dbt_packages"], "docs-paths": [], "asset-paths": [], "source-paths": [],
+    "data-paths": [],
+}  # fmt: skip
+
+
+def is_dbt_project(root: Path) -> bool:
+    """True for a folder with a dbt_project.yml."""
+    return (root / PROJECT).is_file()
+
+
+def project_files(root: Path) -> Iterator[str]:
+    """Every file that dbt may read, by its path from the root; no link to a folder is followed."""
+    for folder, names, files in os.walk(root):
+        is_root = folder == str(root)
+        names[:] = sorted(name for name in names if name not in UNREAD and not (is_root and _is_apart(name)))
+        for name in sorted(files):
+            if (name == IGNORE or not name.startswith(".")) and (path := Path(folder, name)).is_file():
+                yield path.relative_to(root).as_posix()
+
+
+def lies_apart(root: Path, settings: Mapping[str, object]) -> bool:
+    """True where dbt may come to read what is not among `project_files`: a folder that dbt_project.yml names lies
+    elsewhere, is hidden or not known yet, or a link to a folder stands in or below it."""
+    folders = {folder for name, usual in PATHS.items() for folder in _words(settings.get(name) or usual)}
+    tops = {folder.partition("/")[0] for folder in folders}
+    if any(_is_apart(top) or top == "" or "{" in top for top in tops) or any(".." in folder for folder in folders):
+        return True
+    return any(_has_link(root / top) for top in tops)
+
+
+def _is_apart(name: str) -> bool:
+    """True for a folder of the root whose files are not looked at."""
+    return name.startswith(".") or name in LEFT_OUT or name in UNREAD
+
+
+def _words(value: object) -> list[str]:
+    return [str(word) for word in value] if isinstance(value, list) else [str(value)]
+
+
+def _has_link(folder: Path) -> bool:
+    if folder.is_symlink():
+        return True
+    walk = os.walk(folder)
+    return any(os.path.islink(f"{inside}/{name}") for inside, names, _ in walk for name in names)
+
+
+def visible_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that a project's templates may read."""
+    allowed = {name.strip() for name in environment.get(VARIABLES, "").split(",")}
+    return {
+        name: value
+        for name, value in environment.items()
+        if (name in allowed or (name.startswith("DBT_") and name not in OWN)) and not name.startswith(SECRET)
+    }
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a file of the operator's own may read: all but what is named as a secret."""
+    return {name: value for name, value in environment.items() if not name.startswith(SECRET)}
+
+
+def find_python(environment: Mapping[str, str]) -> str:
+    """The Python that has a dbt: the operator's choice, our own, or that of the `dbt` on the PATH; RequestError."""
+    if chosen := environment.get(PYTHON):
+        return chosen
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    with suppress(PackageNotFoundError):
+        distribution("dbt-core")
+        return sys.executable
+    program = shutil.which("dbt", path=environment.get("PATH", ""))
+    python = Path(program).parent / "python" if program else None
+    if python is not None and python.is_file():
+        return str(python)
+    hint = f"Install the project's dbt-core and adapter beside mergeplan, or set {PYTHON} to the Python that has them."
+    raise RequestError("This is a dbt project, and there is no dbt.", hint=hint)
+
+
+def look_of_python(python: str) -> str:
+    """How an interpreter and its libraries look: those of another version were written at another time."""
+    folder = Path(python).parent.parent / "lib"
+    places = [Path(python), *sorted(folder.glob("python*/site-packages"))]
+    return repr([(str(place), place.stat().st_mtime_ns) for place in places if place.exists()])
+
+
+def profiles_path(root: Path, environment: Mapping[str, str]) -> Path:
+    """The profiles.yml that dbt would read, whether it is there or not."""
+    if folder := environment.get("DBT_PROFILES_DIR"):
+        return root / folder / PROFILES
+    return root / PROFILES if (root / PROFILES).is_file() else Path.home() / ".dbt" / PROFILES
+
+
+def digest_outside(root: Path, environment: Mapping[str, str]) -> str:
+    """A digest of what a dbt project follows from beside its own files and variables."""
+    try:
+        python = find_python(environment)
+    except RequestError:
+        python = ""
+    path = profiles_path(root, environment)
+    try:
+        profiles = repr(looks_of(path.stat())) + hash_file(path.parent, path.name)
+    except OSError:
+        profiles = ""
+    return digest(python, look_of_python(python) if python else "", str(path), profiles)

@@ -1,0 +1,49 @@
+"""A limit of the processor's time for templates, which may go round for ever."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from mergeplan.planner.python.dbt_code.compile_error import CompileError
+
+
+@contextmanager
+def limit_time(seconds: float) -> Iterator[None]:
+    """Within, CompileError where the time is up; it names the file that dbt was parsing, if it was.
+
+    Jinja may make another error of it on the way, and dbt a result.
+    """
+    message = ""
+
+    def stop(_signal: int, frame: FrameType | None) -> None:
+        nonlocal message
+        path = _parsed_file(frame)
+        which = f"The template {path}" if path else "Its template"
+        message = f"{which} does not end: dbt was stopped after {seconds:.0f} seconds"
+        raise CompileError(message)
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    except Exception:
+        if not message:
+            raise
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    if message:
+        raise CompileError(message)
+
+
+def _parsed_file(frame: FrameType | None) -> str:
+    """The file of the node whose template dbt renders while it parses; '' while it compiles."""
+    while frame is not None:
+        node = frame.f_locals.get("parsed_node")
+        if path := getattr(node, "original_file_path", ""):
+            return str(path)
+        frame = frame.f_back
+    return ""
